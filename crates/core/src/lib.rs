@@ -1,0 +1,2 @@
+//! Everything that decides, as pure functions.
+pub mod kv;
