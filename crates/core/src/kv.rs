@@ -168,7 +168,7 @@ pub enum Op {
         /// The prefix; never empty.
         prefix: Bytes,
     },
-    /// Read one key as the transaction leaves it.
+    /// Read one key as the operations before it in its branch leave it.
     Get {
         /// The key.
         key: Bytes,

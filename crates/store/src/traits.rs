@@ -51,6 +51,10 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Every change under `prefix` with a revision of at least `from`, in order.
     ///
+    /// A `from` that lies ahead is waited for; zero is the beginning of the history. Keys outside the
+    /// prefix move the watch on too, without changes in the batch, though a store may do so only
+    /// [when it is asked](Self::request_progress).
+    ///
     /// # Errors
     /// [`Error::Compacted`] when `from` is no longer in the history; it may also come as the stream's item.
     async fn watch(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error>;
@@ -78,6 +82,11 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// # Errors
     /// As for [`range`](Self::range).
     async fn time_to_live(&self, lease: LeaseId) -> Result<Option<Duration>, Error>;
+
+    /// Asks this handle's watches to report soon how far they are, so that whoever waits for a revision
+    /// isn't kept waiting by silence under its prefix. Nothing has to be done by a store whose watches
+    /// report every revision by themselves.
+    fn request_progress(&self) {}
 
     /// The largest transaction that this store takes.
     fn limits(&self) -> Limits;
