@@ -1,0 +1,163 @@
+//! Machine-readable reasons of errors, shared by both ends.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+/// The `domain` of every `google.rpc.ErrorInfo` that the service sends.
+pub const DOMAIN: &str = "kafka-assigner";
+
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $code:ident;)+) => {
+        /// Why a call failed: stable, unlike the text for people beside it.
+        ///
+        /// Each reason belongs to one gRPC code. A reason that this version does not know reads as none, so
+        /// clients decide by the code and refine by the reason.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Reason { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl Reason {
+            /// Every reason, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The reason on the wire, in `ErrorInfo.reason`.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// The gRPC code that it comes with.
+            #[must_use]
+            pub const fn code(self) -> Code {
+                match self { $(Self::$variant => Code::$code,)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// A name breaks the rule for names.
+    InvalidName = "INVALID_NAME", InvalidArgument;
+    /// A field is missing, out of its bounds, or contradicts another.
+    InvalidField = "INVALID_FIELD", InvalidArgument;
+    /// More items in one call than it takes.
+    TooManyItems = "TOO_MANY_ITEMS", InvalidArgument;
+    /// No group of that name, and groups are not created by their first consumer.
+    GroupNotFound = "GROUP_NOT_FOUND", NotFound;
+    /// No such topic in the group.
+    TopicNotFound = "TOPIC_NOT_FOUND", NotFound;
+    /// No such partition of the topic.
+    PartitionNotFound = "PARTITION_NOT_FOUND", NotFound;
+    /// No consumer is registered under the name, or not with that incarnation.
+    ConsumerNotFound = "CONSUMER_NOT_FOUND", NotFound;
+    /// No handoff of that partition, or not that one.
+    HandoffNotFound = "HANDOFF_NOT_FOUND", NotFound;
+    /// The group has registered consumers, so it can't be deleted.
+    GroupInUse = "GROUP_IN_USE", FailedPrecondition;
+    /// The handoff is past the point where it can be cancelled.
+    HandoffComplete = "HANDOFF_COMPLETE", FailedPrecondition;
+    /// The group's mode needs a capability that the client does not have.
+    CapabilityMissing = "CAPABILITY_MISSING", FailedPrecondition;
+    /// The group's mode does not accept sessions that the server renews.
+    RenewalNotAllowed = "RENEWAL_NOT_ALLOWED", FailedPrecondition;
+    /// A topic can't have fewer partitions than before.
+    TopicShrinks = "TOPIC_SHRINKS", FailedPrecondition;
+    /// The service does not know Kafka, so it can't look the topic up.
+    KafkaNotConfigured = "KAFKA_NOT_CONFIGURED", FailedPrecondition;
+    /// A record can't be read, so what it is about is left alone.
+    RecordUnreadable = "RECORD_UNREADABLE", FailedPrecondition;
+    /// This version does not have that feature.
+    NotSupported = "NOT_SUPPORTED", Unimplemented;
+    /// Somebody else changed the same record first; worth trying again.
+    LostRace = "LOST_RACE", Aborted;
+    /// The store can't be reached; nothing is lost.
+    StoreUnavailable = "STORE_UNAVAILABLE", Unavailable;
+    /// The instance has not seen as much as the caller has; another instance may have.
+    ViewBehind = "VIEW_BEHIND", Unavailable;
+    /// The instance is about to stop.
+    ShuttingDown = "SHUTTING_DOWN", Unavailable;
+    /// A limit on consumers, streams or records is reached.
+    LimitReached = "LIMIT_REACHED", ResourceExhausted;
+    /// The reader of a stream did not keep up.
+    ReaderTooSlow = "READER_TOO_SLOW", ResourceExhausted;
+    /// The caller may not do that.
+    NotAllowed = "NOT_ALLOWED", PermissionDenied;
+    /// A fault of the service itself.
+    Internal = "INTERNAL", Internal;
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Reason {
+    type Err = UnknownReason;
+
+    fn from_str(text: &str) -> Result<Self, UnknownReason> {
+        Self::ALL.iter().copied().find(|r| r.as_str() == text).ok_or(UnknownReason)
+    }
+}
+
+/// The text names no reason of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownReason;
+
+impl fmt::Display for UnknownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a reason of this version")
+    }
+}
+
+impl std::error::Error for UnknownReason {}
+
+/// A status with the reason's own code, the reason in its details, and `message` for people.
+///
+/// The message says what was wrong, with the offending value, and what to do.
+pub fn status(reason: Reason, message: impl Into<String>) -> Status {
+    let details = ErrorDetails::with_error_info(reason.as_str(), DOMAIN, []);
+    Status::with_error_details(reason.code(), message, details)
+}
+
+/// Reads the reason out of a status.
+pub trait ReasonExt {
+    /// The reason, or `None` where there is none, it is of another domain, or this version does not know it.
+    fn reason(&self) -> Option<Reason>;
+}
+
+impl ReasonExt for Status {
+    fn reason(&self) -> Option<Reason> {
+        let info = self.get_details_error_info()?;
+        if info.domain == DOMAIN { info.reason.parse().ok() } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_survives_the_wire_with_its_code() {
+        for &reason in Reason::ALL {
+            let sent = status(reason, "what was wrong");
+            assert_eq!(sent.code(), reason.code());
+            assert_eq!(sent.reason(), Some(reason));
+        }
+    }
+
+    #[test]
+    fn a_foreign_domain_gives_no_reason() {
+        let details = ErrorDetails::with_error_info("INTERNAL", "elsewhere.example", []);
+        assert_eq!(Status::with_error_details(Code::Internal, "", details).reason(), None);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::BTreeSet<_> = Reason::ALL.iter().map(|r| r.as_str()).collect();
+        assert_eq!(names.len(), Reason::ALL.len());
+    }
+}
