@@ -1,0 +1,134 @@
+//! What a builder accepts, sorts and refuses.
+
+use super::*;
+
+fn refused(tell: impl FnOnce(&mut ProblemBuilder)) -> InvalidProblem {
+    let mut builder = Problem::builder();
+    tell(&mut builder);
+    builder.build().unwrap_err()
+}
+
+#[test]
+fn nothing_at_all_is_a_problem() {
+    let problem = Problem::builder().build().unwrap();
+    assert_eq!((problem.units(), problem.topics().len(), problem.members().len()), (0, 0, 0));
+}
+
+#[test]
+fn topics_members_and_units_are_sorted_by_name() {
+    let mut builder = Problem::builder();
+    let (late, early) = (builder.topic("late", 2), builder.topic("early", 3));
+    let (b, a) = (builder.member(MemberSpec::new("b")), builder.member(MemberSpec::new("a")));
+    builder.current(late, 1, b);
+    builder.fixed(early, 0, a);
+    builder.ban(late, 0, b);
+    let problem = builder.build().unwrap();
+
+    let (early, late) = (problem.topic_named("early").unwrap(), problem.topic_named("late").unwrap());
+    let (a, b) = (problem.member_named("a").unwrap(), problem.member_named("b").unwrap());
+    assert!(early < late && a < b);
+    assert_eq!(problem.current(problem.unit(late, 1)), Some(b));
+    assert_eq!(problem.fixed(problem.unit(early, 0)), Some(a));
+    assert!(problem.is_banned(problem.unit(late, 0), b));
+    assert!(!problem.may_own(problem.unit(late, 0), b));
+    assert_eq!(problem.topic_of(UnitIndex::new(3)), (late, 0));
+    assert_eq!(problem.units_of(late).collect::<Vec<_>>(), [3, 4].map(UnitIndex::new));
+}
+
+#[test]
+fn a_topic_without_partitions_has_no_units() {
+    let mut builder = Problem::builder();
+    builder.topic("empty", 0);
+    let full = builder.topic("full", 1);
+    let a = builder.member(MemberSpec::new("a"));
+    builder.current(full, 0, a);
+    let problem = builder.build().unwrap();
+    assert_eq!(problem.topic_of(UnitIndex::new(0)), (TopicIndex::new(1), 0));
+}
+
+#[test]
+fn a_subscription_leaves_out_unknown_names() {
+    let mut builder = Problem::builder();
+    builder.topic("a", 1);
+    let b = builder.topic("b", 1);
+    assert_eq!(builder.subscription(["b", "c"]), Subscription::Topics(vec![b]));
+}
+
+#[test]
+fn a_subscription_to_every_topic_is_to_all() {
+    let mut builder = Problem::builder();
+    let (b, a) = (builder.topic("b", 1), builder.topic("a", 1));
+    let subscription = Subscription::Topics(vec![b, a, b]);
+    builder.member(MemberSpec { subscription, ..MemberSpec::new("m") });
+    assert_eq!(builder.build().unwrap().members()[0].subscription, Subscription::All);
+}
+
+#[test]
+fn doubles_are_refused_by_name() {
+    let topics = refused(|builder| {
+        builder.topic("t", 1);
+        builder.topic("t", 2);
+    });
+    let members = refused(|builder| {
+        builder.member(MemberSpec::new("m"));
+        builder.member(MemberSpec::new("m"));
+    });
+    assert_eq!(topics.to_string(), r#"topic "t" is listed twice"#);
+    assert_eq!(members.to_string(), r#"member "m" is listed twice"#);
+}
+
+#[test]
+fn a_partition_its_topic_does_not_have_is_refused() {
+    let mistake = refused(|builder| {
+        let topic = builder.topic("t", 2);
+        let member = builder.member(MemberSpec::new("m"));
+        builder.current(topic, 2, member);
+    });
+    assert_eq!(mistake.to_string(), r#"topic "t" has 2 partitions, so there is no partition 2"#);
+}
+
+#[test]
+fn two_owners_of_one_partition_are_refused_and_one_told_twice_is_not() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 1);
+    let (a, b) = (builder.member(MemberSpec::new("a")), builder.member(MemberSpec::new("b")));
+    builder.current(topic, 0, a);
+    builder.current(topic, 0, a);
+    assert!(builder.clone().build().is_ok());
+    builder.current(topic, 0, b);
+    let mistake = builder.build().unwrap_err();
+    assert_eq!(mistake.to_string(), r#"partition 0 of topic "t" is given to both "a" and "b""#);
+}
+
+#[test]
+fn a_count_beyond_reason_is_refused_before_memory_is_taken() {
+    let mistake = refused(|builder| {
+        builder.topic("huge", u32::MAX);
+    });
+    assert!(matches!(mistake, InvalidProblem::TooManyUnits { partitions: u32::MAX, .. }));
+}
+
+#[test]
+fn handles_of_another_builder_are_refused() {
+    let mut other = Problem::builder();
+    let topic = other.topic("t", 1);
+    let member = other.member(MemberSpec::new("m"));
+    assert_eq!(refused(|builder| builder.ban(topic, 0, member)), InvalidProblem::ForeignHandle);
+    let subscription = Subscription::Topics(vec![topic]);
+    let spec = MemberSpec { subscription, ..MemberSpec::new("m") };
+    let mistake = refused(|builder| {
+        builder.member(spec);
+    });
+    assert_eq!(mistake, InvalidProblem::ForeignHandle);
+}
+
+#[test]
+fn the_first_mistake_is_the_one_reported() {
+    let mistake = refused(|builder| {
+        builder.topic("t", 1);
+        builder.topic("t", 1);
+        builder.member(MemberSpec::new("m"));
+        builder.member(MemberSpec::new("m"));
+    });
+    assert_eq!(mistake, InvalidProblem::DuplicateTopic("t".into()));
+}

@@ -1,0 +1,85 @@
+//! Who partitions are placed on: members.
+
+use std::sync::Arc;
+
+use crate::{TopicHandle, TopicIndex};
+
+/// Which topics a member is willing to own partitions of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subscription<T> {
+    /// Every topic of the problem.
+    All,
+    /// These topics. In a [`Problem`](crate::Problem) they are sorted and distinct, and never all
+    /// there are (that is [`All`](Self::All)); in a [`MemberSpec`] any order will do.
+    Topics(Vec<T>),
+}
+
+/// What a member does with partitions at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemberState {
+    /// Takes and gives.
+    #[default]
+    Active,
+    /// Keeps what it has and may own, even above its limit, and takes nothing.
+    Hold,
+    /// Gives everything that another member can take, and takes nothing.
+    Draining,
+}
+
+/// A member of a [`Problem`](crate::Problem): a consumer, seen by a strategy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The id; unique within a problem.
+    pub id: Arc<str>,
+    /// The topics it is willing to own partitions of.
+    pub subscription: Subscription<TopicIndex>,
+    /// The most units it should own; `None` means no limit, zero that it wants none. A unit that
+    /// no other member can take stays with its owner even above the limit.
+    pub max_partitions: Option<u32>,
+    /// Whether it takes, keeps or gives.
+    pub state: MemberState,
+}
+
+impl Member {
+    /// The most units it may come to own: [`max_partitions`](Self::max_partitions) while it is
+    /// active, otherwise none.
+    pub(crate) fn room(&self) -> u32 {
+        match self.state {
+            MemberState::Active => self.max_partitions.unwrap_or(u32::MAX),
+            MemberState::Hold | MemberState::Draining => 0,
+        }
+    }
+}
+
+/// A member as a [`ProblemBuilder`](crate::ProblemBuilder) is told of it.
+///
+/// ```
+/// use kafka_assigner_strategies::{MemberSpec, MemberState};
+///
+/// let spec = MemberSpec { state: MemberState::Draining, ..MemberSpec::new("consumer-7") };
+/// assert_eq!(spec.max_partitions, None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberSpec {
+    /// The id; unique within a problem.
+    pub id: Arc<str>,
+    /// The topics it is willing to own partitions of;
+    /// [`ProblemBuilder::subscription`](crate::ProblemBuilder::subscription) makes one of names.
+    pub subscription: Subscription<TopicHandle>,
+    /// The most units it should own; `None` means no limit.
+    pub max_partitions: Option<u32>,
+    /// Whether it takes, keeps or gives.
+    pub state: MemberState,
+}
+
+impl MemberSpec {
+    /// An active member without a limit that is subscribed to every topic.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self {
+            id: id.into(),
+            subscription: Subscription::All,
+            max_partitions: None,
+            state: MemberState::Active,
+        }
+    }
+}

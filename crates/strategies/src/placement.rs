@@ -1,0 +1,126 @@
+//! What a strategy answers: [`Placement`].
+
+use std::fmt;
+
+use crate::{MemberIndex, MemberState, Problem, Unassigned, UnitIndex, unassigned};
+
+/// Who should own what, and what changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// By unit: the member that should own it; `None` only if it is in
+    /// [`unassigned`](Self::unassigned).
+    pub owner: Vec<Option<MemberIndex>>,
+    /// The units that nobody should own, ascending, each with the reason.
+    pub unassigned: Vec<(UnitIndex, Unassigned)>,
+    /// Every unit whose owner differs from [`Problem::current`], ascending. Fixed units are never
+    /// among them: their move is under way already.
+    pub moves: Vec<Move>,
+}
+
+/// One unit that changes hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The unit.
+    pub unit: UnitIndex,
+    /// The member that owns it today.
+    pub from: Option<MemberIndex>,
+    /// The member that should own it; never equal to `from`.
+    pub to: Option<MemberIndex>,
+    /// Why it does not stay.
+    pub reason: MoveReason,
+}
+
+impl Placement {
+    /// The placement in which `owner` says by unit who owns it. A unit that its owner could have
+    /// kept moves for the reason that `surplus` gives for a member that had the first and gets to
+    /// have the second number of units.
+    pub(crate) fn new(
+        problem: &Problem,
+        owner: Vec<Option<MemberIndex>>,
+        surplus: impl Fn(u32, u32) -> MoveReason,
+    ) -> Self {
+        let had = counts(problem, |unit| problem.fixed(unit).or(problem.current(unit)));
+        let has = counts(problem, |unit| owner[unit.index()]);
+        let reason = |unit, from: Option<MemberIndex>| {
+            let Some(from) = from else { return MoveReason::Unowned };
+            compelled(problem, unit, from, had[from.index()])
+                .unwrap_or_else(|| surplus(had[from.index()], has[from.index()]))
+        };
+        let moves = moved(problem, &owner)
+            .map(|(unit, from, to)| Move { unit, from, to, reason: reason(unit, from) })
+            .collect();
+        Self { unassigned: unassigned::explain(problem, &owner), moves, owner }
+    }
+}
+
+/// How many units each member owns, by member.
+fn counts(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -> Vec<u32> {
+    let mut counts = vec![0; problem.members().len()];
+    for member in problem.unit_indices().filter_map(owner) {
+        counts[member.index()] += 1;
+    }
+    counts
+}
+
+/// The units whose owner is not the current one, with the current and the new one.
+fn moved(
+    problem: &Problem,
+    owner: &[Option<MemberIndex>],
+) -> impl Iterator<Item = (UnitIndex, Option<MemberIndex>, Option<MemberIndex>)> {
+    problem
+        .unit_indices()
+        .filter(|unit| problem.fixed(*unit).is_none())
+        .map(|unit| (unit, problem.current(unit), owner[unit.index()]))
+        .filter(|(_, from, to)| from != to)
+}
+
+/// Why `owner`, which has `had` units, must let go of `unit` under any strategy, if it must.
+fn compelled(problem: &Problem, unit: UnitIndex, owner: MemberIndex, had: u32) -> Option<MoveReason> {
+    let member = problem.member(owner);
+    if !problem.may_own(unit, owner) {
+        Some(MoveReason::OwnerNotEligible)
+    } else if member.state == MemberState::Draining {
+        Some(MoveReason::OwnerDraining)
+    } else if member.max_partitions.is_some_and(|limit| had > limit) {
+        Some(MoveReason::OverLimit)
+    } else {
+        None
+    }
+}
+
+/// Why a unit does not stay where it is. Displays as a phrase for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MoveReason {
+    /// No member owned it.
+    Unowned,
+    /// Its owner is draining.
+    OwnerDraining,
+    /// Its owner is not subscribed to its topic, or banned from it.
+    OwnerNotEligible,
+    /// Its owner has more than its limit.
+    OverLimit,
+    /// Its owner has more than its share.
+    OverTarget {
+        /// How many units the owner had, those on their way to it included.
+        had: u32,
+        /// How many it has in this placement.
+        target: u32,
+    },
+    /// The hash of the unit points to another member.
+    Hash,
+}
+
+impl fmt::Display for MoveReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unowned => f.write_str("it had no owner"),
+            Self::OwnerDraining => f.write_str("its owner is draining"),
+            Self::OwnerNotEligible => f.write_str("its owner may not own it any more"),
+            Self::OverLimit => f.write_str("its owner is over its limit"),
+            Self::OverTarget { had, target } => {
+                write!(f, "its owner had {had} and is to have {target}")
+            }
+            Self::Hash => f.write_str("its hash points to another member"),
+        }
+    }
+}

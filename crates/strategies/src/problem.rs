@@ -1,0 +1,196 @@
+//! What a strategy is asked: [`Problem`].
+
+use std::ops::Range;
+
+use crate::{Member, MemberIndex, MemberState, ProblemBuilder, Subscription, Topic, TopicIndex, UnitIndex};
+
+/// Who has a unit, in the numbering of `M`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holders<M> {
+    pub(crate) current: Option<M>,
+    pub(crate) fixed: Option<M>,
+}
+
+/// Everything a strategy may look at: topics, members, who owns what today, and what must not
+/// change. Immutable and valid by construction; made by a [`ProblemBuilder`].
+///
+/// Topics and members are sorted by name, so that two problems that differ only in the order in
+/// which they were told are equal. Units are numbered topic after topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) members: Vec<Member>,
+    /// The first unit of each topic, and at the end the number of units.
+    pub(crate) first_unit: Vec<usize>,
+    /// By unit.
+    pub(crate) holders: Vec<Holders<MemberIndex>>,
+    /// Sorted and distinct.
+    pub(crate) bans: Vec<(UnitIndex, MemberIndex)>,
+}
+
+impl Problem {
+    /// The most units a problem may have: 2²⁴. The largest Kafka clusters have a few million
+    /// partitions; beyond this a count is a mistake, and would cost gigabytes to find out.
+    pub const MAX_UNITS: usize = 1 << 24;
+
+    /// Starts a problem without topics or members.
+    pub fn builder() -> ProblemBuilder {
+        ProblemBuilder::default()
+    }
+
+    /// The topics, sorted by name; a [`TopicIndex`] is a position in it.
+    pub fn topics(&self) -> &[Topic] {
+        &self.topics
+    }
+
+    /// The members, sorted by id; a [`MemberIndex`] is a position in it.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// How many units there are: the sum of the topics' partitions.
+    pub fn units(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// The topic at `topic`.
+    ///
+    /// # Panics
+    ///
+    /// If `topic` is of another problem, and not in this one.
+    pub fn topic(&self, topic: TopicIndex) -> &Topic {
+        &self.topics[topic.index()]
+    }
+
+    /// The member at `member`.
+    ///
+    /// # Panics
+    ///
+    /// If `member` is of another problem, and not in this one.
+    pub fn member(&self, member: MemberIndex) -> &Member {
+        &self.members[member.index()]
+    }
+
+    /// The topic of that name, if there is one.
+    pub fn topic_named(&self, name: &str) -> Option<TopicIndex> {
+        self.topics.binary_search_by(|topic| (*topic.name).cmp(name)).ok().map(TopicIndex::new)
+    }
+
+    /// The member of that id, if there is one.
+    pub fn member_named(&self, id: &str) -> Option<MemberIndex> {
+        self.members.binary_search_by(|member| (*member.id).cmp(id)).ok().map(MemberIndex::new)
+    }
+
+    /// The unit of `partition` of `topic`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such topic, or it has no such partition.
+    pub fn unit(&self, topic: TopicIndex, partition: u32) -> UnitIndex {
+        let partitions = self.topic(topic).partitions;
+        assert!(partition < partitions, "a topic of {partitions} partitions has no {partition}");
+        UnitIndex::new(self.first_unit[topic.index()] + partition as usize)
+    }
+
+    /// All indices of topics, ascending.
+    pub fn topic_indices(&self) -> impl DoubleEndedIterator<Item = TopicIndex> + use<> {
+        (0..self.topics.len()).map(TopicIndex::new)
+    }
+
+    /// All indices of members, ascending.
+    pub fn member_indices(&self) -> impl DoubleEndedIterator<Item = MemberIndex> + use<> {
+        (0..self.members.len()).map(MemberIndex::new)
+    }
+
+    /// All indices of units, ascending.
+    pub fn unit_indices(&self) -> impl DoubleEndedIterator<Item = UnitIndex> + use<> {
+        (0..self.units()).map(UnitIndex::new)
+    }
+
+    /// The units of `topic`, by partition.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such topic.
+    pub fn units_of(&self, topic: TopicIndex) -> impl DoubleEndedIterator<Item = UnitIndex> + use<> {
+        self.positions_of(topic).map(UnitIndex::new)
+    }
+
+    fn positions_of(&self, topic: TopicIndex) -> Range<usize> {
+        self.first_unit[topic.index()]..self.first_unit[topic.index() + 1]
+    }
+
+    /// The topic and the partition that `unit` stands for. Takes the logarithm of the number of
+    /// topics; who walks all units does better with [`units_of`](Self::units_of).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn topic_of(&self, unit: UnitIndex) -> (TopicIndex, u32) {
+        assert!(unit.index() < self.units(), "{unit:?} is not one of {} units", self.units());
+        let topic = self.first_unit.partition_point(|first| *first <= unit.index()) - 1;
+        let partition = unit.index() - self.first_unit[topic];
+        (TopicIndex::new(topic), u32::try_from(partition).expect("a topic counts partitions in u32"))
+    }
+
+    /// The member that owns `unit` today; `None` if nobody does, or somebody who is no member.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn current(&self, unit: UnitIndex) -> Option<MemberIndex> {
+        self.holders[unit.index()].current
+    }
+
+    /// The member that `unit` is on its way to and must stay with, if it is.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn fixed(&self, unit: UnitIndex) -> Option<MemberIndex> {
+        self.holders[unit.index()].fixed
+    }
+
+    /// Whether `member` is subscribed to `topic`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such member.
+    pub fn is_subscribed(&self, topic: TopicIndex, member: MemberIndex) -> bool {
+        match &self.member(member).subscription {
+            Subscription::All => true,
+            Subscription::Topics(topics) => topics.binary_search(&topic).is_ok(),
+        }
+    }
+
+    /// Whether `unit` must not go to `member`, nor stay there.
+    pub fn is_banned(&self, unit: UnitIndex, member: MemberIndex) -> bool {
+        !self.bans.is_empty() && self.bans.binary_search(&(unit, member)).is_ok()
+    }
+
+    /// Whether any member is banned from `unit`.
+    pub(crate) fn has_bans(&self, unit: UnitIndex) -> bool {
+        let at = self.bans.partition_point(|(banned, _)| *banned < unit);
+        self.bans.get(at).is_some_and(|(banned, _)| *banned == unit)
+    }
+
+    /// Whether `member` is subscribed to the topic of `unit` and not banned from it. States and
+    /// limits do not enter into it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit or member.
+    pub fn may_own(&self, unit: UnitIndex, member: MemberIndex) -> bool {
+        let subscribed = match &self.member(member).subscription {
+            Subscription::All => true,
+            Subscription::Topics(topics) => topics.binary_search(&self.topic_of(unit).0).is_ok(),
+        };
+        subscribed && !self.is_banned(unit, member)
+    }
+
+    /// The members that are active and subscribed to `topic`, ascending.
+    pub(crate) fn takers_of(&self, topic: TopicIndex) -> impl Iterator<Item = MemberIndex> {
+        let active = |member: &MemberIndex| self.member(*member).state == MemberState::Active;
+        self.member_indices().filter(active).filter(move |member| self.is_subscribed(topic, *member))
+    }
+}

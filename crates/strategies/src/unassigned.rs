@@ -1,0 +1,73 @@
+//! Why a unit is nobody's.
+
+use std::fmt;
+
+use crate::{MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
+
+/// Why nobody should own a unit: the first of these that is true. Displays as a phrase for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unassigned {
+    /// There are no members.
+    NoMembers,
+    /// No member is subscribed to the topic.
+    NobodySubscribed,
+    /// Every subscribed member is banned from the unit.
+    AllBanned,
+    /// Every member that may own it is draining or on hold, and it was not theirs to keep.
+    OnlyDrainingOrHolding,
+    /// Every member that could take it has reached its limit.
+    AllFull,
+}
+
+impl fmt::Display for Unassigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoMembers => "there are no members",
+            Self::NobodySubscribed => "no member is subscribed to its topic",
+            Self::AllBanned => "every subscribed member is banned from it",
+            Self::OnlyDrainingOrHolding => "every member that may own it is draining or on hold",
+            Self::AllFull => "every member that could take it has reached its limit",
+        })
+    }
+}
+
+/// The units without an owner, ascending, with the reasons.
+pub(crate) fn explain(problem: &Problem, owner: &[Option<MemberIndex>]) -> Vec<(UnitIndex, Unassigned)> {
+    let of_topic = |topic| {
+        let mut usual = None;
+        let nobodys = problem.units_of(topic).filter(|unit| owner[unit.index()].is_none());
+        nobodys.map(move |unit| (unit, reason(problem, topic, unit, &mut usual)))
+    };
+    problem.topic_indices().flat_map(of_topic).collect()
+}
+
+/// Why `unit` is nobody's. Without bans all units of a topic share the reason, kept in `usual`.
+fn reason(
+    problem: &Problem,
+    topic: TopicIndex,
+    unit: UnitIndex,
+    usual: &mut Option<Unassigned>,
+) -> Unassigned {
+    if problem.has_bans(unit) {
+        return first_true(problem, topic, |member| problem.is_banned(unit, member));
+    }
+    *usual.get_or_insert_with(|| first_true(problem, topic, |_| false))
+}
+
+fn first_true(problem: &Problem, topic: TopicIndex, banned: impl Fn(MemberIndex) -> bool) -> Unassigned {
+    if problem.members().is_empty() {
+        return Unassigned::NoMembers;
+    }
+    let subscribed = || problem.member_indices().filter(|member| problem.is_subscribed(topic, *member));
+    if subscribed().next().is_none() {
+        return Unassigned::NobodySubscribed;
+    }
+    let mut eligible = subscribed().filter(|member| !banned(*member)).peekable();
+    if eligible.peek().is_none() {
+        Unassigned::AllBanned
+    } else if eligible.all(|member| problem.member(member).state != MemberState::Active) {
+        Unassigned::OnlyDrainingOrHolding
+    } else {
+        Unassigned::AllFull
+    }
+}
