@@ -1,0 +1,145 @@
+//! One Kafka broker of our own.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::etcd::tail;
+use crate::{Process, free_port, holds_within};
+
+/// A broker answers after about three seconds; a loaded two-core machine may take many times that.
+const START: Duration = Duration::from_secs(90);
+
+/// How often other ports are tried when somebody took the ones that were free.
+const TRIES: usize = 3;
+
+/// Names the cluster in its storage; any fixed id of Kafka's form (16 bytes in base64) will do.
+const CLUSTER_ID: &str = "S2Fma2FBc3NpZ25lclRlcw";
+
+/// A KRaft node on loopback ports that is broker and controller at once, ended when dropped.
+#[derive(Debug)]
+pub struct Kafka {
+    process: Process,
+    port: u16,
+    folder: TempDir,
+}
+
+impl Kafka {
+    /// Starts a broker from a folder with Kafka's jars and waits until it answers; needs `java`.
+    ///
+    /// # Errors
+    /// When Java can't be started, or the broker does not answer in 90 s; the end of its log is in the text.
+    pub fn start(jars: &Path) -> io::Result<Self> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let mut kafka = Self::spawn(jars)?;
+            match kafka.wait() {
+                Ok(()) => return Ok(kafka),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.expect("there is at least one try"))
+    }
+
+    fn spawn(jars: &Path) -> io::Result<Self> {
+        let (port, controller) = (free_port()?, free_port()?);
+        let folder = tempfile::Builder::new().prefix("kafka-assigner-kafka-").tempdir()?;
+        let properties = folder.path().join("server.properties");
+        fs::write(&properties, server_properties(port, controller, &folder.path().join("data")))?;
+        format_storage(jars, &properties, &log_of(&folder))?;
+        let mut broker = java(jars, &log_of(&folder))?;
+        broker.arg("kafka.Kafka").arg(&properties);
+        Ok(Self { process: Process::spawn(&mut broker)?, port, folder })
+    }
+
+    /// Where clients connect first, as `host:port`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        let (mut ended, port) = (None, self.port);
+        let process = &mut self.process;
+        let settled = holds_within(START, || {
+            ended = process.exit_status().ok().flatten();
+            ended.is_some() || answers(port).is_ok()
+        });
+        if settled && ended.is_none() {
+            return Ok(());
+        }
+        let log = tail(&log_of(&self.folder));
+        Err(io::Error::other(format!("Kafka did not come up; its log ends with\n{log}")))
+    }
+}
+
+fn log_of(folder: &TempDir) -> PathBuf {
+    folder.path().join("log")
+}
+
+fn java(jars: &Path, log: &Path) -> io::Result<Command> {
+    let log = File::options().create(true).append(true).open(log)?;
+    let mut command = Command::new("java");
+    command.arg("-Xmx512m").arg("-cp").arg(jars.join("*"));
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    Ok(command)
+}
+
+fn format_storage(jars: &Path, properties: &Path, log: &Path) -> io::Result<()> {
+    let mut command = java(jars, log)?;
+    command.args(["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"]).arg(properties);
+    let mut process = Process::spawn(&mut command)?;
+    let mut status = None;
+    holds_within(START, || {
+        status = process.exit_status().ok().flatten();
+        status.is_some()
+    });
+    if status.is_some_and(|status| status.success()) {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("Kafka's storage can't be formatted; its log ends with\n{}", tail(log))))
+}
+
+/// Everything on one node: no replicas of the internal topics, and groups that form at once.
+fn server_properties(port: u16, controller: u16, data: &Path) -> String {
+    let data = data.display();
+    format!(
+        "process.roles=broker,controller\n\
+         node.id=1\n\
+         controller.quorum.voters=1@127.0.0.1:{controller}\n\
+         listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
+         advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n\
+         controller.listener.names=CONTROLLER\n\
+         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+         log.dirs={data}\n\
+         offsets.topic.replication.factor=1\n\
+         offsets.topic.num.partitions=5\n\
+         transaction.state.log.replication.factor=1\n\
+         transaction.state.log.min.isr=1\n\
+         transaction.state.log.num.partitions=5\n\
+         share.coordinator.state.topic.replication.factor=1\n\
+         share.coordinator.state.topic.min.isr=1\n\
+         group.initial.rebalance.delay.ms=0\n"
+    )
+}
+
+/// Asks for the versions that the broker speaks (`ApiVersions` 0), which it answers once it serves.
+fn answers(port: u16) -> io::Result<()> {
+    const REQUEST: [u8; 14] = [0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff];
+    let bound = Duration::from_secs(2);
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), bound)?;
+    stream.set_read_timeout(Some(bound))?;
+    stream.write_all(&REQUEST)?;
+    let mut answer = [0; 10];
+    stream.read_exact(&mut answer)?;
+    let (correlation, error) = (&answer[4..8], &answer[8..10]);
+    if correlation == [0, 0, 0, 7] && error == [0, 0] {
+        return Ok(());
+    }
+    Err(io::Error::other("not a Kafka broker's answer"))
+}

@@ -1,0 +1,28 @@
+//! Real servers for tests: the ones that `cargo xtask test` provides, and private ones.
+//!
+//! Start at [`etcd`] and [`kafka`]: a test that needs a server asks them where it is, and returns when
+//! there is none. That is not a silent pass: the skip is printed, written to the list that
+//! `cargo xtask test` counts, and a panic where servers are required.
+//!
+//! A test that restarts, freezes or kills its server starts its own [`Etcd`]. Whatever is started here
+//! ends with the value that stands for it, and also when the test process dies before it can drop it
+//! ([`Process`]).
+//!
+//! Everything blocks for short, bounded times; async tests may call it directly.
+
+mod etcd;
+mod kafka;
+mod port;
+mod process;
+mod provided;
+mod wait;
+
+pub use etcd::{Etcd, EtcdConfig, EtcdTls};
+pub use kafka::Kafka;
+pub use port::free_port;
+pub use process::Process;
+pub use provided::{
+    ETCD_BINARY_VARIABLE, ETCD_VARIABLE, KAFKA_VARIABLE, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, etcd,
+    etcd_binary, kafka,
+};
+pub use wait::holds_within;

@@ -1,0 +1,73 @@
+//! Which servers this test run has.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::thread;
+
+/// Where the run's etcd answers, as an URL.
+pub const ETCD_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_ETCD";
+
+/// The etcd program, for tests that start one of their own.
+pub const ETCD_BINARY_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_ETCD_BIN";
+
+/// Where the run's Kafka broker answers, as `host:port`.
+pub const KAFKA_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_KAFKA";
+
+/// Set to `1` where a missing server is a failure instead of a skip.
+pub const REQUIRE_VARIABLE: &str = "KAFKA_ASSIGNER_REQUIRE_SERVERS";
+
+/// The file that skipped tests are added to, one a line.
+pub const SKIP_LOG_VARIABLE: &str = "KAFKA_ASSIGNER_SKIP_LOG";
+
+/// The URL of the run's etcd, which the calling test shares with others; `None` skips the test.
+///
+/// # Panics
+/// Where servers are required and there is none.
+#[must_use]
+pub fn etcd() -> Option<String> {
+    provided(ETCD_VARIABLE)
+}
+
+/// The etcd program, for a test that needs one of its own; `None` skips the test.
+///
+/// # Panics
+/// Where servers are required and there is none.
+#[must_use]
+pub fn etcd_binary() -> Option<PathBuf> {
+    provided(ETCD_BINARY_VARIABLE).map(PathBuf::from)
+}
+
+/// The address (`host:port`) of the run's Kafka broker, which the calling test shares with others; `None`
+/// skips the test.
+///
+/// # Panics
+/// Where servers are required and there is none.
+#[must_use]
+pub fn kafka() -> Option<String> {
+    provided(KAFKA_VARIABLE)
+}
+
+fn provided(variable: &str) -> Option<String> {
+    let value = env::var(variable).ok().filter(|value| !value.is_empty());
+    if value.is_none() {
+        skip(variable);
+    }
+    value
+}
+
+fn skip(variable: &str) {
+    let current = thread::current();
+    let test = current.name().unwrap_or("unnamed");
+    let required = env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
+    assert!(!required, "{test} needs a server: {variable} is not set, and {REQUIRE_VARIABLE} is");
+    let line = format!("SKIPPED {test}: {variable} is not set (cargo xtask test sets it)\n");
+    eprint!("{line}");
+    if let Some(log) = env::var_os(SKIP_LOG_VARIABLE) {
+        // One write of one short line: lines of tests that run side by side don't mix.
+        let written = OpenOptions::new().create(true).append(true).open(log);
+        let written = written.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.expect("the list of skipped tests is writable, or a skip would pass as a success");
+    }
+}

@@ -1,0 +1,32 @@
+//! Running other programs with a bound in time.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use kafka_assigner_testkit::Process;
+
+use crate::interrupt::Interrupt;
+
+/// Runs `command` to its end and returns what it printed, on both of its outputs.
+///
+/// Output goes through a file, so a chatty program can't block on a pipe that nobody reads.
+pub(crate) fn output(command: &mut Command, bound: Duration, interrupt: &Interrupt) -> Result<String> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let log = tempfile::NamedTempFile::new()?;
+    command.stdin(Stdio::null()).stdout(log.reopen()?).stderr(log.reopen()?);
+    let mut process = Process::spawn(command).with_context(|| format!("failed to start {program}"))?;
+    let status = interrupt.wait(&program, bound, || Ok(process.exit_status()?))?;
+    let text = String::from_utf8_lossy(&fs::read(log.path())?).into_owned();
+    if !status.success() {
+        bail!("{program} ended with {status}:\n{}", text.trim_end());
+    }
+    Ok(text)
+}
+
+/// The workspace's root: this crate lies right below it.
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the workspace")
+}

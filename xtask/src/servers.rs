@@ -1,0 +1,66 @@
+//! The servers of a test run.
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use kafka_assigner_testkit as testkit;
+use testkit::{ETCD_BINARY_VARIABLE, ETCD_VARIABLE, EtcdConfig, KAFKA_VARIABLE};
+
+use crate::interrupt::Interrupt;
+use crate::tools;
+
+/// What tests run against; everything stops when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    etcd: Result<(tools::Etcd, testkit::Etcd)>,
+    kafka: Result<(tools::Kafka, testkit::Kafka)>,
+}
+
+impl Servers {
+    /// Provides and starts what can be had; the rest is reported by [`Servers::report`].
+    pub(crate) fn start(interrupt: &Interrupt) -> Result<Self> {
+        let etcd = start_etcd(interrupt);
+        interrupt.check()?;
+        let kafka = start_kafka(interrupt);
+        interrupt.check()?;
+        Ok(Self { etcd, kafka })
+    }
+
+    /// The variables that tell tests where the servers are.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let mut variables = Vec::new();
+        if let Ok((tool, etcd)) = &self.etcd {
+            variables.push((ETCD_VARIABLE, etcd.endpoint().into()));
+            variables.push((ETCD_BINARY_VARIABLE, tool.binary.clone().into()));
+        }
+        if let Ok((_, kafka)) = &self.kafka {
+            variables.push((KAFKA_VARIABLE, kafka.address().into()));
+        }
+        variables
+    }
+
+    /// One line a server: its version and origin, or why there is none.
+    pub(crate) fn report(&self) -> String {
+        let etcd = match &self.etcd {
+            Ok((tool, etcd)) => format!("{} ({}) at {}", tool.version, tool.origin, etcd.endpoint()),
+            Err(error) => format!("none: {error:#}"),
+        };
+        let kafka = match &self.kafka {
+            Ok((tool, kafka)) => format!("{} ({}) at {}", tool.version, tool.origin, kafka.address()),
+            Err(error) => format!("none: {error:#}"),
+        };
+        format!("etcd   {etcd}\nKafka  {kafka}")
+    }
+}
+
+fn start_etcd(interrupt: &Interrupt) -> Result<(tools::Etcd, testkit::Etcd)> {
+    let tool = tools::Etcd::provide(interrupt)?;
+    let etcd = testkit::Etcd::start(&EtcdConfig { binary: tool.binary.clone(), tls: None })?;
+    Ok((tool, etcd))
+}
+
+fn start_kafka(interrupt: &Interrupt) -> Result<(tools::Kafka, testkit::Kafka)> {
+    let tool = tools::Kafka::provide(interrupt)?;
+    let kafka = testkit::Kafka::start(&tool.jars)?;
+    Ok((tool, kafka))
+}

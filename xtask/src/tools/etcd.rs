@@ -1,0 +1,133 @@
+//! etcd: one static program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::cache::Entry;
+use super::origin::Origin;
+use super::search::on_path;
+use crate::interrupt::Interrupt;
+use crate::run;
+
+/// What is built where nothing is found.
+const BUILT_VERSION: &str = "3.7.3";
+
+/// Fetching takes seconds and building a minute on two cores; slow networks and machines get ten times that.
+const BUILD_BOUND: Duration = Duration::from_secs(600);
+
+/// Debian's package is 8 MB.
+const DEBIAN_BOUND: Duration = Duration::from_secs(180);
+
+/// Printing a version takes milliseconds.
+const VERSION_BOUND: Duration = Duration::from_secs(30);
+
+/// An etcd program that runs on this machine.
+#[derive(Debug)]
+pub(crate) struct Etcd {
+    /// Where it is.
+    pub(crate) binary: PathBuf,
+    /// What it says about itself.
+    pub(crate) version: String,
+    /// How we came by it.
+    pub(crate) origin: Origin,
+}
+
+impl Etcd {
+    /// Finds etcd or makes it.
+    pub(crate) fn provide(interrupt: &Interrupt) -> Result<Self> {
+        let (binary, origin) = find().map_or_else(|| make(interrupt), Ok)?;
+        let version = version(&binary, interrupt)?;
+        Ok(Self { binary, version, origin })
+    }
+}
+
+fn find() -> Option<(PathBuf, Origin)> {
+    if let Some(named) = std::env::var_os("ETCD_BIN") {
+        return Some((named.into(), Origin::Variable("ETCD_BIN")));
+    }
+    if let Some(found) = on_path("etcd") {
+        return Some((found, Origin::Path));
+    }
+    let cached = built().existing().or_else(|| debian().existing())?;
+    Some((cached.join("etcd"), Origin::Cache))
+}
+
+fn built() -> Entry {
+    Entry::new("etcd-3.7.3")
+}
+
+fn debian() -> Entry {
+    Entry::new("etcd-debian")
+}
+
+/// Builds etcd with Go, or else unpacks Debian's package; neither changes anything outside the cache.
+fn make(interrupt: &Interrupt) -> Result<(PathBuf, Origin)> {
+    let go = match build(interrupt) {
+        Ok(folder) => return Ok((folder.join("etcd"), Origin::Made("built with Go"))),
+        Err(error) => error,
+    };
+    interrupt.check()?;
+    let apt = match unpack(interrupt) {
+        Ok(folder) => return Ok((folder.join("etcd"), Origin::Made("unpacked from Debian's package"))),
+        Err(error) => error,
+    };
+    interrupt.check()?;
+    Err(anyhow!(
+        "no etcd: set ETCD_BIN, or install etcd 3.4 or newer, or Go 1.26 to build it (with Go: {go:#}; with apt-get: {apt:#})"
+    ))
+}
+
+/// A throw-away module that requires etcd: `go install` refuses it for its replace directives.
+fn build(interrupt: &Interrupt) -> Result<PathBuf> {
+    if on_path("go").is_none() {
+        bail!("go is not on the PATH");
+    }
+    eprintln!("building etcd {BUILT_VERSION} with Go (about a minute, once)");
+    built().fill(|folder| {
+        let module = folder.join("module");
+        fs::create_dir(&module)?;
+        let requirement = format!("go.etcd.io/etcd/server/v3@v{BUILT_VERSION}");
+        let output = ["build", "-o", "../etcd", "go.etcd.io/etcd/server/v3"];
+        for arguments in [&["mod", "init", "throwaway"][..], &["get", &requirement], &output] {
+            let mut command = Command::new("go");
+            command.args(arguments).current_dir(&module).env("CGO_ENABLED", "0");
+            run::output(&mut command, BUILD_BOUND, interrupt)?;
+        }
+        Ok(fs::remove_dir_all(&module)?)
+    })
+}
+
+/// Unpacked, not installed: installing it would start a server on etcd's own ports.
+fn unpack(interrupt: &Interrupt) -> Result<PathBuf> {
+    if on_path("apt-get").is_none() || on_path("dpkg-deb").is_none() {
+        bail!("this is not a Debian machine");
+    }
+    eprintln!("fetching Debian's etcd");
+    debian().fill(|folder| {
+        let mut download = Command::new("apt-get");
+        download.args(["download", "etcd-server"]).current_dir(folder);
+        run::output(&mut download, DEBIAN_BOUND, interrupt)?;
+        let package = only_file(folder)?;
+        let mut extract = Command::new("dpkg-deb");
+        extract.arg("-x").arg(&package).arg(folder.join("package"));
+        run::output(&mut extract, DEBIAN_BOUND, interrupt)?;
+        fs::rename(folder.join("package/usr/bin/etcd"), folder.join("etcd"))?;
+        fs::remove_dir_all(folder.join("package"))?;
+        Ok(fs::remove_file(package)?)
+    })
+}
+
+fn only_file(folder: &Path) -> Result<PathBuf> {
+    let entry = fs::read_dir(folder)?.next().context("apt-get left no package")?;
+    Ok(entry?.path())
+}
+
+fn version(binary: &Path, interrupt: &Interrupt) -> Result<String> {
+    let text = run::output(Command::new(binary).arg("--version"), VERSION_BOUND, interrupt)?;
+    let version = text.lines().find_map(|line| line.strip_prefix("etcd Version: "));
+    Ok(version.with_context(|| format!("{} does not look like etcd", binary.display()))?.trim().to_owned())
+}

@@ -1,0 +1,10 @@
+//! Programs that tests need: found where the user says, on the PATH, in our cache, or else made.
+
+mod cache;
+mod etcd;
+mod kafka;
+mod origin;
+mod search;
+
+pub(crate) use etcd::Etcd;
+pub(crate) use kafka::Kafka;
