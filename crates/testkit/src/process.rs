@@ -81,9 +81,11 @@ impl Drop for Process {
 }
 
 /// Waits for the end of its standard input, which comes when we are gone, then ends the group.
+///
+/// `read` is the shell's own: a `cat` would be left behind whenever the shell is ended.
 fn watchdog(group: u32) -> io::Result<Child> {
     Command::new("sh")
-        .args(["-c", r#"cat >/dev/null; kill -s KILL -- "-$1""#, "watchdog", &group.to_string()])
+        .args(["-c", r#"read -r end; kill -s KILL -- "-$1""#, "watchdog", &group.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
