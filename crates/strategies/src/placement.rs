@@ -103,7 +103,8 @@ pub enum MoveReason {
     OverTarget {
         /// How many units the owner had, those on their way to it included.
         had: u32,
-        /// How many it has in this placement.
+        /// How many it has in this placement. As many as before or more, if it has to take units
+        /// that only few can have, and others of its own make room for them.
         target: u32,
     },
     /// The hash of the unit points to another member.
@@ -117,6 +118,9 @@ impl fmt::Display for MoveReason {
             Self::OwnerDraining => f.write_str("its owner is draining"),
             Self::OwnerNotEligible => f.write_str("its owner may not own it any more"),
             Self::OverLimit => f.write_str("its owner is over its limit"),
+            Self::OverTarget { had, target } if had <= target => {
+                f.write_str("its owner takes others instead")
+            }
             Self::OverTarget { had, target } => {
                 write!(f, "its owner had {had} and is to have {target}")
             }

@@ -188,9 +188,13 @@ impl Problem {
         subscribed && !self.is_banned(unit, member)
     }
 
-    /// The members that are active and subscribed to `topic`, ascending.
+    /// The active members, ascending.
+    pub(crate) fn active(&self) -> impl Iterator<Item = MemberIndex> {
+        self.member_indices().filter(|member| self.member(*member).state == MemberState::Active)
+    }
+
+    /// The active members that are subscribed to `topic`, ascending.
     pub(crate) fn takers_of(&self, topic: TopicIndex) -> impl Iterator<Item = MemberIndex> {
-        let active = |member: &MemberIndex| self.member(*member).state == MemberState::Active;
-        self.member_indices().filter(active).filter(move |member| self.is_subscribed(topic, *member))
+        self.active().filter(move |member| self.is_subscribed(topic, *member))
     }
 }

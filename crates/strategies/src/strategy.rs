@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Placement, Problem};
+use crate::{JumpHash, Placement, Problem, StickyBalanced};
 
 /// A rule that decides who should own what.
 ///
@@ -17,4 +17,29 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 
     /// Places every unit of `problem` that a member can take.
     fn assign(&self, problem: &Problem) -> Placement;
+}
+
+/// Every strategy, in the order in which to list them for people.
+pub fn all() -> &'static [&'static dyn Strategy] {
+    &[&StickyBalanced, &JumpHash]
+}
+
+/// The strategy of that name, if there is one.
+pub fn by_name(name: &str) -> Option<&'static dyn Strategy> {
+    all().iter().copied().find(|strategy| strategy.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_strategy_is_found_by_its_name() {
+        let names: Vec<_> = all().iter().map(|strategy| strategy.name()).collect();
+        assert_eq!(names, ["sticky-balanced", "jump-hash"]);
+        for name in names {
+            assert_eq!(by_name(name).unwrap().name(), name);
+        }
+        assert!(by_name("sticky").is_none());
+    }
 }

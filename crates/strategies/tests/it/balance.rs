@@ -1,0 +1,73 @@
+//! `sticky-balanced` is as balanced as it says, with as few moves as that takes.
+
+use kafka_assigner_strategies::{MemberState, Placement, Problem, StickyBalanced, Strategy};
+use proptest::prelude::*;
+
+use crate::scenario::{any_scenario, plain_scenario};
+
+fn loads(problem: &Problem, placement: &Placement) -> Vec<u32> {
+    let mut loads = vec![0; problem.members().len()];
+    placement.owner.iter().flatten().for_each(|owner| loads[owner.index()] += 1);
+    loads
+}
+
+/// The fewest moves that bring owners within one of each other: what nobody owns, and what each
+/// has above its share, where the larger shares go to those that have most.
+fn fewest_moves(problem: &Problem) -> usize {
+    let mut loads = vec![0; problem.members().len()];
+    let owners = problem.unit_indices().filter_map(|unit| problem.current(unit));
+    owners.for_each(|owner| loads[owner.index()] += 1);
+    loads.sort_unstable_by(|a, b| b.cmp(a));
+    let (share, larger) = (problem.units() / loads.len(), problem.units() % loads.len());
+    let owned: usize = loads.iter().sum();
+    let share_of = |rank: usize| share + usize::from(rank < larger);
+    let above = loads.iter().enumerate().map(|(rank, load)| load.saturating_sub(share_of(rank)));
+    problem.units() - owned + above.sum::<usize>()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn equal_members_are_within_one(scenario in plain_scenario()) {
+        let problem = scenario.problem();
+        let loads = loads(&problem, &StickyBalanced.assign(&problem));
+        prop_assert!(loads.iter().max().unwrap() - loads.iter().min().unwrap() <= 1);
+        prop_assert_eq!(loads.iter().sum::<u32>() as usize, problem.units());
+    }
+
+    #[test]
+    fn equal_members_move_the_fewest(scenario in plain_scenario()) {
+        let problem = scenario.problem();
+        prop_assert_eq!(StickyBalanced.assign(&problem).moves.len(), fewest_moves(&problem));
+    }
+
+    #[test]
+    fn a_fresh_placement_is_contiguous(mut scenario in plain_scenario()) {
+        scenario.units.iter_mut().flatten().for_each(|fate| fate.current = None);
+        let problem = scenario.problem();
+        prop_assert!(StickyBalanced.assign(&problem).owner.is_sorted());
+    }
+
+    #[test]
+    fn no_single_move_would_balance_better(scenario in any_scenario()) {
+        let problem = scenario.problem();
+        let placement = StickyBalanced.assign(&problem);
+        let loads = loads(&problem, &placement);
+        for unit in problem.unit_indices().filter(|unit| problem.fixed(*unit).is_none()) {
+            let Some(owner) = placement.owner[unit.index()] else { continue };
+            if problem.member(owner).state == MemberState::Hold {
+                continue;
+            }
+            let better = problem.member_indices().find(|other| {
+                let member = problem.member(*other);
+                let load = loads[other.index()];
+                member.state == MemberState::Active
+                    && problem.may_own(unit, *other)
+                    && load < member.max_partitions.unwrap_or(u32::MAX)
+                    && load + 2 <= loads[owner.index()]
+            });
+            prop_assert_eq!(better, None, "{:?} of {:?}", unit, owner);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What must hold of every strategy, for problems of all kinds.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod balance;
+mod hashing;
+mod scenario;
+mod sound;
+mod steady;

@@ -1,0 +1,211 @@
+//! Random problems, kept by name and position so that they can be told in any order and told again.
+
+use kafka_assigner_strategies::{
+    MemberHandle, MemberSpec, MemberState, Placement, Problem, ProblemBuilder, Subscription, TopicHandle,
+};
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::sample::subsequence;
+
+/// A problem before it is told. Topics and members are referred to by position.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    /// Partitions by topic.
+    pub(crate) topics: Vec<u32>,
+    pub(crate) members: Vec<Sketch>,
+    /// By topic and partition.
+    pub(crate) units: Vec<Vec<Fate>>,
+}
+
+/// A member.
+#[derive(Clone, Debug)]
+pub(crate) struct Sketch {
+    pub(crate) state: MemberState,
+    pub(crate) limit: Option<u32>,
+    /// `None` for all.
+    pub(crate) topics: Option<Vec<usize>>,
+}
+
+/// What is given of one unit; members by position.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fate {
+    pub(crate) current: Option<usize>,
+    pub(crate) fixed: Option<usize>,
+    pub(crate) bans: Vec<usize>,
+}
+
+/// In which order topics and members are told.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    topics: Vec<usize>,
+    members: Vec<usize>,
+}
+
+impl Scenario {
+    /// The problem, told in the order of positions.
+    pub(crate) fn problem(&self) -> Problem {
+        let order =
+            Order { topics: (0..self.topics.len()).collect(), members: (0..self.members.len()).collect() };
+        self.problem_in(&order)
+    }
+
+    pub(crate) fn problem_in(&self, order: &Order) -> Problem {
+        let mut builder = Problem::builder();
+        for topic in &order.topics {
+            builder.topic(topic_name(*topic), self.topics[*topic]);
+        }
+        for member in &order.members {
+            let spec = self.spec(&builder, *member);
+            builder.member(spec);
+        }
+        for topic in &order.topics {
+            self.tell_units(&mut builder, *topic);
+        }
+        builder.build().unwrap()
+    }
+
+    fn spec(&self, builder: &ProblemBuilder, member: usize) -> MemberSpec {
+        let Sketch { state, limit, topics } = &self.members[member];
+        let subscription = match topics {
+            None => Subscription::All,
+            Some(topics) => builder.subscription(topics.iter().map(|topic| topic_name(*topic))),
+        };
+        MemberSpec {
+            subscription,
+            max_partitions: *limit,
+            state: *state,
+            ..MemberSpec::new(member_id(member))
+        }
+    }
+
+    fn tell_units(&self, builder: &mut ProblemBuilder, topic: usize) {
+        let handle: TopicHandle = builder.topic_handle(&topic_name(topic)).unwrap();
+        for (fate, partition) in self.units[topic].iter().zip(0..) {
+            let member = |builder: &ProblemBuilder, at: usize| -> MemberHandle {
+                builder.member_handle(&member_id(at)).unwrap()
+            };
+            if let Some(at) = fate.current {
+                builder.current(handle, partition, member(builder, at));
+            }
+            if let Some(at) = fate.fixed {
+                builder.fixed(handle, partition, member(builder, at));
+            }
+            for at in &fate.bans {
+                builder.ban(handle, partition, member(builder, *at));
+            }
+        }
+    }
+
+    /// The same after `placement`, which is of [`problem`](Self::problem), has come true.
+    pub(crate) fn after(&self, placement: &Placement) -> Self {
+        let mut after = self.clone();
+        let problem = self.problem();
+        let position = |id: &str| (0..self.members.len()).find(|at| member_id(*at) == id).unwrap();
+        for topic in 0..self.topics.len() {
+            let index = problem.topic_named(&topic_name(topic)).unwrap();
+            for (unit, fate) in problem.units_of(index).zip(&mut after.units[topic]) {
+                let owner = placement.owner[unit.index()];
+                fate.current = owner.map(|owner| position(&problem.member(owner).id));
+            }
+        }
+        after
+    }
+}
+
+/// Names sort otherwise than positions.
+fn topic_name(at: usize) -> String {
+    format!("topic-{}", (at * 7 + 3) % 11)
+}
+
+/// Ids sort otherwise than positions.
+fn member_id(at: usize) -> String {
+    format!("member-{}", (at * 5 + 4) % 13)
+}
+
+/// Problems of every kind: mixed subscriptions, limits, states, bans, handoffs, or none of them.
+pub(crate) fn any_scenario() -> impl Strategy<Value = Scenario> {
+    (0..=6_usize, vec(0..=7_u32, 0..=5), kind()).prop_flat_map(|(members, topics, kind)| {
+        let sketches = vec(sketch(topics.len(), kind), members);
+        let units: Vec<_> =
+            topics.iter().map(|partitions| vec(fate(members, kind), *partitions as usize)).collect();
+        (Just(topics), sketches, units).prop_map(|(topics, members, units)| Scenario {
+            topics,
+            members,
+            units,
+        })
+    })
+}
+
+/// Problems in which nothing is restricted, with at least one member; any owner or none today.
+pub(crate) fn plain_scenario() -> impl Strategy<Value = Scenario> {
+    (1..=7_usize, vec(0..=12_u32, 0..=5)).prop_flat_map(|(members, topics)| {
+        let units: Vec<_> = topics
+            .iter()
+            .map(|partitions| vec(fate(members, Kind::default()), *partitions as usize))
+            .collect();
+        let member = Sketch { state: MemberState::Active, limit: None, topics: None };
+        (Just(topics), Just(vec![member; members]), units).prop_map(|(topics, members, units)| Scenario {
+            topics,
+            members,
+            units,
+        })
+    })
+}
+
+/// A scenario with an order to tell it in.
+pub(crate) fn shuffled_scenario() -> impl Strategy<Value = (Scenario, Order)> {
+    any_scenario().prop_flat_map(|scenario| {
+        let topics: Vec<_> = (0..scenario.topics.len()).collect();
+        let members: Vec<_> = (0..scenario.members.len()).collect();
+        let order = (Just(topics).prop_shuffle(), Just(members).prop_shuffle());
+        (Just(scenario), order.prop_map(|(topics, members)| Order { topics, members }))
+    })
+}
+
+/// Which restrictions a scenario has. All alike would hardly ever try a problem with few.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kind {
+    mixed: bool,
+    limits: bool,
+    states: bool,
+    bans: bool,
+    handoffs: bool,
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    any::<[bool; 5]>().prop_map(|[mixed, limits, states, bans, handoffs]| Kind {
+        mixed,
+        limits,
+        states,
+        bans,
+        handoffs,
+    })
+}
+
+/// Half of the time if `is`, never otherwise.
+fn sometimes<S: Strategy>(is: bool, value: S) -> impl Strategy<Value = Option<S::Value>> {
+    (any::<bool>(), value).prop_map(move |(now, value)| (is && now).then_some(value))
+}
+
+fn sketch(topics: usize, kind: Kind) -> impl Strategy<Value = Sketch> {
+    let inactive = prop_oneof![Just(MemberState::Hold), Just(MemberState::Draining)];
+    let subset = subsequence((0..topics).collect::<Vec<_>>(), 0..=topics);
+    (sometimes(kind.states, inactive), sometimes(kind.limits, 0..=6_u32), sometimes(kind.mixed, subset))
+        .prop_map(|(state, limit, topics)| Sketch { state: state.unwrap_or_default(), limit, topics })
+}
+
+fn fate(members: usize, kind: Kind) -> BoxedStrategy<Fate> {
+    if members == 0 {
+        return Just(Fate::default()).boxed();
+    }
+    let bans = prop_oneof![3 => Just(vec![]), 1 => vec(0..members, 1..=2)];
+    let fixed = weighted(0.2, 0..members);
+    (weighted(0.7, 0..members), fixed, sometimes(kind.bans, bans))
+        .prop_map(move |(current, fixed, bans)| Fate {
+            current,
+            fixed: fixed.filter(|_| kind.handoffs),
+            bans: bans.unwrap_or_default(),
+        })
+        .boxed()
+}

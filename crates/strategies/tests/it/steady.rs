@@ -1,0 +1,29 @@
+//! The same question gets the same answer, and an answer that has come true is left alone.
+
+use kafka_assigner_strategies::all;
+use proptest::prelude::*;
+
+use crate::scenario::{any_scenario, shuffled_scenario};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn a_second_run_moves_nothing(scenario in any_scenario()) {
+        for strategy in all() {
+            let first = strategy.assign(&scenario.problem());
+            let second = strategy.assign(&scenario.after(&first).problem());
+            prop_assert_eq!(&second.owner, &first.owner, "{}", strategy.name());
+            prop_assert!(second.moves.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_order_of_telling_does_not_matter((scenario, order) in shuffled_scenario()) {
+        let (problem, shuffled) = (scenario.problem(), scenario.problem_in(&order));
+        prop_assert_eq!(&problem, &shuffled);
+        for strategy in all() {
+            prop_assert_eq!(strategy.assign(&problem), strategy.assign(&shuffled));
+        }
+    }
+}
