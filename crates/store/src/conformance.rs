@@ -1,0 +1,208 @@
+//! The promises of [`Store`], as a suite that every implementation has to pass.
+//!
+//! A test hands a [`Subject`] to [`run`]. Each [`Case`] works under a prefix of its own, so that the
+//! suite can share a server with others, and is bounded in time. It works in real and in paused time.
+
+mod compaction;
+mod leases;
+mod records;
+mod txns;
+mod watches;
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::{BoxFuture, join_all};
+use kafka_assigner_core::kv::{Change, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
+use tokio::time::timeout;
+
+use crate::{Error, Store, Watch, WatchBatch};
+
+/// A case is given up after this time; the slowest ones wait for a few leases to run out.
+const PER_CASE: Duration = Duration::from_secs(60);
+
+/// A wait for something that has to come is given up after this time.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How often a watch is asked for its progress while it is waited for.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// The shortest time to live that every store keeps as it is asked for.
+const SHORT_TTL: Duration = Duration::from_secs(2);
+
+/// What a case comes to: assertions panic, and an unexpected error of the store ends it.
+type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// The store under test, and what the suite needs beside the trait.
+#[async_trait]
+pub trait Subject: Debug + Send + Sync + 'static {
+    /// A handle of the store; always the same store.
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// A prefix that nobody else writes under, ending in a slash.
+    fn prefix(&self) -> Bytes;
+
+    /// Makes the store forget its changes before `oldest`.
+    ///
+    /// # Panics
+    /// When it doesn't.
+    async fn compact(&self, oldest: Revision);
+}
+
+/// One promise with the code that checks it.
+#[derive(Debug)]
+pub struct Case {
+    /// What must hold.
+    pub name: &'static str,
+    check: fn(Bench) -> BoxFuture<'static, Outcome>,
+}
+
+/// Lists async functions as cases under their own names.
+macro_rules! list_cases {
+    ($($name:ident),+ $(,)?) => {
+        pub(super) const CASES: &[$crate::conformance::Case] = &[$($crate::conformance::Case {
+            name: stringify!($name),
+            check: |bench| Box::pin($name(bench)),
+        }),+];
+    };
+}
+use list_cases;
+
+/// The cases in families. Those of one family run side by side; the families follow each other, because
+/// a compaction concerns everybody's watches.
+const FAMILIES: [&[Case]; 5] =
+    [records::CASES, txns::CASES, leases::CASES, watches::CASES, compaction::CASES];
+
+/// Every case, in a fixed order.
+pub fn cases() -> impl Iterator<Item = &'static Case> {
+    FAMILIES.into_iter().flatten()
+}
+
+/// Runs every case.
+///
+/// # Panics
+/// At the end, when a case failed, with all that did.
+pub async fn run(subject: Arc<dyn Subject>) {
+    let mut report = String::new();
+    for family in FAMILIES {
+        let results = join_all(family.iter().map(|case| run_case(&subject, case))).await;
+        for (case, result) in family.iter().zip(results) {
+            let Err(why) = result else { continue };
+            writeln!(report, "  {}: {why}", case.name).expect("a string takes everything");
+        }
+    }
+    assert!(report.is_empty(), "the store breaks promises:\n{report}");
+}
+
+/// Runs one case in a task of its own, so that its panic is a result.
+async fn run_case(subject: &Arc<dyn Subject>, case: &'static Case) -> Result<(), String> {
+    let bench = Bench::new(Arc::clone(subject), case.name);
+    let task = tokio::spawn(timeout(PER_CASE, (case.check)(bench)));
+    match task.await {
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error))) => Err(format!("{error:?}")),
+        Ok(Err(_)) => Err(format!("not done after {PER_CASE:?}")),
+        Err(panic) => Err(panic.to_string()),
+    }
+}
+
+/// What a case works with.
+#[derive(Debug)]
+struct Bench {
+    subject: Arc<dyn Subject>,
+    store: Arc<dyn Store>,
+    prefix: Bytes,
+}
+
+impl Bench {
+    fn new(subject: Arc<dyn Subject>, name: &str) -> Self {
+        let mut prefix = subject.prefix().to_vec();
+        prefix.extend_from_slice(name.as_bytes());
+        prefix.push(b'/');
+        Self { store: subject.store(), subject, prefix: prefix.into() }
+    }
+
+    /// A key of this case.
+    fn key(&self, tail: impl AsRef<[u8]>) -> Bytes {
+        [&self.prefix, tail.as_ref()].concat().into()
+    }
+
+    /// Writes one key without a guard.
+    async fn put(&self, tail: &str, value: &str) -> Result<Revision, Error> {
+        let op = Op::put(self.key(tail), value.to_owned());
+        Ok(self.apply(vec![op]).await?.revision)
+    }
+
+    /// Applies operations without a guard.
+    async fn apply(&self, ops: Vec<Op>) -> Result<TxnOutcome, Error> {
+        self.store.txn(Txn::guarded(Vec::new(), ops)).await
+    }
+
+    /// The record of a key that must exist.
+    async fn record(&self, tail: &str) -> Result<Record, Error> {
+        let (record, _) = self.store.get(&self.key(tail)).await?;
+        Ok(record.unwrap_or_else(|| panic!("{tail} exists")))
+    }
+
+    async fn exists(&self, tail: &str) -> Result<bool, Error> {
+        Ok(self.store.get(&self.key(tail)).await?.0.is_some())
+    }
+
+    async fn list(&self) -> Result<Snapshot, Error> {
+        self.store.range(&self.prefix).await
+    }
+
+    /// The keys of this case without its prefix, as text.
+    async fn tails(&self) -> Result<Vec<String>, Error> {
+        let tail = |record: &Record| record.key.slice(self.prefix.len()..).escape_ascii().to_string();
+        Ok(self.list().await?.records.iter().map(tail).collect())
+    }
+
+    async fn watch(&self, from: Revision) -> Result<Watch, Error> {
+        self.store.watch(&self.prefix, from).await
+    }
+
+    /// Reads a watch until it has delivered everything up to `revision`.
+    async fn read_to(&self, watch: &mut Watch, revision: Revision) -> Result<Vec<WatchBatch>, Error> {
+        let reading = async {
+            let mut batches: Vec<WatchBatch> = Vec::new();
+            while batches.last().is_none_or(|last| last.revision < revision) {
+                batches.push(self.next(watch).await?);
+            }
+            Ok(batches)
+        };
+        timeout(PATIENCE, reading).await.unwrap_or_else(|_| panic!("the watch reaches {revision}"))
+    }
+
+    /// The next item of a watch that must go on, asking for progress meanwhile.
+    async fn next(&self, watch: &mut Watch) -> Result<WatchBatch, Error> {
+        loop {
+            if let Ok(item) = timeout(ASK_EVERY, watch.next()).await {
+                return item.expect("a watch ends with an error only");
+            }
+            self.store.request_progress();
+        }
+    }
+}
+
+/// All changes of some batches, in their order.
+fn changes(batches: &[WatchBatch]) -> Vec<Change> {
+    batches.iter().flat_map(|batch| batch.changes.iter().cloned()).collect()
+}
+
+/// The records that one gets by applying changes in their order.
+fn replay(changes: &[Change]) -> BTreeMap<Bytes, Record> {
+    let mut records = BTreeMap::new();
+    for change in changes {
+        match change {
+            Change::Put(record) => records.insert(record.key.clone(), record.clone()),
+            Change::Delete { key, .. } => records.remove(key),
+        };
+    }
+    records
+}

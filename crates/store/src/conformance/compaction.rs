@@ -1,0 +1,54 @@
+//! What happens to watches when the store forgets its past.
+
+use futures::StreamExt;
+use kafka_assigner_core::kv::{Change, Revision};
+use tokio::time::timeout;
+
+use super::{Bench, Outcome, PATIENCE, changes, list_cases};
+use crate::Error;
+
+list_cases![a_compacted_revision_is_reported, a_watch_after_a_compaction_goes_on_from_the_listing];
+
+/// Three changes, of which the store forgets the first two.
+async fn compacted(bench: &Bench) -> Result<(Revision, Revision), Error> {
+    let first = bench.put("a", "1").await?;
+    bench.put("a", "2").await?;
+    let last = bench.put("a", "3").await?;
+    bench.subject.compact(last).await;
+    Ok((first, last))
+}
+
+async fn a_compacted_revision_is_reported(bench: Bench) -> Outcome {
+    let (first, last) = compacted(&bench).await?;
+    let error = match bench.watch(first).await {
+        Err(error) => error,
+        Ok(mut watch) => refused(&mut watch).await,
+    };
+    match error {
+        Error::Compacted { asked, oldest } => {
+            assert!(asked == first && oldest > first && oldest <= last.next());
+        }
+        other => panic!("the compaction is told, not {other:?}"),
+    }
+    Ok(())
+}
+
+/// The error that a watch begins with, and ends with.
+async fn refused(watch: &mut crate::Watch) -> Error {
+    let first = timeout(PATIENCE, watch.next()).await.expect("an answer comes").expect("an item comes");
+    assert!(watch.next().await.is_none(), "a watch ends after its first error");
+    first.expect_err("nothing is delivered over a hole")
+}
+
+async fn a_watch_after_a_compaction_goes_on_from_the_listing(bench: Bench) -> Outcome {
+    let (_, last) = compacted(&bench).await?;
+    let listed = bench.list().await?;
+    assert_eq!(listed.records.len(), 1, "records are not compacted away");
+    let mut watch = bench.watch(listed.revision.next()).await?;
+    let next = bench.put("a", "4").await?;
+    let seen = changes(&bench.read_to(&mut watch, next).await?);
+    assert_eq!(seen.iter().map(Change::revision).collect::<Vec<_>>(), [next]);
+    let mut oldest = bench.watch(last).await?;
+    assert_eq!(changes(&bench.read_to(&mut oldest, next).await?).len(), 2, "what was kept can be replayed");
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! The conformance suite on the stores that need no server.
+
+mod memory;
