@@ -1,2 +1,40 @@
-//! Everything that decides, as pure functions.
+//! Everything that decides, as pure functions: no clock, no I/O, no randomness, no async.
+//!
+//! ```text
+//!   records of one group                    what follows
+//!  ┌──────────────────────┐   plan      ┌─────────────────────┐
+//!  │ state::GroupState    ├────────────►│ action::Action      │──► kv::Txn ──► (the store)
+//!  │   apply(changes)     │   advance   │   step, guarded     │
+//!  │                      ├────────────►│   write             │
+//!  └──────────┬───────────┘   ack::judge└─────────────────────┘
+//!             │ consumer_view
+//!             ▼
+//!    view::Role of each partition ──► (the consumer's stream)
+//! ```
+//!
+//! The same functions run in the service, under the model checker, in the simulation and behind dry-run.
+//! Time, random numbers and what others said come in as arguments.
+//!
+//! Start reading at [`record`] (what is stored), then [`state`], then [`rules`] (the handoff protocol as a
+//! table) with [`advance`](mod@advance), then [`plan`](mod@plan). [`ack`] and [`session`] are what any instance decides, the
+//! rest is the leader's. This crate may use `strategies` and nothing else of ours.
+
+pub mod ack;
+pub mod action;
+pub mod advance;
+pub mod claim;
+mod draft;
+pub mod id;
+pub mod key;
 pub mod kv;
+pub mod memory;
+pub mod moment;
+pub mod name;
+pub mod plan;
+pub mod reason;
+pub mod record;
+pub mod rules;
+pub mod session;
+pub mod state;
+pub mod view;
+pub mod write;

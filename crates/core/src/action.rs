@@ -1,0 +1,123 @@
+//! What a leader does, as a value: one step for one unit, with the write that carries it out.
+
+use std::fmt;
+
+use crate::id::{Epoch, HandoffId, Member, TopicPartition};
+use crate::name::MemberName;
+use crate::reason::{CancelReason, FenceReason, Reason};
+use crate::write::Write;
+
+/// One step for one unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The partitions that it concerns; never empty.
+    pub unit: Vec<TopicPartition>,
+    /// What is done.
+    pub step: Step,
+    /// How.
+    pub write: Write,
+}
+
+/// The kinds of step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Give the unit to a consumer without a handoff.
+    Grant {
+        /// Who gets it.
+        to: Member,
+        /// Who is named by its assignment so far.
+        from: Option<MemberName>,
+        /// The new epoch.
+        epoch: Epoch,
+        /// Why.
+        why: Reason,
+    },
+    /// Begin a handoff.
+    Begin {
+        /// Its id.
+        id: HandoffId,
+        /// Who gives.
+        from: Member,
+        /// Who takes.
+        to: Member,
+        /// Why.
+        why: Reason,
+    },
+    /// Switch the assignment to the new owner.
+    Complete {
+        /// The handoff.
+        id: HandoffId,
+        /// Who gives.
+        from: Member,
+        /// Who takes.
+        to: Member,
+        /// The new epoch.
+        epoch: Epoch,
+    },
+    /// Let the handoff go on with the old owner's new session.
+    Adopt {
+        /// The handoff.
+        id: HandoffId,
+        /// The old owner in its new session.
+        owner: Member,
+        /// The new epoch.
+        epoch: Epoch,
+    },
+    /// End the attempt without a move.
+    Cancel {
+        /// The handoff.
+        id: HandoffId,
+        /// Who was to have it.
+        to: Member,
+        /// Why.
+        why: CancelReason,
+    },
+    /// Clear away a handoff that is over.
+    Clear {
+        /// The handoff.
+        id: HandoffId,
+    },
+    /// Forget partitions that no topic has any more.
+    Forget,
+    /// End a consumer's session by force.
+    EndSession {
+        /// Whose.
+        member: Member,
+        /// Why.
+        why: FenceReason,
+    },
+}
+
+impl Step {
+    /// A stable word for metrics and programs.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Grant { .. } => "grant",
+            Self::Begin { .. } => "begin",
+            Self::Complete { .. } => "complete",
+            Self::Adopt { .. } => "adopt",
+            Self::Cancel { .. } => "cancel",
+            Self::Clear { .. } => "clear",
+            Self::Forget => "forget",
+            Self::EndSession { .. } => "end_session",
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grant { to, epoch, why, .. } => write!(f, "grant to {} at epoch {epoch}: {why}", to.name),
+            Self::Begin { from, to, why, .. } => write!(f, "move from {} to {}: {why}", from.name, to.name),
+            Self::Complete { from, to, epoch, .. } => {
+                write!(f, "switch from {} to {} at epoch {epoch}", from.name, to.name)
+            }
+            Self::Adopt { owner, .. } => write!(f, "go on with {} in its new session", owner.name),
+            Self::Cancel { to, why, .. } => write!(f, "cancel the move to {}: {why}", to.name),
+            Self::Clear { .. } => f.write_str("clear away the handoff"),
+            Self::Forget => f.write_str("forget it: its topic is gone"),
+            Self::EndSession { member, why } => write!(f, "end the session of {}: {why}", member.name),
+        }
+    }
+}

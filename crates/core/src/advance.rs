@@ -1,0 +1,241 @@
+//! The next step of a handoff: facts from the state, the row of the [table](crate::rules) that applies, and
+//! the guarded write that carries it out.
+
+use crate::action::{Action, Step};
+use crate::draft::{Draft, next_epoch, owner_of};
+use crate::id::{Epoch, Member, TopicPartition};
+use crate::memory::{Memory, phase_deadline};
+use crate::moment::{Moment, WallMillis};
+use crate::name::MemberName;
+use crate::reason::{FenceReason, Reason};
+use crate::record::{Assignment, Handoff, Mode, Owner, Phase, Standing, Wish};
+use crate::rules::{self, Facts, Follow, Rule};
+use crate::state::{Entry, GroupState, Presence, Versioned};
+
+/// What a leader looks at besides the state.
+#[derive(Debug, Clone, Copy)]
+pub struct Now<'a> {
+    /// What it remembers.
+    pub memory: &'a Memory,
+    /// Its monotonic clock.
+    pub moment: Moment,
+    /// The wall clock, for what people read.
+    pub wall: WallMillis,
+}
+
+/// The next step of the handoff at `lead`; `None` where there is none, where nothing is to be done, and where
+/// a record of its unit can't be read (what is unknown is left alone).
+#[must_use]
+pub fn advance(state: &GroupState, lead: &TopicPartition, now: Now<'_>) -> Option<Action> {
+    let handoff = state.handoff(lead)?;
+    advance_by(rules::of_mode(handoff.mode), state, lead, now)
+}
+
+/// [`advance`] by another table, for checking what each row is good for.
+#[must_use]
+pub fn advance_by(rules: &[Rule], state: &GroupState, lead: &TopicPartition, now: Now<'_>) -> Option<Action> {
+    let handoff = state.handoff(lead)?;
+    if !is_readable(state, handoff) {
+        return None;
+    }
+    let facts = facts(state, handoff, now);
+    let follow = (rules::first(rules, &facts)?.then)(&facts);
+    carry_out(state, handoff, follow, now.wall)
+}
+
+fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {
+    handoff.unit.iter().all(|at| {
+        state.assignments().get(at).is_none_or(|entry| entry.readable().is_some())
+            && state.handoffs().get(at).is_none_or(|entry| entry.readable().is_some())
+            && state.topics().get(&at.topic).is_none_or(|entry| entry.readable().is_some())
+    }) && state.intents().get(handoff.lead()).is_none_or(|entry| entry.readable().is_some())
+}
+
+fn facts<'a>(state: &'a GroupState, handoff: &'a Handoff, now: Now<'_>) -> Facts<'a> {
+    let config = state.config().unwrap_or_default();
+    Facts {
+        handoff,
+        topics_exist: handoff.unit.iter().all(|at| exists(state, at)),
+        assignments_agree: assignments_agree(state, handoff),
+        old: state.presence(&handoff.old),
+        old_returned: may_have(state, &handoff.old.name, &handoff.unit),
+        new: state.presence(&handoff.new),
+        new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit),
+        wish: wish(state, handoff),
+        overdue: now.memory.is_overdue(handoff, now.moment),
+        deadline_ms: u64::try_from(phase_deadline(&config, handoff.phase).as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Whether the partition's topic is there and has that many partitions.
+pub(crate) fn exists(state: &GroupState, at: &TopicPartition) -> bool {
+    match state.topics().get(&at.topic) {
+        None => false,
+        Some(Entry::Readable(topic)) => at.partition < topic.partitions,
+        Some(Entry::Unreadable(_)) => true,
+    }
+}
+
+/// Whether `name` is registered and takes the whole unit.
+fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition]) -> bool {
+    state.registration(name).is_some_and(|consumer| {
+        consumer.standing == Standing::Active && unit.iter().all(|at| consumer.subscribes(&at.topic))
+    })
+}
+
+fn assignments_agree(state: &GroupState, handoff: &Handoff) -> bool {
+    let named = if handoff.phase.is_in_flight() { &handoff.old } else { &handoff.new };
+    handoff
+        .unit
+        .iter()
+        .all(|at| state.assignment(at).and_then(|a| a.owner.as_ref()).is_some_and(|owner| owner.is(named)))
+}
+
+fn wish<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<&'a Wish> {
+    let intent = state.intents().get(handoff.lead())?.readable()?;
+    (intent.id == handoff.id).then_some(&intent.wish)
+}
+
+fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMillis) -> Option<Action> {
+    let id = handoff.id.clone();
+    let unit = handoff.unit.clone();
+    let (step, draft) = match follow {
+        Follow::LeaveToPlan => return None,
+        Follow::Forget => (Step::Forget, forget(state, &unit).clear(handoff)),
+        Follow::Clear => (Step::Clear { id }, Draft::on(state).clear(handoff)),
+        Follow::Adopt => return adopt(state, handoff, wall),
+        Follow::GrantToTarget => {
+            let why = Reason::TookOverWarm { owner: handoff.old.name.clone() };
+            return regrant(state, handoff, &handoff.new, why, false, wall);
+        }
+        Follow::GiveBack { avoid } => {
+            let why = Reason::GivenBack { from: handoff.new.name.clone() };
+            return regrant(state, handoff, &handoff.old, why, avoid, wall);
+        }
+        Follow::Cancel(why) => {
+            let failed = why.is_failure().then_some(&handoff.new);
+            let mut draft = Draft::on(state);
+            if let (Some(member), Some(assignment)) = (failed, state.assignment(handoff.lead())) {
+                draft = draft.assign(handoff.lead(), &assignment.avoiding(member));
+            }
+            let cancelled = Handoff { cancelled: Some(why.clone()), ..handoff.in_phase(Phase::Cancelled) };
+            (Step::Cancel { id, to: handoff.new.clone(), why }, draft.rewrite(&cancelled))
+        }
+        Follow::Complete => return complete(state, handoff, wall),
+        Follow::EndOldSession(why) => return end_session(state, &handoff.old, unit, why),
+    };
+    Some(Action { unit, step, write: draft.into_write() })
+}
+
+/// Removes the assignments of a unit whose topic is gone. Their epochs go with them: an epoch also rises over
+/// the store's revision, so a re-created topic starts above.
+pub(crate) fn forget<'a>(state: &'a GroupState, unit: &[TopicPartition]) -> Draft<'a> {
+    unit.iter().fold(Draft::on(state), |mut draft, at| {
+        let key = crate::key::Key::Assignment(at.clone());
+        draft.delete(&key);
+        draft.unchanged(&key)
+    })
+}
+
+fn adopt(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Action> {
+    let registration = state.registration(&handoff.old.name)?;
+    let owner = Member { name: handoff.old.name.clone(), incarnation: registration.incarnation.clone() };
+    let epoch = next_epoch(state, &handoff.unit);
+    let grant = Grant { owner: owner_of(&owner, registration), epoch, why: Reason::OwnerReturned, wall };
+    let draft = grant.write(state, Draft::on(state).registered(&owner.name, registration), &handoff.unit);
+    let next = Handoff { old: owner.clone(), ..handoff.clone() };
+    let step = Step::Adopt { id: handoff.id.clone(), owner, epoch };
+    Some(Action { unit: handoff.unit.clone(), step, write: draft.rewrite(&next).into_write() })
+}
+
+/// Grants the unit of a handoff that ends to one of its two parties, as one change.
+fn regrant(
+    state: &GroupState,
+    handoff: &Handoff,
+    to: &Member,
+    why: Reason,
+    avoid: bool,
+    wall: WallMillis,
+) -> Option<Action> {
+    let registration = state.registration(&to.name)?;
+    let epoch = next_epoch(state, &handoff.unit);
+    let grant = Grant { owner: owner_of(to, registration), epoch, why: why.clone(), wall };
+    let mut draft = Draft::on(state).registered(&to.name, registration);
+    for at in &handoff.unit {
+        let mut next = grant.next(state, at);
+        if avoid && at == handoff.lead() {
+            next = next.avoiding(&handoff.new);
+        }
+        draft = draft.assign(at, &next);
+    }
+    let from = Some(handoff.old.name.clone());
+    let step = Step::Grant { to: to.clone(), from, epoch, why };
+    Some(Action { unit: handoff.unit.clone(), step, write: draft.clear(handoff).into_write() })
+}
+
+fn complete(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Action> {
+    let registration = state.registration(&handoff.new.name)?;
+    let epoch = next_epoch(state, &handoff.unit);
+    let because = match &handoff.why {
+        Reason::Strategy { because, .. } => because.clone(),
+        other => other.to_string(),
+    };
+    let why = Reason::HandedOver { from: handoff.old.name.clone(), because };
+    let grant = Grant { owner: owner_of(&handoff.new, registration), epoch, why, wall };
+    let mut draft = Draft::on(state).registered(&handoff.new.name, registration);
+    for at in &handoff.unit {
+        draft = draft.assign(at, &grant.next(state, at).without_avoid());
+    }
+    let old_epochs: Vec<Epoch> =
+        handoff.unit.iter().map(|at| state.assignment(at).map_or(Epoch(0), |a| a.epoch)).collect();
+    let next = Handoff { old_epochs, ..handoff.in_phase(Phase::Complete) };
+    let step =
+        Step::Complete { id: handoff.id.clone(), from: handoff.old.clone(), to: handoff.new.clone(), epoch };
+    Some(Action { unit: handoff.unit.clone(), step, write: draft.rewrite(&next).into_write() })
+}
+
+/// Marks a session as ending: its heartbeats are refused from then on, and its lease is left to run down, since
+/// nobody but its consumer knows when it has stopped.
+pub(crate) fn end_session(
+    state: &GroupState,
+    member: &Member,
+    unit: Vec<TopicPartition>,
+    why: FenceReason,
+) -> Option<Action> {
+    let registration: &Versioned<_> = state.registration(&member.name)?;
+    if state.presence(member) != Presence::Here {
+        return None;
+    }
+    let mut next: crate::record::Consumer = (**registration).clone();
+    next.standing = Standing::Ending(why.clone());
+    let draft = Draft::on(state).register(&member.name, registration.lease, &next);
+    let step = Step::EndSession { member: member.clone(), why };
+    Some(Action { unit, step, write: draft.into_write() })
+}
+
+/// One grant, for every partition of a unit.
+pub(crate) struct Grant {
+    pub(crate) owner: Owner,
+    pub(crate) epoch: Epoch,
+    pub(crate) why: Reason,
+    pub(crate) wall: WallMillis,
+}
+
+impl Grant {
+    /// The assignment of one partition after the grant.
+    pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
+        let mode = state.config().map_or_else(Mode::default, |config| config.mode);
+        let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(mode));
+        before.granted(self.owner.clone(), self.epoch, mode, self.wall, self.why.clone())
+    }
+
+    /// Writes the grant for a whole unit.
+    pub(crate) fn write<'a>(
+        &self,
+        state: &GroupState,
+        draft: Draft<'a>,
+        unit: &[TopicPartition],
+    ) -> Draft<'a> {
+        unit.iter().fold(draft, |draft, at| draft.assign(at, &self.next(state, at)))
+    }
+}

@@ -1,0 +1,155 @@
+//! Where each record lives: the key layout of a group.
+//!
+//! ```text
+//! {prefix}{group}/consumers/{name}                    leased
+//!                 rejoins/{name}                      leased
+//!                 assignments/{topic}/{partition}
+//!                 handoffs/{topic}/{partition}
+//!                 handoff_intents/{topic}/{partition}
+//!                 config/group
+//!                 config/topics/{topic}
+//!                 assigner/leader                     leased
+//! ```
+//!
+//! The names that go into a key are validated types, so nothing outside the group's prefix can be written.
+
+use bytes::Bytes;
+
+use crate::id::TopicPartition;
+use crate::name::{GroupName, MemberName, TopicName};
+
+/// The prefix of all groups where none is configured.
+pub const DEFAULT_PREFIX: &str = "/kafka-assigner/";
+
+/// A group's place in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    group: GroupName,
+    prefix: String,
+}
+
+/// What a key below a group's prefix stands for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// A consumer's registration.
+    Consumer(MemberName),
+    /// A name whose partitions are kept until its successor registers.
+    Rejoin(MemberName),
+    /// Who owns a partition.
+    Assignment(TopicPartition),
+    /// A handoff, or a reference to the one that leads its set.
+    Handoff(TopicPartition),
+    /// What somebody asks of the handoff at the same partition.
+    Intent(TopicPartition),
+    /// The group's configuration.
+    GroupConfig,
+    /// A topic of the group.
+    Topic(TopicName),
+    /// The election's key.
+    Leader,
+}
+
+impl Layout {
+    /// The layout of `group` under `prefix`, which ends with a slash.
+    #[must_use]
+    pub fn new(prefix: &str, group: GroupName) -> Self {
+        Self { prefix: format!("{prefix}{group}/"), group }
+    }
+
+    /// The group.
+    #[must_use]
+    pub const fn group(&self) -> &GroupName {
+        &self.group
+    }
+
+    /// The prefix of all of the group's keys.
+    #[must_use]
+    pub fn prefix(&self) -> Bytes {
+        Bytes::copy_from_slice(self.prefix.as_bytes())
+    }
+
+    /// The bytes of a key.
+    #[must_use]
+    pub fn encode(&self, key: &Key) -> Bytes {
+        let below = match key {
+            Key::Consumer(name) => format!("consumers/{name}"),
+            Key::Rejoin(name) => format!("rejoins/{name}"),
+            Key::Assignment(partition) => format!("assignments/{partition}"),
+            Key::Handoff(partition) => format!("handoffs/{partition}"),
+            Key::Intent(partition) => format!("handoff_intents/{partition}"),
+            Key::GroupConfig => "config/group".to_owned(),
+            Key::Topic(topic) => format!("config/topics/{topic}"),
+            Key::Leader => "assigner/leader".to_owned(),
+        };
+        Bytes::from(format!("{}{below}", self.prefix))
+    }
+
+    /// What the bytes stand for; `None` for a key of another group, or one that this version does not know.
+    #[must_use]
+    pub fn decode(&self, key: &[u8]) -> Option<Key> {
+        let below = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
+        let (folder, rest) = below.split_once('/')?;
+        match folder {
+            "consumers" => rest.parse().ok().map(Key::Consumer),
+            "rejoins" => rest.parse().ok().map(Key::Rejoin),
+            "assignments" => decode_partition(rest).map(Key::Assignment),
+            "handoffs" => decode_partition(rest).map(Key::Handoff),
+            "handoff_intents" => decode_partition(rest).map(Key::Intent),
+            "config" if rest == "group" => Some(Key::GroupConfig),
+            "config" => rest.strip_prefix("topics/")?.parse().ok().map(Key::Topic),
+            "assigner" if rest == "leader" => Some(Key::Leader),
+            _ => None,
+        }
+    }
+}
+
+fn decode_partition(text: &str) -> Option<TopicPartition> {
+    let (topic, number) = text.split_once('/')?;
+    let partition: u32 = number.parse().ok()?;
+    // "007" and "+7" would name the partition of "7": one partition, one key.
+    (partition.to_string() == number).then_some(())?;
+    Some(TopicPartition::new(topic.parse().ok()?, partition))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Layout {
+        Layout::new(DEFAULT_PREFIX, GroupName::new("orders").unwrap())
+    }
+
+    #[test]
+    fn every_key_reads_back_as_what_it_was() {
+        let partition = TopicPartition::new(TopicName::new("a.b").unwrap(), 7);
+        let name = MemberName::new("c-1").unwrap();
+        for key in [
+            Key::Consumer(name.clone()),
+            Key::Rejoin(name),
+            Key::Assignment(partition.clone()),
+            Key::Handoff(partition.clone()),
+            Key::Intent(partition),
+            Key::GroupConfig,
+            Key::Topic(TopicName::new("group").unwrap()),
+            Key::Leader,
+        ] {
+            assert_eq!(layout().decode(&layout().encode(&key)), Some(key));
+        }
+    }
+
+    #[test]
+    fn a_foreign_or_malformed_key_stands_for_nothing() {
+        for key in [
+            "/kafka-assigner/orders2/consumers/a",
+            "/kafka-assigner/orders/consumers/a/b",
+            "/kafka-assigner/orders/consumers/",
+            "/kafka-assigner/orders/assignments/t/007",
+            "/kafka-assigner/orders/assignments/t/+7",
+            "/kafka-assigner/orders/assignments/t",
+            "/kafka-assigner/orders/unheard/of",
+            "/kafka-assigner/orders/",
+        ] {
+            assert_eq!(layout().decode(key.as_bytes()), None, "{key}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a leader remembers: since when it has seen things as they are.
+//!
+//! Deadlines and graces run on the leader's own clock from its first sight of a state. Nothing of this is
+//! stored: a new leader starts afresh, which costs time and never correctness.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::id::{HandoffId, Member, TopicPartition};
+use crate::moment::Moment;
+use crate::name::MemberName;
+use crate::record::{Assignment, Avoid, GroupConfig, Handoff, Phase};
+use crate::state::{GroupState, Touched};
+
+/// The leader's memory of one group.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    phases: BTreeMap<TopicPartition, Sighting>,
+    deadlines: BTreeSet<(Moment, TopicPartition)>,
+    avoids: BTreeMap<TopicPartition, Vec<AvoidSighting>>,
+    absences: BTreeMap<MemberName, Moment>,
+}
+
+#[derive(Debug, Clone)]
+struct Sighting {
+    what: Standing,
+    done: u64,
+    deadline: Moment,
+}
+
+/// What has to stay the same for a phase to be the same one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Standing {
+    id: HandoffId,
+    phase: Phase,
+    taken: bool,
+}
+
+#[derive(Debug, Clone)]
+struct AvoidSighting {
+    what: Avoid,
+    until: Moment,
+}
+
+impl Memory {
+    /// Takes in everything, as a new leader does.
+    pub fn recall(&mut self, state: &GroupState, now: Moment) {
+        let units: BTreeSet<TopicPartition> =
+            state.handoffs().keys().chain(state.assignments().keys()).cloned().collect();
+        let progress = state.consumers().keys().cloned().collect();
+        self.observe(state, &Touched { membership: true, units, progress, ..Touched::default() }, now);
+    }
+
+    /// Takes in what was touched.
+    pub fn observe(&mut self, state: &GroupState, touched: &Touched, now: Moment) {
+        for unit in &touched.units {
+            self.see_phase(state, unit, now);
+            self.see_avoids(state, unit, now);
+        }
+        for name in &touched.progress {
+            self.see_progress(state, name, now);
+        }
+        if touched.membership {
+            self.see_absences(state, now);
+        }
+    }
+
+    fn see_phase(&mut self, state: &GroupState, unit: &TopicPartition, now: Moment) {
+        let Some(handoff) = state.handoff(unit) else {
+            self.forget_phase(unit);
+            return;
+        };
+        let what = standing(handoff);
+        if self.phases.get(unit).is_some_and(|seen| seen.what == what) {
+            return;
+        }
+        self.forget_phase(unit);
+        let deadline = now + phase_deadline(&config_of(state), handoff.phase);
+        self.deadlines.insert((deadline, unit.clone()));
+        self.phases.insert(unit.clone(), Sighting { what, done: 0, deadline });
+    }
+
+    fn forget_phase(&mut self, unit: &TopicPartition) {
+        if let Some(seen) = self.phases.remove(unit) {
+            self.deadlines.remove(&(seen.deadline, unit.clone()));
+        }
+    }
+
+    fn see_progress(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
+        let Some(consumer) = state.registration(name) else { return };
+        let deadline = now + phase_deadline(&config_of(state), Phase::Warming);
+        for (at, progress) in &consumer.progress {
+            let Some(unit) = parse_partition(at) else { continue };
+            let lead = state.lead_of(&unit);
+            let Some(seen) = self.phases.get_mut(&lead) else { continue };
+            let is_new = seen.what.id == progress.handoff && progress.done > seen.done;
+            if is_new && seen.what.phase == Phase::Warming {
+                self.deadlines.remove(&(seen.deadline, lead.clone()));
+                self.deadlines.insert((deadline, lead));
+                seen.done = progress.done;
+                seen.deadline = deadline;
+            }
+        }
+    }
+
+    fn see_avoids(&mut self, state: &GroupState, unit: &TopicPartition, now: Moment) {
+        let avoid = state.assignment(unit).map_or(&[][..], |a: &Assignment| &a.avoid);
+        let before = self.avoids.remove(unit).unwrap_or_default();
+        let seen: Vec<AvoidSighting> = avoid
+            .iter()
+            .map(|what| match before.iter().find(|seen| seen.what == *what) {
+                Some(seen) => seen.clone(),
+                None => AvoidSighting { what: what.clone(), until: now + Duration::from_millis(what.for_ms) },
+            })
+            .collect();
+        if !seen.is_empty() {
+            self.avoids.insert(unit.clone(), seen);
+        }
+    }
+
+    fn see_absences(&mut self, state: &GroupState, now: Moment) {
+        let absent: BTreeSet<&MemberName> = state.absent_owners().collect();
+        self.absences.retain(|name, _| absent.contains(name));
+        for name in absent {
+            self.absences.entry(name.clone()).or_insert(now);
+        }
+    }
+
+    /// Whether the phase in which `handoff` stands has outlived its deadline.
+    #[must_use]
+    pub fn is_overdue(&self, handoff: &Handoff, now: Moment) -> bool {
+        self.phases
+            .get(handoff.lead())
+            .is_some_and(|seen| seen.what == standing(handoff) && seen.deadline <= now)
+    }
+
+    /// Whether planning passes over `member` for the unit that `at` leads.
+    #[must_use]
+    pub fn avoids(&self, at: &TopicPartition, member: &Member, now: Moment) -> bool {
+        self.avoids.get(at).is_some_and(|seen| {
+            seen.iter().any(|seen| {
+                seen.what.consumer == member.name
+                    && seen.what.incarnation == member.incarnation
+                    && seen.until > now
+            })
+        })
+    }
+
+    /// Whether the vanished consumer `name` may still come back: it said so, or its grace is not over.
+    #[must_use]
+    pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
+        let grace = Duration::from_millis(config_of(state).rejoin_grace_ms);
+        state.rejoins().contains_key(name)
+            || self.absences.get(name).is_some_and(|since| now < *since + grace)
+    }
+
+    /// The units whose deadline is over at `now`.
+    pub fn overdue(&self, now: Moment) -> impl Iterator<Item = &TopicPartition> {
+        self.deadlines.iter().take_while(move |(deadline, _)| *deadline <= now).map(|(_, unit)| unit)
+    }
+
+    /// The next moment after `now` at which a deadline is over.
+    #[must_use]
+    pub fn next_deadline(&self, now: Moment) -> Option<Moment> {
+        self.deadlines.iter().map(|(deadline, _)| *deadline).find(|deadline| *deadline > now)
+    }
+
+    /// The next moment after `now` at which a plan may come out otherwise though no record changed: somebody is
+    /// no longer passed over, or no longer awaited.
+    #[must_use]
+    pub fn next_plan(&self, state: &GroupState, now: Moment) -> Option<Moment> {
+        let grace = Duration::from_millis(config_of(state).rejoin_grace_ms);
+        let avoids = self.avoids.values().flatten().map(|seen| seen.until);
+        let graces = self.absences.values().map(|since| *since + grace);
+        avoids.chain(graces).filter(|moment| *moment > now).min()
+    }
+}
+
+fn standing(handoff: &Handoff) -> Standing {
+    Standing { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
+}
+
+fn config_of(state: &GroupState) -> GroupConfig {
+    state.config().unwrap_or_default()
+}
+
+/// How long a phase may last.
+#[must_use]
+pub fn phase_deadline(config: &GroupConfig, phase: Phase) -> Duration {
+    Duration::from_millis(match phase {
+        Phase::Warming => config.warm_deadline_ms,
+        Phase::Ready | Phase::Complete | Phase::Cancelled => config.phase_deadline_ms,
+    })
+}
+
+fn parse_partition(text: &str) -> Option<TopicPartition> {
+    let (topic, partition) = text.split_once('/')?;
+    Some(TopicPartition::new(topic.parse().ok()?, partition.parse().ok()?))
+}

@@ -1,0 +1,213 @@
+//! The group as a strategy sees it, and what the strategy makes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kafka_assigner_strategies::{
+    InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Placement, Problem, ProblemBuilder,
+    Strategy, Subscription, TopicHandle, UnitIndex,
+};
+
+use super::WhatIf;
+use super::sets::{Set, sets};
+use crate::advance::Now;
+use crate::id::{Member, TopicPartition};
+use crate::name::MemberName;
+use crate::reason::DeferReason;
+use crate::record::{Consumer, Standing};
+use crate::state::{Entry, GroupState};
+
+/// Holds what can't be decided; no consumer can have this name.
+const NOBODY: &str = "?";
+
+/// What moves as one, with its place in the problem.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) partitions: Vec<TopicPartition>,
+    /// What is wrong with a record of one of them, where something is.
+    pub(super) unreadable: Option<String>,
+    index: UnitIndex,
+}
+
+/// Who should own what.
+#[derive(Debug)]
+pub(super) struct Desired {
+    pub(super) units: Vec<Unit>,
+    names: Vec<Option<MemberName>>,
+    placement: Placement,
+    moves: BTreeMap<UnitIndex, Move>,
+}
+
+impl Desired {
+    /// Who should own the unit.
+    pub(super) fn target(&self, unit: &Unit) -> Option<&MemberName> {
+        self.names[self.placement.owner[unit.index.index()]?.index()].as_ref()
+    }
+
+    /// Why nobody should.
+    pub(super) fn why_nobody(&self, unit: &Unit) -> DeferReason {
+        let found = self.placement.unassigned.binary_search_by_key(&unit.index, |(index, _)| *index);
+        let because = found.map_or_else(
+            |_| "its place is held for somebody who is not here".to_owned(),
+            |position| self.placement.unassigned[position].1.to_string(),
+        );
+        DeferReason::NobodyMay { because }
+    }
+
+    /// Why the strategy moves the unit.
+    pub(super) fn because(&self, unit: &Unit) -> String {
+        self.moves
+            .get(&unit.index)
+            .map_or_else(|| "the rest of its set is there".to_owned(), |change| change.reason.to_string())
+    }
+}
+
+/// Asks `strategy` who should own what.
+pub(super) fn solve(
+    state: &GroupState,
+    now: Now<'_>,
+    strategy: &dyn Strategy,
+    what_if: &WhatIf,
+) -> Result<Desired, InvalidProblem> {
+    let sets = sets(state);
+    let mut telling = Telling::new(state, now, &sets);
+    telling.members(what_if);
+    let told: Vec<(Vec<TopicPartition>, Option<String>)> =
+        (0..sets.len()).flat_map(|set| telling.units(&sets[set], set)).collect();
+    let problem = telling.builder.build()?;
+    let placement = strategy.assign(&problem);
+    let moves = placement.moves.iter().map(|change| (change.unit, *change)).collect();
+    let names = problem.members().iter().map(|member| MemberName::new(&member.id).ok()).collect();
+    // Sets are told by name, the order in which the problem numbers its units.
+    let units = told
+        .into_iter()
+        .zip(problem.unit_indices())
+        .map(|((partitions, unreadable), index)| Unit { partitions, unreadable, index })
+        .collect();
+    Ok(Desired { units, names, placement, moves })
+}
+
+struct Telling<'a> {
+    state: &'a GroupState,
+    now: Now<'a>,
+    builder: ProblemBuilder,
+    topics: Vec<(TopicHandle, &'a Set)>,
+    handles: BTreeMap<MemberName, MemberHandle>,
+    nobody: MemberHandle,
+}
+
+impl<'a> Telling<'a> {
+    fn new(state: &'a GroupState, now: Now<'a>, sets: &'a [Set]) -> Self {
+        let mut builder = Problem::builder();
+        let topics = sets.iter().map(|set| (builder.topic(set.name().shared(), set.units()), set)).collect();
+        let nobody = builder.member(MemberSpec { state: MemberState::Hold, ..MemberSpec::new(NOBODY) });
+        Self { state, now, builder, topics, handles: BTreeMap::new(), nobody }
+    }
+
+    fn members(&mut self, what_if: &WhatIf) {
+        for (name, entry) in self.state.consumers() {
+            let spec = match entry {
+                Entry::Readable(consumer) if consumer.is_ending() => continue,
+                Entry::Readable(consumer) => self.member(name, consumer, what_if.without.contains(name)),
+                // Present, and what it takes is unknown: it keeps what it has.
+                Entry::Unreadable(_) => hold(name),
+            };
+            self.handles.insert(name.clone(), self.builder.member(spec));
+        }
+        let absent: BTreeSet<&MemberName> = self.state.absent_owners().collect();
+        for name in absent {
+            if self.now.memory.awaits(self.state, name, self.now.moment) {
+                self.handles.insert(name.clone(), self.builder.member(hold(name)));
+            }
+        }
+    }
+
+    fn member(&self, name: &MemberName, consumer: &Consumer, is_out: bool) -> MemberSpec {
+        let drains = is_out || consumer.standing == Standing::Draining;
+        MemberSpec {
+            subscription: self.subscription(consumer),
+            max_partitions: consumer.max_partitions,
+            state: if drains { MemberState::Draining } else { MemberState::Active },
+            ..MemberSpec::new(name.shared())
+        }
+    }
+
+    /// A consumer takes a set where it subscribes to all of its topics.
+    fn subscription(&self, consumer: &Consumer) -> Subscription<TopicHandle> {
+        if consumer.topics.is_empty() {
+            return Subscription::All;
+        }
+        let takes = |set: &Set| set.topics.iter().all(|(topic, _)| consumer.subscribes(topic));
+        Subscription::Topics(self.topics.iter().filter(|(_, set)| takes(set)).map(|(t, _)| *t).collect())
+    }
+
+    /// Tells the units of one set.
+    fn units(&mut self, set: &Set, position: usize) -> Vec<(Vec<TopicPartition>, Option<String>)> {
+        let topic = self.topics[position].0;
+        (0..set.units()).map(|number| self.unit(set, topic, number)).collect()
+    }
+
+    fn unit(&mut self, set: &Set, topic: TopicHandle, number: u32) -> (Vec<TopicPartition>, Option<String>) {
+        let partitions: Vec<TopicPartition> = set
+            .topics
+            .iter()
+            .filter(|(_, count)| number < *count)
+            .map(|(topic, _)| TopicPartition::new(topic.clone(), number))
+            .collect();
+        let unreadable = partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
+        if unreadable.is_some() {
+            self.builder.fixed(topic, number, self.nobody);
+        } else if let Some(handle) = self.heading_for(&partitions) {
+            self.builder.fixed(topic, number, handle);
+        } else {
+            self.rest(topic, number, &partitions);
+        }
+        (partitions, unreadable)
+    }
+
+    /// Where a handoff in flight brings the unit.
+    fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
+        partitions.iter().find_map(|at| {
+            let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
+            self.handles.get(&handoff.new.name).copied()
+        })
+    }
+
+    fn rest(&mut self, topic: TopicHandle, number: u32, partitions: &[TopicPartition]) {
+        let owner = partitions.iter().find_map(|at| self.owner(at));
+        if let Some(handle) = owner.as_ref().and_then(|name| self.handles.get(name)) {
+            self.builder.current(topic, number, *handle);
+            self.bans(topic, number, partitions, owner.as_ref());
+        }
+    }
+
+    fn owner(&self, at: &TopicPartition) -> Option<MemberName> {
+        let owner = self.state.assignment(at)?.owner.as_ref()?;
+        self.handles.contains_key(&owner.name).then(|| owner.name.clone())
+    }
+
+    /// Those to whom a handoff of the unit failed lately. Only while somebody works on it: without an owner, a
+    /// doubtful one is better than none.
+    fn bans(
+        &mut self,
+        topic: TopicHandle,
+        number: u32,
+        partitions: &[TopicPartition],
+        owner: Option<&MemberName>,
+    ) {
+        for avoid in partitions.iter().filter_map(|at| self.state.assignment(at)).flat_map(|a| &a.avoid) {
+            let member = Member { name: avoid.consumer.clone(), incarnation: avoid.incarnation.clone() };
+            let passes_over =
+                partitions.iter().any(|at| self.now.memory.avoids(at, &member, self.now.moment));
+            let handle = self.handles.get(&member.name).filter(|_| owner != Some(&member.name));
+            let is_it =
+                self.state.registration(&member.name).is_some_and(|c| c.incarnation == member.incarnation);
+            if let Some(handle) = handle.filter(|_| passes_over && is_it) {
+                self.builder.ban(topic, number, *handle);
+            }
+        }
+    }
+}
+
+fn hold(name: &MemberName) -> MemberSpec {
+    MemberSpec { state: MemberState::Hold, ..MemberSpec::new(name.shared()) }
+}

@@ -1,0 +1,212 @@
+//! Why: one value for each thing that is decided, stored with it and shown to people.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::MemberName;
+
+/// Why a unit has, or gets, the owner it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Reason {
+    /// Nobody owned it.
+    Unowned,
+    /// Its owner vanished.
+    OwnerGone {
+        /// The one that vanished.
+        owner: MemberName,
+    },
+    /// The same name registered in a new session.
+    OwnerReturned,
+    /// A handoff went through.
+    HandedOver {
+        /// Who gave it.
+        from: MemberName,
+        /// What the strategy said when it began.
+        because: String,
+    },
+    /// The new owner never worked, so it went back to the old one, which still did.
+    GivenBack {
+        /// Who did not take it.
+        from: MemberName,
+    },
+    /// The old owner vanished while this one was warming up.
+    TookOverWarm {
+        /// The one that vanished.
+        owner: MemberName,
+    },
+    /// The strategy moves it.
+    Strategy {
+        /// The strategy's name.
+        strategy: String,
+        /// What the strategy said.
+        because: String,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unowned => f.write_str("it had no owner"),
+            Self::OwnerGone { owner } => write!(f, "its owner {owner} is gone"),
+            Self::OwnerReturned => f.write_str("its owner came back in a new session"),
+            Self::HandedOver { from, because } => write!(f, "handed over by {from}: {because}"),
+            Self::GivenBack { from } => write!(f, "given back: {from} never took it"),
+            Self::TookOverWarm { owner } => write!(f, "it was warming up when the owner {owner} vanished"),
+            Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
+        }
+    }
+}
+
+/// Why a handoff was cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum CancelReason {
+    /// The new owner vanished.
+    NewOwnerGone,
+    /// The new owner may no longer have it: it drains, or dropped its subscription.
+    NotEligible,
+    /// The new owner said that it can't.
+    WarmFailed {
+        /// What it said.
+        reason: String,
+    },
+    /// An operator stopped it.
+    Aborted {
+        /// What they said.
+        reason: String,
+    },
+    /// A phase outlived its deadline.
+    Deadline {
+        /// The phase.
+        phase: super::record::Phase,
+        /// How long it may last, in milliseconds.
+        after_ms: u64,
+    },
+}
+
+impl CancelReason {
+    /// A stable word for metrics and programs.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::NewOwnerGone => "new_owner_gone",
+            Self::NotEligible => "not_eligible",
+            Self::WarmFailed { .. } => "warm_failed",
+            Self::Aborted { .. } => "aborted",
+            Self::Deadline { .. } => "deadline",
+        }
+    }
+
+    /// Whether the new owner is passed over for a while, so that the same move is not tried at once again.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self, Self::WarmFailed { .. } | Self::Aborted { .. } | Self::Deadline { .. })
+    }
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NewOwnerGone => f.write_str("the new owner is gone"),
+            Self::NotEligible => f.write_str("the new owner may no longer have it"),
+            Self::WarmFailed { reason } => write!(f, "the new owner could not warm up: {reason}"),
+            Self::Aborted { reason } => write!(f, "stopped by an operator: {reason}"),
+            Self::Deadline { phase, after_ms } => {
+                write!(f, "still {phase} after {after_ms} ms without progress")
+            }
+        }
+    }
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FenceReason {
+    /// Its registration is gone: the lease ended, or somebody deleted it.
+    Gone,
+    /// Another session registered under the same name.
+    Superseded,
+    /// It was told to release a partition and did not, for too long.
+    NeverReleased,
+    /// It reported no progress in processing for its `max_poll_interval`.
+    NoProgress,
+    /// It ended its session itself.
+    Left,
+}
+
+impl fmt::Display for FenceReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "its registration is gone",
+            Self::Superseded => "another session registered under its name",
+            Self::NeverReleased => "it did not release a partition in time",
+            Self::NoProgress => "it made no progress for its max_poll_interval",
+            Self::Left => "it left",
+        })
+    }
+}
+
+/// Why planning left something as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum DeferReason {
+    /// A record about it can't be read.
+    Unreadable {
+        /// What is wrong with it.
+        error: String,
+    },
+    /// Nobody may have it.
+    NobodyMay {
+        /// What the strategy said.
+        because: String,
+    },
+    /// The group has its most handoffs in flight.
+    MovesInFlight {
+        /// The limit.
+        limit: u32,
+    },
+    /// The consumer that is to have it warms as many as it may.
+    Warming {
+        /// The consumer.
+        consumer: MemberName,
+        /// The limit.
+        limit: u32,
+    },
+    /// The last handoff of the unit is not cleared away yet.
+    HandoffEnding,
+    /// Its owner vanished and may come back.
+    AwaitingRejoin {
+        /// The owner.
+        owner: MemberName,
+    },
+}
+
+impl DeferReason {
+    /// A stable word for metrics and programs.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => "unreadable",
+            Self::NobodyMay { .. } => "nobody_may",
+            Self::MovesInFlight { .. } => "moves_in_flight",
+            Self::Warming { .. } => "warming",
+            Self::HandoffEnding => "handoff_ending",
+            Self::AwaitingRejoin { .. } => "awaiting_rejoin",
+        }
+    }
+}
+
+impl fmt::Display for DeferReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { error } => write!(f, "a record about it can't be read: {error}"),
+            Self::NobodyMay { because } => write!(f, "nobody may have it: {because}"),
+            Self::MovesInFlight { limit } => write!(f, "the group's {limit} moves are in flight"),
+            Self::Warming { consumer, limit } => write!(f, "{consumer} warms {limit} already"),
+            Self::HandoffEnding => f.write_str("its last handoff is not cleared away yet"),
+            Self::AwaitingRejoin { owner } => write!(f, "its owner {owner} may come back"),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Who owns a partition.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Mode, Version};
+use crate::id::{Epoch, Incarnation, Member, Offset};
+use crate::kv::LeaseId;
+use crate::moment::WallMillis;
+use crate::name::MemberName;
+use crate::reason::Reason;
+
+/// `assignments/{topic}/{partition}`: the owner of one partition, with everything that fences it.
+///
+/// The record stays when nobody owns the partition, so that its epoch is not forgotten.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The version of the record.
+    pub version: Version,
+    /// Who may act, or nobody.
+    pub owner: Option<Owner>,
+    /// The fencing token; rises with each grant.
+    pub epoch: Epoch,
+    /// The epoch of the first grant in the unbroken run of grants to this incarnation. A cancelled handoff
+    /// keeps the run, every other grant starts one.
+    pub run: Epoch,
+    /// The mode under which the owner was granted.
+    pub mode: Mode,
+    /// The offset that was handed over at the start of the run; `None`: start at the committed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Offset>,
+    /// Whom planning passes over for a while because a handoff to it failed; at most [`Avoid::MOST`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<Avoid>,
+    /// When the owner was granted.
+    pub since: WallMillis,
+    /// Why the owner was granted.
+    pub why: Reason,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+/// The owner of a partition in one of its sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The consumer's name.
+    pub name: MemberName,
+    /// Its session.
+    pub incarnation: Incarnation,
+    /// The session's lease, which outlives the right to act: nobody else acts before it has run down.
+    pub lease: LeaseId,
+    /// The lease's time to live in milliseconds.
+    pub ttl_ms: u64,
+}
+
+impl Owner {
+    /// The owner without its lease.
+    #[must_use]
+    pub fn member(&self) -> Member {
+        Member { name: self.name.clone(), incarnation: self.incarnation.clone() }
+    }
+
+    /// Whether `member` is meant, in that very session.
+    #[must_use]
+    pub fn is(&self, member: &Member) -> bool {
+        self.name == member.name && self.incarnation == member.incarnation
+    }
+}
+
+/// A consumer that planning passes over for one unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Avoid {
+    /// The consumer.
+    pub consumer: MemberName,
+    /// Its session; another one is not passed over.
+    pub incarnation: Incarnation,
+    /// How many handoffs to it failed in a row.
+    pub failures: u32,
+    /// How long it is passed over, in milliseconds from a leader's first sight of this record.
+    pub for_ms: u64,
+}
+
+impl Avoid {
+    /// The most entries that one assignment keeps; the oldest makes room. More consumers than this failing at
+    /// one partition is the partition's fault, and then retrying the first one is right.
+    pub const MOST: usize = 8;
+    const FIRST_MS: u64 = 10_000;
+    const LONGEST_MS: u64 = 600_000;
+
+    /// The backoff after `failures` failures in a row: 10 s, doubling up to 10 min.
+    #[must_use]
+    pub const fn backoff_ms(failures: u32) -> u64 {
+        let doublings = if failures == 0 { 0 } else { failures - 1 };
+        if doublings >= 6 { Self::LONGEST_MS } else { Self::FIRST_MS << doublings }
+    }
+}
+
+impl Assignment {
+    /// The record of a partition that nobody has owned so far.
+    #[must_use]
+    pub fn unowned(mode: Mode) -> Self {
+        Self {
+            version: Version,
+            owner: None,
+            epoch: Epoch::default(),
+            run: Epoch::default(),
+            mode,
+            start: None,
+            avoid: Vec::new(),
+            since: WallMillis::default(),
+            why: Reason::Unowned,
+            extra: Extra::new(),
+        }
+    }
+
+    /// The record after a grant to `owner`: a new run under `epoch`.
+    #[must_use]
+    pub fn granted(&self, owner: Owner, epoch: Epoch, mode: Mode, since: WallMillis, why: Reason) -> Self {
+        Self { owner: Some(owner), epoch, run: epoch, mode, start: None, since, why, ..self.clone() }
+    }
+
+    /// The record after one more handoff to `member` failed.
+    #[must_use]
+    pub fn avoiding(&self, member: &Member) -> Self {
+        let mut next = self.clone();
+        let failures = next.forget(member) + 1;
+        if next.avoid.len() == Avoid::MOST {
+            next.avoid.remove(0);
+        }
+        next.avoid.push(Avoid {
+            consumer: member.name.clone(),
+            incarnation: member.incarnation.clone(),
+            failures,
+            for_ms: Avoid::backoff_ms(failures),
+        });
+        next
+    }
+
+    /// Removes the entry for `member` and returns how often it had failed.
+    fn forget(&mut self, member: &Member) -> u32 {
+        let is_it = |a: &Avoid| a.consumer == member.name && a.incarnation == member.incarnation;
+        let failures = self.avoid.iter().find(|a| is_it(a)).map_or(0, |a| a.failures);
+        self.avoid.retain(|a| !is_it(a));
+        failures
+    }
+
+    /// The record after a handoff to its owner went through: what failed before no longer counts.
+    #[must_use]
+    pub fn without_avoid(mut self) -> Self {
+        self.avoid.clear();
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_from_ten_seconds_to_ten_minutes() {
+        let seconds: Vec<u64> = (1..=9).map(|n| Avoid::backoff_ms(n) / 1000).collect();
+        assert_eq!(seconds, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
+    }
+
+    #[test]
+    fn a_failing_member_is_counted_once_with_all_its_failures() {
+        let member = Member { name: "a".parse().unwrap(), incarnation: Incarnation::new("i").unwrap() };
+        let twice = Assignment::unowned(Mode::Overlap).avoiding(&member).avoiding(&member);
+        assert_eq!(twice.avoid.len(), 1);
+        assert_eq!((twice.avoid[0].failures, twice.avoid[0].for_ms), (2, 20_000));
+    }
+}

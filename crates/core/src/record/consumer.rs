@@ -1,0 +1,158 @@
+//! Who is here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Version};
+use crate::id::{HandoffId, Incarnation};
+use crate::moment::WallMillis;
+use crate::name::TopicName;
+use crate::reason::FenceReason;
+
+/// `consumers/{name}`: a consumer's registration, bound to the lease of its session.
+///
+/// It is created once per session. Its existence is the consumer's presence, whatever it contains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Consumer {
+    /// The version of the record.
+    pub version: Version,
+    /// The session.
+    pub incarnation: Incarnation,
+    /// The granted time to live of the session's lease, in milliseconds.
+    pub ttl_ms: u64,
+    /// The topics it takes; empty: all topics of the group.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub topics: BTreeSet<TopicName>,
+    /// The most partitions it takes; `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_partitions: Option<u32>,
+    /// Whether it takes and keeps partitions.
+    #[serde(default)]
+    pub standing: Standing,
+    /// Who keeps the lease alive.
+    pub renewal: Renewal,
+    /// What the client can do beyond seed 1's three calls.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub capabilities: BTreeSet<Capability>,
+    /// How far its warm-ups are, by partition as `topic/number`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub progress: BTreeMap<String, Progress>,
+    /// The instance that registered it, for people.
+    #[serde(default)]
+    pub instance: String,
+    /// What the client says of itself (version, host), for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client: String,
+    /// When the session began.
+    pub since: WallMillis,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+/// What a registered consumer may have.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is", content = "why")]
+pub enum Standing {
+    /// Takes partitions and keeps them.
+    #[default]
+    Active,
+    /// Hands everything over and takes nothing.
+    Draining,
+    /// Its session is being ended by force: heartbeats are answered `Fenced` and do not renew the lease.
+    Ending(FenceReason),
+}
+
+/// Who keeps a session's lease alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Renewal {
+    /// The client, with heartbeats; it has a claim clock of its own.
+    Client,
+    /// The instance that holds its stream; for minimal clients, in the mode `overlap` only.
+    Server,
+}
+
+/// Something that a client can do and an older one may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// It understands the opening snapshot of all roles.
+    Snapshot,
+    /// It says when it processes a partition that it was handed.
+    Taken,
+}
+
+/// How far one warm-up is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The handoff that it warms for.
+    pub handoff: HandoffId,
+    /// How much is done, in the consumer's own unit; a higher number is progress.
+    pub done: u64,
+    /// How much there is to do, where the consumer knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+}
+
+impl Consumer {
+    /// The most partitions whose progress one registration carries, so that it stays far below the store's
+    /// largest value; warm-ups beyond it keep to their deadline.
+    pub const MOST_PROGRESS: usize = 1_000;
+
+    /// A registration for a session that begins now: active, with nothing optional.
+    #[must_use]
+    pub fn new(incarnation: Incarnation, ttl_ms: u64, renewal: Renewal, since: WallMillis) -> Self {
+        Self {
+            version: Version,
+            incarnation,
+            ttl_ms,
+            topics: BTreeSet::new(),
+            max_partitions: None,
+            standing: Standing::Active,
+            renewal,
+            capabilities: BTreeSet::new(),
+            progress: BTreeMap::new(),
+            instance: String::new(),
+            client: String::new(),
+            since,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Whether it takes partitions of `topic`.
+    #[must_use]
+    pub fn subscribes(&self, topic: &TopicName) -> bool {
+        self.topics.is_empty() || self.topics.contains(topic)
+    }
+
+    /// Whether the session is being ended.
+    #[must_use]
+    pub const fn is_ending(&self) -> bool {
+        matches!(self.standing, Standing::Ending(_))
+    }
+}
+
+/// `rejoins/{name}`: a consumer said that it restarts; its partitions are kept for its name until this record's
+/// lease runs out or the name registers again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rejoin {
+    /// The version of the record.
+    pub version: Version,
+    /// The session that ended.
+    pub incarnation: Incarnation,
+    /// When it ended.
+    pub since: WallMillis,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+impl Rejoin {
+    /// The mark that the session `incarnation` leaves behind.
+    #[must_use]
+    pub fn new(incarnation: Incarnation, since: WallMillis) -> Self {
+        Self { version: Version, incarnation, since, extra: Extra::new() }
+    }
+}

@@ -1,0 +1,188 @@
+//! How a group behaves.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Version};
+
+/// The guarantee under which partitions are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// No gap: the old owner works until the new one works, so both process for a moment.
+    #[default]
+    Overlap,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Overlap => f.write_str("overlap"),
+        }
+    }
+}
+
+/// `config/group`: the group's configuration. All times are in milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupConfig {
+    /// The version of the record.
+    pub version: Version,
+    /// The strategy's name; default `sticky-balanced`.
+    #[serde(default = "default_strategy")]
+    pub strategy: String,
+    /// The mode of new grants; default `overlap`.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The session's time to live for consumers that ask for none; 2 s to 30 min, default 30 s.
+    #[serde(default = "default_session_timeout")]
+    pub session_timeout_ms: u64,
+    /// How long a change of membership waits for the next one; at most 60 s, default 100 ms.
+    #[serde(default = "default_debounce")]
+    pub debounce_ms: u64,
+    /// How long a warm-up may go without progress; 1 s to 24 h, default 5 min.
+    #[serde(default = "default_warm_deadline")]
+    pub warm_deadline_ms: u64,
+    /// How long every other phase may last; 1 s to 1 h, default 30 s.
+    #[serde(default = "default_phase_deadline")]
+    pub phase_deadline_ms: u64,
+    /// The most handoffs in flight; at least 1, default 1 000.
+    #[serde(default = "default_moves_in_flight")]
+    pub max_moves_in_flight: u32,
+    /// The most partitions that one consumer warms at a time; at least 1, default 64.
+    #[serde(default = "default_warming")]
+    pub max_warming: u32,
+    /// How long the partitions of a consumer that vanished are kept for its name; at most 1 h, default 0.
+    #[serde(default)]
+    pub rejoin_grace_ms: u64,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+fn default_strategy() -> String {
+    "sticky-balanced".to_owned()
+}
+
+const fn default_session_timeout() -> u64 {
+    30_000
+}
+
+const fn default_debounce() -> u64 {
+    100
+}
+
+const fn default_warm_deadline() -> u64 {
+    300_000
+}
+
+const fn default_phase_deadline() -> u64 {
+    30_000
+}
+
+const fn default_moves_in_flight() -> u32 {
+    1_000
+}
+
+const fn default_warming() -> u32 {
+    64
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            version: Version,
+            strategy: default_strategy(),
+            mode: Mode::default(),
+            session_timeout_ms: default_session_timeout(),
+            debounce_ms: default_debounce(),
+            warm_deadline_ms: default_warm_deadline(),
+            phase_deadline_ms: default_phase_deadline(),
+            max_moves_in_flight: default_moves_in_flight(),
+            max_warming: default_warming(),
+            rejoin_grace_ms: 0,
+            extra: Extra::new(),
+        }
+    }
+}
+
+/// A configured value outside what it may be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidConfig {
+    /// A number out of its range.
+    #[error("{field} = {value} is refused: it must be {low} to {high}")]
+    OutOfRange {
+        /// The field.
+        field: &'static str,
+        /// What it was set to.
+        value: u64,
+        /// The least that is allowed.
+        low: u64,
+        /// The most that is allowed.
+        high: u64,
+    },
+    /// A strategy that does not exist.
+    #[error("strategy {value:?} is unknown: it must be one of {known}")]
+    UnknownStrategy {
+        /// What it was set to.
+        value: String,
+        /// The strategies there are, with commas.
+        known: String,
+    },
+}
+
+impl GroupConfig {
+    /// The shortest and the longest session timeout in milliseconds: etcd keeps no lease under 2 s, and over
+    /// half an hour a dead owner would go unnoticed for longer than anybody wants.
+    pub const SESSION_TIMEOUT_MS: (u64, u64) = (2_000, 1_800_000);
+
+    /// Checks every value against its range.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`] for the first value that is outside.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        const HOUR: u64 = 3_600_000;
+        let (shortest, longest) = Self::SESSION_TIMEOUT_MS;
+        within("session_timeout_ms", self.session_timeout_ms, shortest, longest)?;
+        within("debounce_ms", self.debounce_ms, 0, 60_000)?;
+        within("warm_deadline_ms", self.warm_deadline_ms, 1_000, 24 * HOUR)?;
+        within("phase_deadline_ms", self.phase_deadline_ms, 1_000, HOUR)?;
+        within("max_moves_in_flight", self.max_moves_in_flight.into(), 1, 1_000_000)?;
+        within("max_warming", self.max_warming.into(), 1, 1_000_000)?;
+        within("rejoin_grace_ms", self.rejoin_grace_ms, 0, HOUR)?;
+        self.known_strategy()
+    }
+
+    fn known_strategy(&self) -> Result<(), InvalidConfig> {
+        if kafka_assigner_strategies::by_name(&self.strategy).is_some() {
+            return Ok(());
+        }
+        let known: Vec<&str> = kafka_assigner_strategies::all().iter().map(|s| s.name()).collect();
+        Err(InvalidConfig::UnknownStrategy { value: self.strategy.clone(), known: known.join(", ") })
+    }
+}
+
+const fn within(field: &'static str, value: u64, low: u64, high: u64) -> Result<(), InvalidConfig> {
+    if low <= value && value <= high {
+        Ok(())
+    } else {
+        Err(InvalidConfig::OutOfRange { field, value, low, high })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        GroupConfig::default().validate().unwrap();
+    }
+
+    #[test]
+    fn a_refused_value_is_named_with_its_range() {
+        let config = GroupConfig { session_timeout_ms: 1_999, ..GroupConfig::default() };
+        let error = config.validate().unwrap_err().to_string();
+        assert_eq!(error, "session_timeout_ms = 1999 is refused: it must be 2000 to 1800000");
+        let config = GroupConfig { strategy: "best".to_owned(), ..GroupConfig::default() };
+        assert!(config.validate().unwrap_err().to_string().contains("sticky-balanced"));
+    }
+}

@@ -1,0 +1,215 @@
+//! One attempt to move one unit.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Mode, Version};
+use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
+use crate::moment::WallMillis;
+use crate::reason::{CancelReason, Reason};
+
+/// Where a handoff stands. Later modes put phases between `Ready` and `Complete`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The new owner builds its state while the old one works.
+    Warming,
+    /// The new owner has its state.
+    Ready,
+    /// The assignment names the new owner; the old one lets go.
+    Complete,
+    /// The attempt is over without a move; for everybody it is as if there were none.
+    Cancelled,
+}
+
+impl Phase {
+    /// Whether the unit counts as moved to its target: planned once, pinned, and within the budgets.
+    #[must_use]
+    pub const fn is_in_flight(self) -> bool {
+        matches!(self, Self::Warming | Self::Ready)
+    }
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Warming => "warming",
+            Self::Ready => "ready",
+            Self::Complete => "complete",
+            Self::Cancelled => "cancelled",
+        })
+    }
+}
+
+/// `handoffs/{topic}/{partition}`: the handoff itself at the unit's first partition, and a reference to it at
+/// the unit's others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum HandoffRecord {
+    /// This partition belongs to the unit that another one leads.
+    Reference(Reference),
+    /// The handoff.
+    Lead(Box<Handoff>),
+}
+
+// By hand, since an untagged enum would hide what is wrong with the record.
+impl<'de> Deserialize<'de> for HandoffRecord {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let record = if value.get("lead").is_some() {
+            serde_json::from_value(value).map(Self::Reference)
+        } else {
+            serde_json::from_value(value).map(Self::Lead)
+        };
+        record.map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where the handoff of a partition's unit stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// The version of the record.
+    pub version: Version,
+    /// The handoff.
+    pub id: HandoffId,
+    /// The partition with the record.
+    pub lead: TopicPartition,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+impl Reference {
+    /// A reference to the handoff `id` at `lead`.
+    #[must_use]
+    pub fn new(id: HandoffId, lead: TopicPartition) -> Self {
+        Self { version: Version, id, lead, extra: Extra::new() }
+    }
+}
+
+/// The one record that tells how a unit's handoff stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// The version of the record.
+    pub version: Version,
+    /// Which attempt this is.
+    pub id: HandoffId,
+    /// The partitions that move as one, sorted; the first is where this record lies.
+    pub unit: Vec<TopicPartition>,
+    /// Who gives.
+    pub old: Member,
+    /// Who takes.
+    pub new: Member,
+    /// The mode in which the attempt began, and in which it ends.
+    pub mode: Mode,
+    /// Where it stands.
+    pub phase: Phase,
+    /// From `Complete` on: the epochs under which the old owner held the unit's partitions, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub old_epochs: Vec<Epoch>,
+    /// Set once the new owner processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Taken>,
+    /// Set when it is cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<CancelReason>,
+    /// When the attempt began.
+    pub since: WallMillis,
+    /// Why the unit moves.
+    pub why: Reason,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+/// What the new owner said when it began to process.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Taken {
+    /// The first record that it handled by itself, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_offset: Option<Offset>,
+    /// When it handled that record or began to wait for one, by its own clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_at: Option<WallMillis>,
+}
+
+impl Handoff {
+    /// A handoff that begins.
+    ///
+    /// # Panics
+    /// Where `unit` is empty: nothing can move.
+    #[must_use]
+    pub fn new(
+        id: HandoffId,
+        unit: Vec<TopicPartition>,
+        (old, new): (Member, Member),
+        mode: Mode,
+        since: WallMillis,
+        why: Reason,
+    ) -> Self {
+        assert!(!unit.is_empty(), "a unit has at least one partition");
+        Self {
+            version: Version,
+            id,
+            unit,
+            old,
+            new,
+            mode,
+            phase: Phase::Warming,
+            old_epochs: Vec::new(),
+            taken: None,
+            cancelled: None,
+            since,
+            why,
+            extra: Extra::new(),
+        }
+    }
+
+    /// The partition where this record lies.
+    #[must_use]
+    pub fn lead(&self) -> &TopicPartition {
+        self.unit.first().expect("a unit has at least one partition")
+    }
+
+    /// The epoch under which the old owner held `partition`; known from `Complete` on.
+    #[must_use]
+    pub fn old_epoch(&self, partition: &TopicPartition) -> Option<Epoch> {
+        let position = self.unit.iter().position(|p| p == partition)?;
+        self.old_epochs.get(position).copied()
+    }
+
+    /// The same attempt in another phase.
+    #[must_use]
+    pub fn in_phase(&self, phase: Phase) -> Self {
+        Self { phase, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{decode, encode};
+    use super::*;
+    use crate::id::Incarnation;
+
+    fn member(name: &str) -> Member {
+        Member { name: name.parse().unwrap(), incarnation: Incarnation::new("1").unwrap() }
+    }
+
+    #[test]
+    fn a_handoff_and_a_reference_to_it_read_back_as_what_they_were() {
+        let lead = TopicPartition::new("t".parse().unwrap(), 1);
+        let handoff = Handoff::new(
+            HandoffId::new("h"),
+            vec![lead.clone()],
+            (member("a"), member("b")),
+            Mode::Overlap,
+            WallMillis(5),
+            Reason::Unowned,
+        );
+        for record in [
+            HandoffRecord::Lead(Box::new(handoff)),
+            HandoffRecord::Reference(Reference::new(HandoffId::new("h"), lead)),
+        ] {
+            assert_eq!(decode::<HandoffRecord>(&encode(&record)).unwrap(), record);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What somebody asks of a handoff.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Version};
+use crate::id::HandoffId;
+use crate::moment::WallMillis;
+
+/// `handoff_intents/{topic}/{partition}`: a wish about the handoff at that partition.
+///
+/// It has a key of its own, so that nobody but the leader writes the handoff for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The version of the record.
+    pub version: Version,
+    /// The attempt that is meant; a wish for another one is moot.
+    pub id: HandoffId,
+    /// What is asked.
+    pub wish: Wish,
+    /// When it was asked.
+    pub since: WallMillis,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+/// What can be asked of a handoff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wish {
+    /// The new owner can't do it.
+    Failed {
+        /// What it said, at most 1 000 characters.
+        reason: String,
+    },
+    /// An operator wants it stopped.
+    Abort {
+        /// What they said, at most 1 000 characters.
+        reason: String,
+    },
+}
+
+impl Intent {
+    /// A wish about the handoff `id`.
+    #[must_use]
+    pub fn new(id: HandoffId, wish: Wish, since: WallMillis) -> Self {
+        Self { version: Version, id, wish, since, extra: Extra::new() }
+    }
+}

@@ -1,0 +1,32 @@
+//! Who leads.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Version};
+use crate::moment::WallMillis;
+
+/// `assigner/leader`: the instance that won the group's election, bound to its lease.
+///
+/// The key's create revision is the leader's term: every write of a leader is guarded on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Leader {
+    /// The version of the record.
+    pub version: Version,
+    /// The instance's id.
+    pub instance: String,
+    /// Where it is reached, as a URL.
+    pub address: String,
+    /// When it won.
+    pub since: WallMillis,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+impl Leader {
+    /// The record of a new leader.
+    #[must_use]
+    pub fn new(instance: String, address: String, since: WallMillis) -> Self {
+        Self { version: Version, instance, address, since, extra: Extra::new() }
+    }
+}

@@ -1,0 +1,50 @@
+//! What there is to assign.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Version};
+
+/// The most partitions of one topic; over it a number is taken for a mistake.
+pub const MAX_PARTITIONS: u32 = 1_000_000;
+
+/// The most topics of one co-partitioned set: a handoff writes three records for each of a set's partitions in
+/// one transaction, and etcd takes 128 operations.
+pub const MAX_SET: usize = 40;
+
+/// `config/topics/{topic}`: a topic of the group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Topic {
+    /// The version of the record.
+    pub version: Version,
+    /// How many partitions it has.
+    pub partitions: u32,
+    /// Who says so.
+    pub source: Source,
+    /// Kafka's id of the topic: a re-created topic has another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic_id: Option<String>,
+    /// Topics with the same label move together, partition number by partition number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copartition: Option<String>,
+    #[serde(flatten)]
+    /// What a newer writer added.
+    pub extra: Extra,
+}
+
+/// Where a topic's partition count comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// From Kafka's metadata: follows its growth and its deletion.
+    Kafka,
+    /// From an operator: stays until an operator changes it.
+    Static,
+}
+
+impl Topic {
+    /// A topic of `partitions` partitions, not co-partitioned with others.
+    #[must_use]
+    pub fn new(partitions: u32, source: Source) -> Self {
+        Self { version: Version, partitions, source, topic_id: None, copartition: None, extra: Extra::new() }
+    }
+}

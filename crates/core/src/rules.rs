@@ -1,0 +1,216 @@
+//! The handoff protocol as a table: in which phase, when what holds, which step follows.
+//!
+//! ```text
+//!  (plan) ─► Warming ──ready──► Ready ──────► Complete ──taken, released──► (deleted)
+//!               │                 │               │
+//!               ├── old owner gone: granted to the target, or to whoever the plan names
+//!               │                 │               └── never taken: back to the old owner
+//!               └─────────────────┴──► Cancelled ─► (deleted)
+//! ```
+//!
+//! Each mode has its own rows over the same facts, so that a stronger mode is more rows and not another
+//! machine. The first row that applies wins. What members say (ready, taken, released) is recorded by the
+//! instance that hears it, see [`crate::ack`]; everything here is the leader's.
+
+use crate::reason::{CancelReason, FenceReason};
+use crate::record::{Handoff, Mode, Phase, Wish};
+use crate::state::Presence;
+
+/// What the table looks at, worked out once for a unit.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// The handoff.
+    pub handoff: &'a Handoff,
+    /// Whether all topics of the unit still exist.
+    pub topics_exist: bool,
+    /// Whether the assignments name whom they must: the old owner until `Complete`, the new one from then on.
+    pub assignments_agree: bool,
+    /// The old owner's session.
+    pub old: Presence,
+    /// Whether the old owner's name is registered in another session that can take it back.
+    pub old_returned: bool,
+    /// The new owner's session.
+    pub new: Presence,
+    /// Whether the new owner may have the unit: active, and subscribed to all of it.
+    pub new_may_have_it: bool,
+    /// What somebody wants of this very handoff.
+    pub wish: Option<&'a Wish>,
+    /// Whether the phase has outlived its deadline.
+    pub overdue: bool,
+    /// The deadline of the phase, for the record.
+    pub deadline_ms: u64,
+}
+
+impl Facts<'_> {
+    const fn old_over(&self) -> bool {
+        matches!(self.old, Presence::Gone | Presence::Ending)
+    }
+
+    const fn new_over(&self) -> bool {
+        matches!(self.new, Presence::Gone | Presence::Ending)
+    }
+
+    const fn new_can_take(&self) -> bool {
+        matches!(self.new, Presence::Here) && self.new_may_have_it
+    }
+
+    const fn taken(&self) -> bool {
+        self.handoff.taken.is_some()
+    }
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Follow {
+    /// The unit's records go: its topic is gone.
+    Forget,
+    /// The handoff goes, the assignments stay as they are.
+    Clear,
+    /// The old owner's new session takes the place of the old one.
+    Adopt,
+    /// The new owner gets the unit at once.
+    GrantToTarget,
+    /// Both are gone: the plan finds somebody, and clears the handoff with the grant.
+    LeaveToPlan,
+    /// The attempt ends without a move.
+    Cancel(CancelReason),
+    /// The assignments name the new owner from now on.
+    Complete,
+    /// The old owner, which still works, stays the owner; with the failure noted or not.
+    GiveBack {
+        /// Whether the new owner is passed over for a while.
+        avoid: bool,
+    },
+    /// The old owner's session is ended.
+    EndOldSession(FenceReason),
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// What the row is called, in traces and tests.
+    pub name: &'static str,
+    /// The phases in which it applies.
+    pub phases: &'static [Phase],
+    /// When it applies.
+    pub when: fn(&Facts<'_>) -> bool,
+    /// What follows then.
+    pub then: fn(&Facts<'_>) -> Follow,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} in {:?}", self.name, self.phases)
+    }
+}
+
+const ANY: &[Phase] = &[Phase::Warming, Phase::Ready, Phase::Complete, Phase::Cancelled];
+const BEFORE: &[Phase] = &[Phase::Warming, Phase::Ready];
+
+/// The rows of `overlap`.
+pub const OVERLAP: &[Rule] = &[
+    Rule { name: "topic gone", phases: ANY, when: |f| !f.topics_exist, then: |_| Follow::Forget },
+    Rule { name: "over", phases: &[Phase::Cancelled], when: |_| true, then: |_| Follow::Clear },
+    Rule {
+        name: "assignment changed under it",
+        phases: &[Phase::Warming, Phase::Ready, Phase::Complete],
+        when: |f| !f.assignments_agree,
+        then: |_| Follow::Clear,
+    },
+    // Before Complete: the old owner is the owner.
+    Rule {
+        name: "old owner came back",
+        phases: BEFORE,
+        when: |f| f.old_over() && f.old_returned && f.new_can_take(),
+        then: |_| Follow::Adopt,
+    },
+    Rule {
+        name: "old owner gone",
+        phases: BEFORE,
+        when: |f| f.old_over() && f.new_can_take(),
+        then: |_| Follow::GrantToTarget,
+    },
+    Rule {
+        name: "both gone",
+        phases: BEFORE,
+        when: |f| f.old_over() && (f.new_over() || !f.new_may_have_it),
+        then: |_| Follow::LeaveToPlan,
+    },
+    Rule {
+        name: "new owner gone",
+        phases: BEFORE,
+        when: |f| f.new_over(),
+        then: |_| Follow::Cancel(CancelReason::NewOwnerGone),
+    },
+    Rule {
+        name: "new owner may not have it",
+        phases: BEFORE,
+        when: |f| f.new == Presence::Here && !f.new_may_have_it,
+        then: |_| Follow::Cancel(CancelReason::NotEligible),
+    },
+    Rule {
+        name: "unwanted",
+        phases: BEFORE,
+        when: |f| f.wish.is_some(),
+        then: |f| Follow::Cancel(unwanted(f)),
+    },
+    Rule { name: "overdue", phases: BEFORE, when: |f| f.overdue, then: |f| Follow::Cancel(deadline(f)) },
+    Rule { name: "warm", phases: &[Phase::Ready], when: |f| f.new_can_take(), then: |_| Follow::Complete },
+    // From Complete on: the new owner is the owner, and nothing is cancelled.
+    Rule {
+        name: "died before it took",
+        phases: &[Phase::Complete],
+        when: |f| !f.taken() && f.new_over() && f.old == Presence::Here,
+        then: |_| Follow::GiveBack { avoid: false },
+    },
+    Rule {
+        name: "an orphan",
+        phases: &[Phase::Complete],
+        when: |f| f.new_over(),
+        then: |_| Follow::LeaveToPlan,
+    },
+    Rule {
+        name: "nobody left to release it",
+        phases: &[Phase::Complete],
+        when: |f| f.old_over(),
+        then: |_| Follow::Clear,
+    },
+    Rule {
+        name: "never taken",
+        phases: &[Phase::Complete],
+        when: |f| f.overdue && !f.taken() && f.old == Presence::Here,
+        then: |_| Follow::GiveBack { avoid: true },
+    },
+    Rule {
+        name: "never released",
+        phases: &[Phase::Complete],
+        when: |f| f.overdue && f.taken() && f.old == Presence::Here,
+        then: |_| Follow::EndOldSession(FenceReason::NeverReleased),
+    },
+];
+
+fn unwanted(facts: &Facts<'_>) -> CancelReason {
+    match facts.wish {
+        Some(Wish::Failed { reason }) => CancelReason::WarmFailed { reason: reason.clone() },
+        Some(Wish::Abort { reason }) => CancelReason::Aborted { reason: reason.clone() },
+        None => deadline(facts),
+    }
+}
+
+const fn deadline(facts: &Facts<'_>) -> CancelReason {
+    CancelReason::Deadline { phase: facts.handoff.phase, after_ms: facts.deadline_ms }
+}
+
+/// The rows of a mode.
+#[must_use]
+pub const fn of_mode(mode: Mode) -> &'static [Rule] {
+    match mode {
+        Mode::Overlap => OVERLAP,
+    }
+}
+
+/// The first row that applies.
+#[must_use]
+pub fn first<'r>(rules: &'r [Rule], facts: &Facts<'_>) -> Option<&'r Rule> {
+    rules.iter().find(|rule| rule.phases.contains(&facts.handoff.phase) && (rule.when)(facts))
+}

@@ -1,0 +1,372 @@
+//! A group as its records tell it: the one value that every decision is made on.
+//!
+//! [`GroupState::reset`] takes a whole listing, [`GroupState::apply`] what changed since; both return what
+//! they [touched](Touched), so that the cost of an event is in proportion to what it concerns.
+
+mod entry;
+mod index;
+mod touched;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use entry::{Entry, Versioned};
+pub use touched::Touched;
+
+use crate::id::{Member, TopicPartition};
+use crate::key::{Key, Layout};
+use crate::kv::{Change, Record, Revision, Snapshot};
+use crate::name::{MemberName, TopicName};
+use crate::record::{
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Rejoin, Topic,
+};
+use index::RoleIndex;
+
+/// Everything known of one group at one revision.
+#[derive(Debug, Clone)]
+pub struct GroupState {
+    layout: Layout,
+    revision: Revision,
+    config: Option<Entry<GroupConfig>>,
+    topics: BTreeMap<TopicName, Entry<Topic>>,
+    consumers: BTreeMap<MemberName, Entry<Consumer>>,
+    rejoins: BTreeMap<MemberName, Entry<Rejoin>>,
+    assignments: BTreeMap<TopicPartition, Entry<Assignment>>,
+    handoffs: BTreeMap<TopicPartition, Entry<HandoffRecord>>,
+    intents: BTreeMap<TopicPartition, Entry<Intent>>,
+    leader: Option<Entry<Leader>>,
+    roles: RoleIndex,
+    unreadable: BTreeSet<TopicPartition>,
+}
+
+/// What is known of a member's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Registered in that session.
+    Here,
+    /// Registered in that session, which is being ended by force.
+    Ending,
+    /// No registration names that session. This is final.
+    Gone,
+    /// A registration is there, but it can't be read: neither here nor gone.
+    Unknown,
+}
+
+impl GroupState {
+    /// A group without any record.
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            layout,
+            revision: Revision::default(),
+            config: None,
+            topics: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            rejoins: BTreeMap::new(),
+            assignments: BTreeMap::new(),
+            handoffs: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            leader: None,
+            roles: RoleIndex::default(),
+            unreadable: BTreeSet::new(),
+        }
+    }
+
+    /// Replaces everything by a listing of the group's prefix. Records that can no longer be read keep their
+    /// last good value.
+    pub fn reset(&mut self, snapshot: &Snapshot) -> Touched {
+        let listed: BTreeMap<Key, &Record> = snapshot
+            .records
+            .iter()
+            .filter_map(|record| Some((self.layout.decode(&record.key)?, record)))
+            .collect();
+        let mut touched = Touched::default();
+        for key in self.keys() {
+            if !listed.contains_key(&key) {
+                self.set(key, None, &mut touched);
+            }
+        }
+        for (key, record) in listed {
+            if self.mod_revision(&key) != Some(record.mod_revision) {
+                self.set(key, Some(record), &mut touched);
+            }
+        }
+        self.revision = self.revision.max(snapshot.revision);
+        touched
+    }
+
+    /// Applies what changed since, in order; afterwards the state stands at `revision`. Keys that mean nothing
+    /// to this version are passed over.
+    pub fn apply(&mut self, changes: &[Change], revision: Revision) -> Touched {
+        let mut touched = Touched::default();
+        for change in changes {
+            let Some(key) = self.layout.decode(change.key()) else { continue };
+            match change {
+                Change::Put(record) => self.set(key, Some(record), &mut touched),
+                Change::Delete { .. } => self.set(key, None, &mut touched),
+            }
+        }
+        self.revision = self.revision.max(revision);
+        touched
+    }
+
+    fn set(&mut self, key: Key, record: Option<&Record>, touched: &mut Touched) {
+        match key {
+            Key::Consumer(name) => {
+                let before = self.consumers.get(&name).cloned();
+                entry::set(&mut self.consumers, name.clone(), record);
+                touched.consumer(&name, before.as_ref(), self.consumers.get(&name));
+            }
+            Key::Rejoin(name) => {
+                entry::set(&mut self.rejoins, name, record);
+                touched.membership = true;
+            }
+            Key::Assignment(partition) => self.set_assignment(partition, record, touched),
+            Key::Handoff(partition) => self.set_handoff(partition, record, touched),
+            Key::Intent(partition) => {
+                entry::set(&mut self.intents, partition.clone(), record);
+                touched.units.insert(partition);
+            }
+            Key::GroupConfig => {
+                entry::set_one(&mut self.config, record);
+                touched.config = true;
+            }
+            Key::Topic(topic) => {
+                entry::set(&mut self.topics, topic, record);
+                touched.topics = true;
+            }
+            Key::Leader => {
+                entry::set_one(&mut self.leader, record);
+                touched.leader = true;
+            }
+        }
+    }
+
+    fn set_assignment(&mut self, at: TopicPartition, record: Option<&Record>, touched: &mut Touched) {
+        let owner = |state: &Self| Some(state.assignment(&at)?.owner.as_ref()?.name.clone());
+        let before = owner(self);
+        entry::set(&mut self.assignments, at.clone(), record);
+        let after = owner(self);
+        self.roles.replace(&at, before.iter(), after.iter());
+        touched.members.extend(before.into_iter().chain(after));
+        touched.units.insert(self.lead_of(&at));
+        self.note_readability(at, touched);
+    }
+
+    fn set_handoff(&mut self, at: TopicPartition, record: Option<&Record>, touched: &mut Touched) {
+        let before = self.handoff(&at).cloned();
+        entry::set(&mut self.handoffs, at.clone(), record);
+        let after = self.handoff(&at).cloned();
+        before.iter().for_each(|handoff| self.roles.remove(handoff));
+        after.iter().for_each(|handoff| self.roles.add(handoff));
+        for handoff in before.iter().chain(after.iter()) {
+            touched.members.extend([handoff.old.name.clone(), handoff.new.name.clone()]);
+        }
+        touched.units.insert(at.clone());
+        self.note_readability(at, touched);
+    }
+
+    /// What can't be read is planned again once it can.
+    fn note_readability(&mut self, at: TopicPartition, touched: &mut Touched) {
+        let is_broken = self.error_at(&at).is_some();
+        let was_broken = if is_broken { !self.unreadable.insert(at) } else { self.unreadable.remove(&at) };
+        touched.readability |= is_broken != was_broken;
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = Vec::new();
+        keys.extend(self.consumers.keys().cloned().map(Key::Consumer));
+        keys.extend(self.rejoins.keys().cloned().map(Key::Rejoin));
+        keys.extend(self.assignments.keys().cloned().map(Key::Assignment));
+        keys.extend(self.handoffs.keys().cloned().map(Key::Handoff));
+        keys.extend(self.intents.keys().cloned().map(Key::Intent));
+        keys.extend(self.config.as_ref().map(|_| Key::GroupConfig));
+        keys.extend(self.topics.keys().cloned().map(Key::Topic));
+        keys.extend(self.leader.as_ref().map(|_| Key::Leader));
+        keys
+    }
+}
+
+/// What stands in the records.
+impl GroupState {
+    /// The key layout of the group.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The store's revision at which this state stands.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Whether the group has any record besides an election's.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.config.is_none()
+            && self.topics.is_empty()
+            && self.consumers.is_empty()
+            && self.assignments.is_empty()
+            && self.handoffs.is_empty()
+    }
+
+    /// The group's configuration: the last one that could be read, the defaults where there is none, and
+    /// `None` where there is one and no good one was ever seen: then nothing may be planned.
+    #[must_use]
+    pub fn config(&self) -> Option<GroupConfig> {
+        match &self.config {
+            None => Some(GroupConfig::default()),
+            Some(entry) => entry.last_good().cloned(),
+        }
+    }
+
+    /// The configuration's entry, to rewrite it.
+    #[must_use]
+    pub const fn config_entry(&self) -> Option<&Entry<GroupConfig>> {
+        self.config.as_ref()
+    }
+
+    /// The topics, by name.
+    #[must_use]
+    pub const fn topics(&self) -> &BTreeMap<TopicName, Entry<Topic>> {
+        &self.topics
+    }
+
+    /// The registrations, by name.
+    #[must_use]
+    pub const fn consumers(&self) -> &BTreeMap<MemberName, Entry<Consumer>> {
+        &self.consumers
+    }
+
+    /// The names that may come back, with the mark that says so.
+    #[must_use]
+    pub const fn rejoins(&self) -> &BTreeMap<MemberName, Entry<Rejoin>> {
+        &self.rejoins
+    }
+
+    /// The assignments, by partition.
+    #[must_use]
+    pub const fn assignments(&self) -> &BTreeMap<TopicPartition, Entry<Assignment>> {
+        &self.assignments
+    }
+
+    /// The handoff records, by partition.
+    #[must_use]
+    pub const fn handoffs(&self) -> &BTreeMap<TopicPartition, Entry<HandoffRecord>> {
+        &self.handoffs
+    }
+
+    /// The wishes, by partition.
+    #[must_use]
+    pub const fn intents(&self) -> &BTreeMap<TopicPartition, Entry<Intent>> {
+        &self.intents
+    }
+
+    /// Who leads.
+    #[must_use]
+    pub const fn leader(&self) -> Option<&Entry<Leader>> {
+        self.leader.as_ref()
+    }
+
+    /// The assignment of a partition as it was last readable.
+    #[must_use]
+    pub fn assignment(&self, at: &TopicPartition) -> Option<&Assignment> {
+        self.assignments.get(at)?.last_good()
+    }
+
+    /// The handoff that lies at `at`, as it was last readable; `None` where a mere reference lies there.
+    #[must_use]
+    pub fn handoff(&self, at: &TopicPartition) -> Option<&Handoff> {
+        match self.handoffs.get(at)?.last_good()? {
+            HandoffRecord::Lead(handoff) => Some(handoff),
+            HandoffRecord::Reference(_) => None,
+        }
+    }
+
+    /// The handoff of the unit to which `at` belongs, wherever it lies.
+    #[must_use]
+    pub fn handoff_of(&self, at: &TopicPartition) -> Option<&Handoff> {
+        match self.handoffs.get(at)?.last_good()? {
+            HandoffRecord::Lead(handoff) => Some(handoff),
+            HandoffRecord::Reference(reference) => {
+                self.handoff(&reference.lead).filter(|handoff| handoff.id == reference.id)
+            }
+        }
+    }
+
+    /// The partition at which the handoff of the unit of `at` lies, or `at` itself where there is none.
+    #[must_use]
+    pub fn lead_of(&self, at: &TopicPartition) -> TopicPartition {
+        self.handoff_of(at).map_or_else(|| at.clone(), |handoff| handoff.lead().clone())
+    }
+
+    /// What is known of a member's session.
+    #[must_use]
+    pub fn presence(&self, member: &Member) -> Presence {
+        match self.consumers.get(&member.name) {
+            None => Presence::Gone,
+            Some(Entry::Unreadable(_)) => Presence::Unknown,
+            Some(Entry::Readable(consumer)) if consumer.incarnation != member.incarnation => Presence::Gone,
+            Some(Entry::Readable(consumer)) if consumer.is_ending() => Presence::Ending,
+            Some(Entry::Readable(_)) => Presence::Here,
+        }
+    }
+
+    /// The readable registration of `name`.
+    #[must_use]
+    pub fn registration(&self, name: &MemberName) -> Option<&Versioned<Consumer>> {
+        self.consumers.get(name)?.readable()
+    }
+
+    /// The partitions in which `name` may have a role, in order.
+    pub fn concerned(&self, name: &MemberName) -> impl Iterator<Item = &TopicPartition> {
+        self.roles.of(name)
+    }
+
+    /// The names that have a role somewhere and no registration, in order.
+    pub fn absent_owners(&self) -> impl Iterator<Item = &MemberName> {
+        self.roles.names().filter(|name| !self.consumers.contains_key(*name))
+    }
+
+    /// The partitions whose handoffs or assignments a change may drive on: what it touched, and what concerns
+    /// the members that came, went or changed.
+    #[must_use]
+    pub fn driven_by(&self, touched: &Touched) -> BTreeSet<TopicPartition> {
+        let mut units = touched.units.clone();
+        if touched.topics {
+            units.extend(self.handoffs.keys().cloned());
+        }
+        for name in &touched.registrations {
+            units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
+        }
+        units
+    }
+
+    /// The partitions of which the assignment or the handoff can't be read now.
+    #[must_use]
+    pub const fn unreadable(&self) -> &BTreeSet<TopicPartition> {
+        &self.unreadable
+    }
+
+    /// What is wrong with the records of a partition, where something is.
+    #[must_use]
+    pub fn error_at(&self, at: &TopicPartition) -> Option<&str> {
+        let assignment = self.assignments.get(at).and_then(Entry::error);
+        assignment.or_else(|| self.handoffs.get(at).and_then(Entry::error))
+    }
+
+    /// The revision of the last change of `key`; `None` where it does not exist.
+    #[must_use]
+    pub fn mod_revision(&self, key: &Key) -> Option<Revision> {
+        match key {
+            Key::Consumer(name) => self.consumers.get(name).map(Entry::mod_revision),
+            Key::Rejoin(name) => self.rejoins.get(name).map(Entry::mod_revision),
+            Key::Assignment(at) => self.assignments.get(at).map(Entry::mod_revision),
+            Key::Handoff(at) => self.handoffs.get(at).map(Entry::mod_revision),
+            Key::Intent(at) => self.intents.get(at).map(Entry::mod_revision),
+            Key::GroupConfig => self.config.as_ref().map(Entry::mod_revision),
+            Key::Topic(topic) => self.topics.get(topic).map(Entry::mod_revision),
+            Key::Leader => self.leader.as_ref().map(Entry::mod_revision),
+        }
+    }
+}

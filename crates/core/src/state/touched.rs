@@ -1,0 +1,84 @@
+//! What a change concerns.
+
+use std::collections::BTreeSet;
+
+use super::Entry;
+use crate::id::TopicPartition;
+use crate::name::MemberName;
+use crate::record::Consumer;
+
+/// What was touched by a change, so that only that is looked at again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Somebody came, went, or changed what they take.
+    pub membership: bool,
+    /// The topics changed.
+    pub topics: bool,
+    /// The group's configuration changed.
+    pub config: bool,
+    /// A record became unreadable, or readable again.
+    pub readability: bool,
+    /// The leadership changed.
+    pub leader: bool,
+    /// Consumers whose registration came, went or says something else of what they take.
+    pub registrations: BTreeSet<MemberName>,
+    /// Members whose view may differ now.
+    pub members: BTreeSet<MemberName>,
+    /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
+    pub units: BTreeSet<TopicPartition>,
+    /// Consumers that reported progress.
+    pub progress: BTreeSet<MemberName>,
+}
+
+impl Touched {
+    /// Whether who should own what must be thought over.
+    #[must_use]
+    pub const fn calls_for_plan(&self) -> bool {
+        self.membership || self.topics || self.config || self.readability
+    }
+
+    /// Whether nothing was touched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what `other` touched.
+    pub fn merge(&mut self, other: Self) {
+        self.membership |= other.membership;
+        self.topics |= other.topics;
+        self.config |= other.config;
+        self.readability |= other.readability;
+        self.leader |= other.leader;
+        self.registrations.extend(other.registrations);
+        self.members.extend(other.members);
+        self.units.extend(other.units);
+        self.progress.extend(other.progress);
+    }
+
+    pub(super) fn consumer(
+        &mut self,
+        name: &MemberName,
+        before: Option<&Entry<Consumer>>,
+        after: Option<&Entry<Consumer>>,
+    ) {
+        match (before.and_then(Entry::readable), after.and_then(Entry::readable)) {
+            (Some(before), Some(after)) if is_same_member(before, after) => {
+                self.progress.insert(name.clone());
+            }
+            _ => {
+                self.membership = true;
+                self.registrations.insert(name.clone());
+                self.members.insert(name.clone());
+            }
+        }
+    }
+}
+
+/// Whether two registrations say the same of what the consumer is and takes, whatever progress they report.
+fn is_same_member(a: &Consumer, b: &Consumer) -> bool {
+    a.incarnation == b.incarnation
+        && a.standing == b.standing
+        && a.topics == b.topics
+        && a.max_partitions == b.max_partitions
+}

@@ -1,0 +1,172 @@
+//! What a consumer should be told: its roles, derived from the records and from nothing else.
+//!
+//! A role is keyed, by its epoch (owner) or its handoff (all others): under another key it is another role.
+//! A cancelled handoff looks like none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
+use crate::kv::Revision;
+use crate::name::MemberName;
+use crate::record::{Handoff, Phase};
+use crate::state::{GroupState, Presence};
+
+/// Everything that one consumer has to know, at one revision.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConsumerView {
+    /// The revision of the state that it was derived from.
+    pub revision: Revision,
+    /// Its role in each partition where it has one.
+    pub roles: BTreeMap<TopicPartition, Role>,
+    /// The partitions of the group that can't be decided now: whatever the consumer does with them, it goes on.
+    pub undecided: BTreeSet<TopicPartition>,
+}
+
+/// The one role that a member has in a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// It processes the partition.
+    Owner {
+        /// The fencing token.
+        epoch: Epoch,
+        /// The first epoch of its run of grants.
+        run: Epoch,
+        /// Where to start, where an offset was handed over.
+        start: Option<Offset>,
+        /// The handoff that brought it, while that one waits to hear that the consumer processes.
+        taking: Option<HandoffId>,
+    },
+    /// It builds its state while another one works.
+    Warming {
+        /// The handoff.
+        handoff: HandoffId,
+        /// Who works.
+        current_owner: MemberName,
+    },
+    /// It lets go: the new owner works.
+    Releasing {
+        /// The handoff.
+        handoff: HandoffId,
+        /// The epoch under which it owned the partition.
+        epoch: Epoch,
+        /// Who works now.
+        new_owner: MemberName,
+    },
+}
+
+impl Role {
+    /// Whether it is the same role under the same key; what else is told with it may differ.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Owner { epoch: a, .. }, Self::Owner { epoch: b, .. }) => a == b,
+            (Self::Warming { handoff: a, .. }, Self::Warming { handoff: b, .. })
+            | (Self::Releasing { handoff: a, .. }, Self::Releasing { handoff: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// The view of `member`; without any role where its session is over.
+#[must_use]
+pub fn consumer_view(state: &GroupState, member: &Member) -> ConsumerView {
+    let mut view = ConsumerView { revision: state.revision(), ..ConsumerView::default() };
+    if state.presence(member) == Presence::Gone {
+        return view;
+    }
+    view.undecided = state.unreadable().clone();
+    view.roles = state
+        .concerned(&member.name)
+        .filter(|at| !view.undecided.contains(*at))
+        .filter_map(|at| Some((at.clone(), role(state, member, at)?)))
+        .collect();
+    view
+}
+
+/// The role of `member` in one partition.
+#[must_use]
+pub fn role(state: &GroupState, member: &Member, at: &TopicPartition) -> Option<Role> {
+    let handoff = state.handoff_of(at).filter(|handoff| handoff.phase != Phase::Cancelled);
+    owned(state, member, at, handoff).or_else(|| {
+        let handoff = handoff?;
+        match handoff.phase {
+            Phase::Warming | Phase::Ready if handoff.new == *member => {
+                Some(Role::Warming { handoff: handoff.id.clone(), current_owner: handoff.old.name.clone() })
+            }
+            Phase::Complete if handoff.old == *member => Some(giving(handoff, at)),
+            _ => None,
+        }
+    })
+}
+
+fn owned(
+    state: &GroupState,
+    member: &Member,
+    at: &TopicPartition,
+    handoff: Option<&Handoff>,
+) -> Option<Role> {
+    let assignment = state.assignment(at)?;
+    assignment.owner.as_ref().filter(|owner| owner.is(member))?;
+    let taking = handoff
+        .filter(|handoff| handoff.phase == Phase::Complete && handoff.taken.is_none())
+        .filter(|handoff| handoff.new == *member)
+        .map(|handoff| handoff.id.clone());
+    Some(Role::Owner { epoch: assignment.epoch, run: assignment.run, start: assignment.start, taking })
+}
+
+/// The old owner's role after the switch: it works on until the new owner has said that it works.
+fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
+    let epoch = handoff.old_epoch(at).unwrap_or_default();
+    if handoff.taken.is_none() {
+        return Role::Owner { epoch, run: epoch, start: None, taking: None };
+    }
+    Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }
+}
+
+/// What changed from one view to the next, in the order in which it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Difference {
+    /// Roles that are new, or have another key.
+    pub roles: BTreeMap<TopicPartition, Role>,
+    /// Partitions in which the consumer has no role any more, with the role that ended.
+    pub ended: BTreeMap<TopicPartition, Role>,
+}
+
+impl Difference {
+    /// Whether nothing changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.roles.is_empty() && self.ended.is_empty()
+    }
+}
+
+impl ConsumerView {
+    /// What has to be told to somebody who knows `self`, so that they know `next`. Partitions that are undecided
+    /// in `next` are passed over.
+    #[must_use]
+    pub fn difference(&self, next: &Self) -> Difference {
+        let is_news = |(at, role): &(&TopicPartition, &Role)| {
+            self.roles.get(*at).is_none_or(|known| !known.is_same(role))
+        };
+        let is_over = |(at, _): &(&TopicPartition, &Role)| {
+            !next.roles.contains_key(*at) && !next.undecided.contains(*at)
+        };
+        let cloned = |(at, role): (&TopicPartition, &Role)| (at.clone(), role.clone());
+        Difference {
+            roles: next.roles.iter().filter(is_news).map(cloned).collect(),
+            ended: self.roles.iter().filter(is_over).map(cloned).collect(),
+        }
+    }
+
+    /// The view that somebody has who knew `self` and was told the difference to `next`: `next`, with what they
+    /// keep of what is undecided.
+    #[must_use]
+    pub fn followed_by(&self, mut next: Self) -> Self {
+        for at in &next.undecided {
+            if let Some(role) = self.roles.get(at) {
+                next.roles.insert(at.clone(), role.clone());
+            }
+        }
+        next
+    }
+}

@@ -1,0 +1,171 @@
+//! Guarded writes: what one decision changes, and how many of them go into one transaction.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::kv::{Compare, Limits, Must, Op, Revision, Txn};
+
+/// The changes of one decision with the guards under which they apply. They are never split.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Write {
+    /// What must hold.
+    pub guards: Vec<Compare>,
+    /// What is written then.
+    pub ops: Vec<Op>,
+}
+
+/// A leader's right to write: its election key, created in the revision that began its term.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fence(Compare);
+
+impl Fence {
+    /// The fence of the term in which `key` was created at `create_revision`.
+    #[must_use]
+    pub const fn new(key: bytes::Bytes, create_revision: Revision) -> Self {
+        Self(Compare { key, must: Must::HaveCreateRevision(create_revision) })
+    }
+
+    /// The guard that every write of the term carries.
+    #[must_use]
+    pub const fn guard(&self) -> &Compare {
+        &self.0
+    }
+
+    /// `write` as one transaction of its own.
+    #[must_use]
+    pub fn alone(&self, write: &Write) -> Txn {
+        Chunker::new(self, Limits::default()).with(write).txn
+    }
+}
+
+/// Several writes in one transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The transaction; it applies all of its writes or none.
+    pub txn: Txn,
+    /// Which of the writes it carries.
+    pub writes: Range<usize>,
+}
+
+/// Packs `writes`, in their order, into as few transactions as `limits` allow, each guarded by `fence`.
+///
+/// A write that is too large by itself gets a transaction of its own, which the store will refuse by name.
+/// Guards that several writes share are carried once.
+#[must_use]
+pub fn chunk(fence: &Fence, writes: &[Write], limits: Limits) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let mut current = Chunker::new(fence, limits);
+    let mut begin = 0;
+    for (at, write) in writes.iter().enumerate() {
+        if at > begin && !current.has_room_for(write) {
+            chunks.push(Chunk { txn: current.txn, writes: begin..at });
+            current = Chunker::new(fence, limits);
+            begin = at;
+        }
+        current = current.with(write);
+    }
+    if begin < writes.len() {
+        chunks.push(Chunk { txn: current.txn, writes: begin..writes.len() });
+    }
+    chunks
+}
+
+struct Chunker {
+    txn: Txn,
+    seen: BTreeSet<Compare>,
+    bytes: usize,
+    limits: Limits,
+}
+
+impl Chunker {
+    fn new(fence: &Fence, limits: Limits) -> Self {
+        let txn = Txn::guarded(vec![fence.0.clone()], Vec::new());
+        Self { bytes: txn.bytes(), seen: BTreeSet::from([fence.0.clone()]), txn, limits }
+    }
+
+    fn has_room_for(&self, write: &Write) -> bool {
+        let guards = write.guards.iter().filter(|guard| !self.seen.contains(*guard)).count();
+        self.txn.compares.len() + guards <= self.limits.operations
+            && self.txn.then.len() + write.ops.len() <= self.limits.operations
+            && self.bytes + write.bytes() <= self.limits.bytes
+    }
+
+    fn with(mut self, write: &Write) -> Self {
+        for guard in &write.guards {
+            if self.seen.insert(guard.clone()) {
+                self.txn.compares.push(guard.clone());
+            }
+        }
+        self.txn.then.extend(write.ops.iter().cloned());
+        self.bytes += write.bytes();
+        self
+    }
+}
+
+impl Write {
+    fn bytes(&self) -> usize {
+        Txn::guarded(self.guards.clone(), self.ops.clone()).bytes()
+    }
+
+    /// The write as a transaction without a leader's fence, for whoever records what a member said.
+    #[must_use]
+    pub fn unfenced(self) -> Txn {
+        Txn::guarded(self.guards, self.ops)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fence() -> Fence {
+        Fence::new("leader".into(), Revision(9))
+    }
+
+    fn write(n: usize, ops: usize, size: usize) -> Write {
+        let key = |i: usize| format!("key-{n}-{i}");
+        Write {
+            guards: (0..ops)
+                .map(|i| Compare::new(key(i), Must::BeAbsent))
+                .chain([Compare::new("shared", Must::Exist)])
+                .collect(),
+            ops: (0..ops).map(|i| Op::put(key(i), vec![b'x'; size])).collect(),
+        }
+    }
+
+    #[test]
+    fn two_hundred_fifty_six_partitions_fit_into_chunks_of_the_servers_limit() {
+        // H75, F49
+        let writes: Vec<Write> = (0..256).map(|n| write(n, 1, 10)).collect();
+        let chunks = chunk(&fence(), &writes, Limits::ETCD);
+        // 126 guards of their own beside the fence and the shared one.
+        assert_eq!(chunks.iter().map(|c| c.writes.len()).collect::<Vec<_>>(), [126, 126, 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_write_lands_whole_in_one_fenced_chunk_within_the_limits(
+            shapes in prop::collection::vec((1usize..40, 0usize..60_000), 0..60)
+        ) {
+            let writes: Vec<Write> =
+                shapes.iter().enumerate().map(|(n, (ops, size))| write(n, *ops, *size)).collect();
+            let fence = fence();
+            let chunks = chunk(&fence, &writes, Limits::ETCD);
+            let mut next = 0;
+            for chunk in &chunks {
+                prop_assert_eq!(chunk.writes.start, next);
+                next = chunk.writes.end;
+                prop_assert_eq!(&chunk.txn.compares[0], fence.guard());
+                let ops: Vec<Op> = writes[chunk.writes.clone()].iter().flat_map(|w| w.ops.clone()).collect();
+                prop_assert_eq!(&chunk.txn.then, &ops);
+                if chunk.writes.len() > 1 {
+                    prop_assert!(chunk.txn.then.len() <= 128 && chunk.txn.compares.len() <= 128);
+                    prop_assert!(chunk.txn.bytes() <= Limits::ETCD.bytes);
+                }
+            }
+            prop_assert_eq!(next, writes.len());
+        }
+    }
+}
