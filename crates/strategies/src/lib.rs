@@ -1,4 +1,46 @@
-//! Who should own which partition.
+//! Who should own which partition: the rules, as pure functions.
+//!
+//! A [`Strategy`] is asked a [`Problem`] (topics, members, who owns what today, what must not
+//! change) and answers with a [`Placement`] (who should own what, what moves and why, what nobody
+//! can own and why). It has no clock, no randomness and no I/O, and the order in which members and
+//! topics are told does not matter, so every machine that asks the same gets the same answer.
+//! Carrying a placement out, without a gap and with fencing, is not done here.
+//!
+//! ```
+//! use kafka_assigner_strategies::{MemberSpec, Problem, by_name};
+//!
+//! let mut builder = Problem::builder();
+//! let clicks = builder.topic("clicks", 4);
+//! let a = builder.member(MemberSpec::new("a"));
+//! builder.member(MemberSpec::new("b"));
+//! (0..4).for_each(|partition| builder.current(clicks, partition, a));
+//!
+//! let strategy = by_name("sticky-balanced").expect("a strategy of this crate");
+//! let placement = strategy.assign(&builder.build()?);
+//! assert_eq!(placement.moves.len(), 2);
+//! assert_eq!(placement.moves[0].reason.to_string(), "its owner had 4 and is to have 2");
+//! # Ok::<(), kafka_assigner_strategies::InvalidProblem>(())
+//! ```
+//!
+//! # Names and numbers
+//!
+//! A million partitions is a normal size, so names stay at the edge. A [`ProblemBuilder`] hashes
+//! each name once and hands out handles; a [`Problem`] sorts topics and members by name and numbers
+//! them. Everything inside is flat vectors of such numbers.
+//!
+//! # Rules for every strategy
+//!
+//! - A fixed unit (one whose handoff is under way) stays with its member and counts there.
+//! - Otherwise a unit is owned only by a member that is subscribed to its topic and not banned
+//!   from it, and only active members take units.
+//! - A member on hold keeps what it may own. A draining member gives whatever another can take.
+//! - A limit keeps a member from taking, not from keeping what no other member can take.
+//! - A second run on the result of the first moves nothing.
+//!
+//! # Where to start
+//!
+//! `problem.rs` and `placement.rs` are the question and the answer; `strategy.rs` lists the rules
+//! there are; [`StickyBalanced`] is the one to read first.
 
 mod builder;
 mod index;
