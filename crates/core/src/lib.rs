@@ -36,5 +36,6 @@ pub mod record;
 pub mod rules;
 pub mod session;
 pub mod state;
+pub mod topics;
 pub mod view;
 pub mod write;
