@@ -1,0 +1,78 @@
+//! Waiting between attempts.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+/// The client's only source of randomness, seeded from outside so that a run can be repeated.
+#[derive(Debug)]
+pub(crate) struct Dice(StdRng);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(StdRng::seed_from_u64(seed))
+    }
+
+    /// A new incarnation: 128 random bits in hexadecimal digits.
+    pub(crate) fn incarnation(&mut self) -> String {
+        format!("{:032x}", self.0.random::<u128>())
+    }
+
+    /// A random span of at least half of `span` and at most all of it.
+    pub(crate) fn jittered(&mut self, span: Duration) -> Duration {
+        span.mul_f64(self.0.random_range(0.5..=1.0))
+    }
+}
+
+/// Doubling waits with jitter, between two bounds.
+#[derive(Debug, Clone)]
+pub(crate) struct Backoff {
+    first: Duration,
+    longest: Duration,
+    failures: u32,
+}
+
+impl Backoff {
+    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, failures: 0 }
+    }
+
+    /// The wait after one more failure.
+    pub(crate) fn next(&mut self, dice: &mut Dice) -> Duration {
+        // 2^16 times any first wait is beyond every longest one, so the shift can't overflow.
+        let factor = 1_u32 << self.failures.min(16);
+        self.failures = self.failures.saturating_add(1);
+        dice.jittered(self.first.saturating_mul(factor).min(self.longest))
+    }
+
+    /// Forgets the failures, after a success.
+    pub(crate) const fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_start_again_after_a_success() {
+        let mut dice = Dice::new(1);
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+        for expected in [100, 200, 400, 800, 1_000, 1_000] {
+            let wait = backoff.next(&mut dice).as_millis();
+            assert!((expected / 2..=expected).contains(&wait), "{wait} for {expected}");
+        }
+        backoff.reset();
+        assert!(backoff.next(&mut dice) <= Duration::from_millis(100));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_incarnations() {
+        let (mut a, mut b) = (Dice::new(7), Dice::new(7));
+        let first = a.incarnation();
+        assert_eq!(first, b.incarnation());
+        assert_ne!(first, a.incarnation());
+    }
+}

@@ -1,0 +1,285 @@
+//! Which role this member has for each partition, and the handler calls that lead there.
+//!
+//! A pure, level-triggered machine: commands only set *targets*; at every step each partition's next call follows
+//! from its target and from what the handler holds of it. So a command that is repeated, skipped or overtaken
+//! changes nothing that a later one doesn't set right.
+//!
+//! ```text
+//!            Warm ok            Assigned ok           Drain ok
+//!  Nothing ──────────► Warm ────────────────► Owned ──────────► Drained
+//!     ▲                 │                      │ Lost               │
+//!     └──── Release ────┴──────────────────────┴──── Release ───────┘
+//! ```
+//!
+//! What it holds to: one call at a time for each partition; never more than the given number of preparations at
+//! once; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
+//! goes on without a call; a failed call is repeated, and nothing counts as given up before the handler said so.
+
+mod change;
+mod entry;
+mod target;
+
+use std::collections::BTreeMap;
+
+pub use change::RoleChange;
+use entry::{Entry, Next};
+pub use target::{Grant, Leave, Provenance, Target, Warming};
+
+use crate::moment::Moment;
+use crate::partition::TopicPartition;
+
+/// A call of the handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call {
+    /// Prepare.
+    Warm {
+        /// What the preparation is for.
+        provenance: Provenance,
+        /// Who owns the partition meanwhile; `None` = nobody.
+        current_owner: Option<String>,
+    },
+    /// Begin to process.
+    Assigned {
+        /// The fencing token.
+        epoch: u64,
+        /// Where to start; `None` = at the committed offset.
+        start_offset: Option<i64>,
+        /// True = after a drain, with the state that was kept.
+        resumed: bool,
+    },
+    /// Stop, finish and commit.
+    Drain,
+    /// Drop what is left.
+    Release,
+    /// Stop without committing, and drop everything.
+    Lost,
+}
+
+/// How a call ended: the failure's text is for people.
+pub type CallResult = Result<(), String>;
+
+/// What the service is told about a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AckKind {
+    /// The preparation is done.
+    Ready,
+    /// The preparation failed.
+    WarmFailed,
+    /// It processes.
+    Taken,
+    /// It has stopped and dropped everything.
+    Released,
+}
+
+/// One acknowledgement that waits for a definite answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ack {
+    /// What it says.
+    pub kind: AckKind,
+    /// The handoff it is about.
+    pub handoff_id: String,
+    /// With [`AckKind::WarmFailed`]: why.
+    pub message: String,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum RoleEvent {
+    /// The service said something about partitions.
+    Changed(RoleChange),
+    /// The session is over.
+    SessionLost,
+    /// The process stops: give everything up, and ignore what the service says from here on.
+    LeaveAll,
+    /// A call of the handler ended.
+    CallEnded {
+        /// For this partition.
+        partition: TopicPartition,
+        /// How.
+        result: CallResult,
+    },
+    /// The service answered an acknowledgement definitely.
+    Acked {
+        /// For this partition.
+        partition: TopicPartition,
+        /// Which.
+        kind: AckKind,
+        /// For this handoff.
+        handoff_id: String,
+    },
+    /// Time passed.
+    Timer,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoleAction {
+    /// Call the handler; the end comes back as [`RoleEvent::CallEnded`].
+    Call(TopicPartition, Call),
+    /// Tell the running call that its result is not wanted any more.
+    Cancel(TopicPartition),
+    /// The owner goes on under a higher epoch.
+    RaiseEpoch(TopicPartition, u64),
+    /// Nothing is left of the partition.
+    Forget(TopicPartition),
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Roles {
+    max_warming: usize,
+    leaving: bool,
+    entries: BTreeMap<TopicPartition, Entry>,
+}
+
+/// How many partitions are in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RoleCounts {
+    /// Processed by this member.
+    pub owned: usize,
+    /// Being prepared just now.
+    pub warming: usize,
+    /// With anything held or any call running.
+    pub held: usize,
+}
+
+impl Roles {
+    /// No partitions; at most `max_warming` (at least 1) preparations at once.
+    #[must_use]
+    pub fn new(max_warming: usize) -> Self {
+        Self { max_warming: max_warming.max(1), leaving: false, entries: BTreeMap::new() }
+    }
+
+    /// Takes an event in and says what to do.
+    pub fn step(&mut self, now: Moment, event: RoleEvent) -> Vec<RoleAction> {
+        let mut actions = Vec::new();
+        self.take_in(now, event, &mut actions);
+        self.reconcile(now, &mut actions);
+        actions
+    }
+
+    /// When [`RoleEvent::Timer`] is due; `None` = not at all.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.entries.values().filter_map(Entry::retry_at).min()
+    }
+
+    /// What the service should be told, by partition.
+    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, Ack)> {
+        self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
+    }
+
+    /// True = nothing is held and nothing is running.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.entries.values().all(Entry::is_idle)
+    }
+
+    /// How many partitions are in which state.
+    #[must_use]
+    pub fn counts(&self) -> RoleCounts {
+        RoleCounts {
+            owned: self.entries.values().filter(|e| e.is_owned()).count(),
+            warming: self.entries.values().filter(|e| e.is_warming()).count(),
+            held: self.entries.values().filter(|e| !e.is_idle()).count(),
+        }
+    }
+
+    fn take_in(&mut self, now: Moment, event: RoleEvent, actions: &mut Vec<RoleAction>) {
+        match event {
+            RoleEvent::Changed(_) if self.leaving => {}
+            RoleEvent::Changed(RoleChange::All(targets)) => self.replace(targets),
+            RoleEvent::Changed(RoleChange::Some(targets)) => self.aim(targets, true),
+            RoleEvent::SessionLost => self.lose(actions),
+            RoleEvent::LeaveAll => {
+                self.leaving = true;
+                self.entries.values_mut().for_each(Entry::leave);
+            }
+            RoleEvent::CallEnded { partition, result } => {
+                if let Some(entry) = self.entries.get_mut(&partition) {
+                    entry.ended(now, &result);
+                }
+            }
+            RoleEvent::Acked { partition, kind, handoff_id } => {
+                if let Some(entry) = self.entries.get_mut(&partition) {
+                    entry.acked(kind, &handoff_id);
+                }
+            }
+            RoleEvent::Timer => {}
+        }
+    }
+
+    fn replace(&mut self, targets: Vec<(TopicPartition, Target)>) {
+        let listed: BTreeMap<_, _> = targets.into_iter().collect();
+        for (_, entry) in self.entries.iter_mut().filter(|(partition, _)| !listed.contains_key(partition)) {
+            entry.aim(Target::None, false);
+        }
+        self.aim(listed, false);
+    }
+
+    fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, Target)>, unbroken: bool) {
+        for (partition, target) in targets {
+            self.entries.entry(partition).or_default().aim(target, unbroken);
+        }
+    }
+
+    /// Everything is lost, and whatever runs should end soon: it may wait for what can't come any more.
+    fn lose(&mut self, actions: &mut Vec<RoleAction>) {
+        for (partition, entry) in &mut self.entries {
+            entry.lose();
+            if entry.cancel() {
+                actions.push(RoleAction::Cancel(partition.clone()));
+            }
+        }
+    }
+
+    fn reconcile(&mut self, now: Moment, actions: &mut Vec<RoleAction>) {
+        let mut waiting = Vec::new();
+        for (partition, entry) in &mut self.entries {
+            match entry.next(now) {
+                Next::Nothing => {}
+                Next::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
+                Next::Call(call) => start(partition, entry, call, actions),
+                Next::Cancel => {
+                    entry.cancel();
+                    actions.push(RoleAction::Cancel(partition.clone()));
+                }
+                Next::RaiseEpoch(epoch) => {
+                    entry.raise_epoch(epoch);
+                    actions.push(RoleAction::RaiseEpoch(partition.clone(), epoch));
+                }
+            }
+        }
+        self.start_warming(waiting, actions);
+        self.forget(actions);
+    }
+
+    /// Starts as many preparations as the bound allows; partitions that nobody processes meanwhile go first.
+    fn start_warming(&mut self, mut waiting: Vec<(TopicPartition, Call)>, actions: &mut Vec<RoleAction>) {
+        let free = self.max_warming.saturating_sub(self.counts().warming);
+        waiting.sort_by_key(|(_, call)| matches!(call, Call::Warm { current_owner: Some(_), .. }));
+        for (partition, call) in waiting.into_iter().take(free) {
+            if let Some(entry) = self.entries.get_mut(&partition) {
+                start(&partition, entry, call, actions);
+            }
+        }
+    }
+
+    fn forget(&mut self, actions: &mut Vec<RoleAction>) {
+        self.entries.retain(|partition, entry| {
+            if entry.is_over() {
+                actions.push(RoleAction::Forget(partition.clone()));
+            }
+            !entry.is_over()
+        });
+    }
+}
+
+fn start(partition: &TopicPartition, entry: &mut Entry, call: Call, actions: &mut Vec<RoleAction>) {
+    entry.started(call.clone());
+    actions.push(RoleAction::Call(partition.clone(), call));
+}
+
+#[cfg(test)]
+#[path = "roles/roles_test.rs"]
+mod roles_test;

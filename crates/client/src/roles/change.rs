@@ -1,0 +1,62 @@
+//! Commands of the service as changes of targets.
+
+use kafka_assigner_proto::v1;
+use kafka_assigner_proto::v1::assignment_command::Command;
+
+use super::target::{Leave, Target, Warming};
+use crate::partition::TopicPartition;
+
+/// What a command says about partitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoleChange {
+    /// Every role there is; what is not listed is over.
+    All(Vec<(TopicPartition, Target)>),
+    /// New targets; what is not listed stays.
+    Some(Vec<(TopicPartition, Target)>),
+}
+
+impl RoleChange {
+    /// The change that a command makes; `None` for commands that are about no partition.
+    pub(crate) fn from_command(command: Command) -> Option<Self> {
+        match command {
+            Command::Snapshot(snapshot) => Some(Self::All(from_snapshot(snapshot))),
+            Command::Assignment(assignment) => Some(from_assignment(assignment)),
+            Command::Warm(warm) => Some(Self::Some(warm.partitions.into_iter().map(warming).collect())),
+            Command::Release(release) => {
+                Some(Self::Some(release.partitions.into_iter().map(releasing).collect()))
+            }
+            Command::GoAway(_) | Command::Fenced(_) => None,
+        }
+    }
+}
+
+fn from_snapshot(snapshot: v1::Snapshot) -> Vec<(TopicPartition, Target)> {
+    let assigned = snapshot.assigned.into_iter().map(owner);
+    let warming = snapshot.warming.into_iter().map(warming);
+    assigned.chain(warming).chain(snapshot.releasing.into_iter().map(releasing)).collect()
+}
+
+fn from_assignment(assignment: v1::Assignment) -> RoleChange {
+    let assigned = assignment.assigned.into_iter().map(owner);
+    if assignment.full {
+        return RoleChange::All(assigned.collect());
+    }
+    let over = assignment.unassigned.into_iter();
+    let over = over.map(|gone| (TopicPartition::new(gone.topic, gone.partition), Target::None));
+    RoleChange::Some(over.chain(assigned).collect())
+}
+
+fn owner(wire: v1::AssignedPartition) -> (TopicPartition, Target) {
+    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    (partition, Target::Owner(wire.into()))
+}
+
+fn warming(wire: v1::WarmPartition) -> (TopicPartition, Target) {
+    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    (partition, Target::Warming(Warming::from(wire)))
+}
+
+fn releasing(wire: v1::ReleasePartition) -> (TopicPartition, Target) {
+    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    (partition, Target::Releasing(Leave::from(wire)))
+}

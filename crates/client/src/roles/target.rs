@@ -1,0 +1,119 @@
+//! What the service wants this member to be for a partition.
+
+use kafka_assigner_proto::v1;
+
+/// The role that the service gave this member for one partition.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Target {
+    /// No role.
+    #[default]
+    None,
+    /// Prepare to own it.
+    Warming(Warming),
+    /// Own it.
+    Owner(Grant),
+    /// Give it up.
+    Releasing(Leave),
+}
+
+/// A preparation that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warming {
+    /// The handoff that it is for.
+    pub handoff_id: String,
+    /// Who owns the partition now; `None` = nobody.
+    pub current_owner: Option<String>,
+}
+
+/// A grant of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing token.
+    pub epoch: u64,
+    /// The epoch of the first grant of this unbroken run.
+    pub run: u64,
+    /// Where to start reading; `None` = at the committed offset.
+    pub start_offset: Option<i64>,
+    /// The handoff whose `PartitionTaken` the service waits for; `None` = it does not wait.
+    pub taken_for: Option<String>,
+    /// The handoff whose preparation counts for this grant; `None` = only one made for the run itself counts.
+    pub prepared_by: Option<String>,
+}
+
+/// A partition to give up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leave {
+    /// The handoff to acknowledge; `None` = leave without telling (a local stop).
+    pub handoff_id: Option<String>,
+    /// Who owns it now; `None` = not known.
+    pub new_owner: Option<String>,
+}
+
+/// What a preparation was made for, so that a stale one is never used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Provenance {
+    /// For a handoff.
+    Handoff(String),
+    /// For a direct grant: the epoch of the run's first grant.
+    Run(u64),
+}
+
+impl Grant {
+    /// Whether a preparation made for `provenance` may be used for this grant.
+    pub(crate) fn accepts(&self, provenance: &Provenance) -> bool {
+        match provenance {
+            Provenance::Handoff(id) => self.prepared_by.as_ref() == Some(id),
+            Provenance::Run(run) => *run == self.run,
+        }
+    }
+
+    /// What a preparation that is begun for this grant is for.
+    pub(crate) fn provenance(&self) -> Provenance {
+        self.prepared_by.clone().map_or(Provenance::Run(self.run), Provenance::Handoff)
+    }
+
+    /// Carries over, from the target before, which preparation counts.
+    ///
+    /// A member that is granted a partition while it prepares for it keeps its preparation, even when the
+    /// handoff is gone because the old owner died. Only a change on an unbroken stream shows that; after a
+    /// snapshot, handoffs in between may have been missed, and only the handoff's own id counts.
+    pub(crate) fn follow(&mut self, before: &Target, unbroken: bool) {
+        if self.prepared_by.is_some() {
+            return;
+        }
+        self.prepared_by = match before {
+            Target::Warming(warming) if unbroken => Some(warming.handoff_id.clone()),
+            Target::Owner(grant) if grant.run == self.run => grant.prepared_by.clone(),
+            _ => None,
+        };
+    }
+}
+
+impl From<v1::AssignedPartition> for Grant {
+    fn from(wire: v1::AssignedPartition) -> Self {
+        let handoff = non_empty(wire.handoff_id);
+        Self {
+            epoch: wire.epoch,
+            run: wire.run,
+            start_offset: wire.start_offset,
+            taken_for: handoff.clone(),
+            prepared_by: handoff,
+        }
+    }
+}
+
+impl From<v1::WarmPartition> for Warming {
+    fn from(wire: v1::WarmPartition) -> Self {
+        Self { handoff_id: wire.handoff_id, current_owner: non_empty(wire.current_owner) }
+    }
+}
+
+impl From<v1::ReleasePartition> for Leave {
+    fn from(wire: v1::ReleasePartition) -> Self {
+        Self { handoff_id: non_empty(wire.handoff_id), new_owner: non_empty(wire.new_owner) }
+    }
+}
+
+fn non_empty(text: String) -> Option<String> {
+    if text.is_empty() { None } else { Some(text) }
+}

@@ -1,0 +1,156 @@
+//! What goes into the session's machine and what comes out of it.
+
+use std::time::Duration;
+
+use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode, FenceReason, HeartbeatResponse, Seen};
+use tonic::Status;
+
+use crate::moment::Moment;
+use crate::roles::RoleChange;
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// Begin. Once, first of all.
+    Start,
+    /// The time of [`Session::next_wake`](super::Session::next_wake) has come.
+    Timer,
+    /// A stream delivered a command.
+    Command {
+        /// The attempt that the stream belongs to.
+        attempt: u64,
+        /// The command.
+        command: AssignmentCommand,
+    },
+    /// A stream could not be opened, or it broke.
+    StreamFailed {
+        /// The attempt that the stream belongs to.
+        attempt: u64,
+        /// Why.
+        status: Status,
+    },
+    /// A stream came to its regular end.
+    StreamEnded {
+        /// The attempt that the stream belongs to.
+        attempt: u64,
+    },
+    /// A heartbeat was answered.
+    HeartbeatAnswered {
+        /// Which.
+        number: u64,
+        /// The answer.
+        response: HeartbeatResponse,
+    },
+    /// A heartbeat was not answered, or with an error: nothing is known.
+    HeartbeatFailed {
+        /// Which.
+        number: u64,
+    },
+    /// Leave. With `NOW` and `RESTART` the caller has stopped all work before.
+    Leave(DeregisterMode),
+    /// Deregister was answered.
+    LeaveAnswered {
+        /// The mode that was asked for.
+        mode: DeregisterMode,
+        /// The answer.
+        result: Result<(), Status>,
+    },
+    /// Another call to the pinned instance failed; the next one goes elsewhere.
+    CallFailed,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Drop the stream there is and open one; give its events this attempt's number.
+    OpenStream(OpenStream),
+    /// Drop the stream there is.
+    CloseStream,
+    /// Send a heartbeat.
+    SendHeartbeat(SendHeartbeat),
+    /// Send Deregister.
+    SendDeregister {
+        /// The instance.
+        endpoint: String,
+        /// The session.
+        incarnation: String,
+        /// How to leave.
+        mode: DeregisterMode,
+    },
+    /// The session's claim is valid until then; `None` = it has ended.
+    Claim(Option<Moment>),
+    /// A session was opened: the first one, or one after a loss.
+    Opened {
+        /// Its incarnation.
+        incarnation: String,
+        /// Its lease.
+        lease: i64,
+    },
+    /// Pass on what a command says about partitions.
+    Roles(RoleChange),
+    /// The session is over: every partition is lost.
+    Lost(Loss),
+    /// Nothing will happen any more.
+    Finished(Ending),
+}
+
+/// A call of Register.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenStream {
+    /// The number of the attempt.
+    pub attempt: u64,
+    /// The instance.
+    pub endpoint: String,
+    /// The session.
+    pub incarnation: String,
+    /// The session's lease; 0 = a new session.
+    pub resume_lease: i64,
+    /// How far this client has seen.
+    pub seen: Seen,
+}
+
+/// A call of Heartbeat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendHeartbeat {
+    /// Its number.
+    pub number: u64,
+    /// The instance.
+    pub endpoint: String,
+    /// The session.
+    pub incarnation: String,
+    /// The session's lease.
+    pub lease: i64,
+    /// How far this client has seen.
+    pub seen: Seen,
+    /// Without an answer for this long it has failed.
+    pub bound: Duration,
+}
+
+/// Why a session was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loss {
+    /// The service said so.
+    Fenced(FenceReason, String),
+    /// The service runs on another store than before.
+    OtherCluster,
+    /// A reconnect was refused.
+    Refused(String),
+}
+
+/// How it all ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// Deregistered as asked.
+    Left,
+    /// There was no session to leave, or it was lost while leaving.
+    NoSession,
+    /// Another process runs under the same name.
+    Superseded(String),
+    /// The service refused the registration, and would again.
+    Refused {
+        /// The gRPC code.
+        code: tonic::Code,
+        /// The service's words.
+        message: String,
+    },
+}

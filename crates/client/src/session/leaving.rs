@@ -1,0 +1,85 @@
+//! Leaving on purpose.
+
+use std::time::Duration;
+
+use kafka_assigner_proto::v1::DeregisterMode;
+use tonic::{Code, Status};
+
+use super::{Action, Ending, Life, Session};
+use crate::backoff::Backoff;
+use crate::moment::Moment;
+
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const LONGEST_RETRY: Duration = Duration::from_secs(1);
+
+/// A Deregister that is under way.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    mode: DeregisterMode,
+    accepted: bool,
+    retry_at: Option<Moment>,
+    retry: Backoff,
+}
+
+impl Leaving {
+    const fn new(mode: DeregisterMode) -> Self {
+        let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
+        Self { mode, accepted: false, retry_at: None, retry }
+    }
+
+    /// Whether the service has taken it on.
+    pub(super) const fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    pub(super) const fn next_wake(&self) -> Option<Moment> {
+        self.retry_at
+    }
+}
+
+impl Session {
+    /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
+    pub(super) fn leave(&mut self, mode: DeregisterMode, actions: &mut Vec<Action>) {
+        if !matches!(self.life, Life::Live(_)) {
+            return self.finish(Ending::NoSession, actions);
+        }
+        self.leaving = Some(Leaving::new(mode));
+        self.send_deregister(actions);
+    }
+
+    pub(super) fn leaving_timer(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        let due = self.leaving.as_ref().and_then(Leaving::next_wake).is_some_and(|at| at <= now);
+        if due {
+            self.send_deregister(actions);
+        }
+    }
+
+    fn send_deregister(&mut self, actions: &mut Vec<Action>) {
+        let (Life::Live(live), Some(leaving)) = (&self.life, &mut self.leaving) else { return };
+        leaving.retry_at = None;
+        let (incarnation, mode) = (live.incarnation.clone(), leaving.mode);
+        let endpoint = self.endpoints.current().to_owned();
+        actions.push(Action::SendDeregister { endpoint, incarnation, mode });
+    }
+
+    pub(super) fn leave_answered(
+        &mut self,
+        now: Moment,
+        mode: DeregisterMode,
+        result: Result<(), Status>,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.mode == mode) else { return };
+        match result {
+            Ok(()) if matches!(leaving.mode, DeregisterMode::Now | DeregisterMode::Restart) => {
+                self.finish(Ending::Left, actions);
+            }
+            Ok(()) => leaving.accepted = true,
+            Err(status) if status.code() == Code::NotFound => self.finish(Ending::NoSession, actions),
+            Err(_) => {
+                leaving.retry_at = Some(now + leaving.retry.next(&mut self.dice));
+                self.endpoints.rotate();
+            }
+        }
+    }
+}
