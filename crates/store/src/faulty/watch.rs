@@ -1,0 +1,86 @@
+//! A watch over a link that may hold it back, silence it or cut it.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use tokio::sync::watch::Receiver;
+use tokio::time::sleep;
+
+use super::{Condition, Link, Outage, refused};
+use crate::{Error, Watch, WatchBatch};
+
+struct Line {
+    inner: Watch,
+    link: Arc<Link>,
+    condition: Receiver<Condition>,
+    cuts: u64,
+    over: bool,
+}
+
+/// Puts a watch on the link. The link is asked before each batch is fetched, so that what is held back
+/// is still in the store, where a compaction can take it away.
+pub(super) fn over(inner: Watch, link: Arc<Link>) -> Watch {
+    let condition = link.condition.subscribe();
+    let cuts = condition.borrow().cuts;
+    stream::unfold(Line { inner, link, condition, cuts, over: false }, step).boxed()
+}
+
+async fn step(mut line: Line) -> Option<(Result<WatchBatch, Error>, Line)> {
+    if line.over {
+        return None;
+    }
+    let item = line.next().await?;
+    line.over = item.is_err();
+    Some((item, line))
+}
+
+impl Line {
+    async fn next(&mut self) -> Option<Result<WatchBatch, Error>> {
+        loop {
+            let condition = self.condition.borrow_and_update().clone();
+            if condition.cuts > self.cuts || condition.outage == Some(Outage::Refusing) {
+                return Some(Err(self.cut()));
+            }
+            let open = condition.outage.is_none() && !condition.held;
+            tokio::select! {
+                biased;
+                // The link first: what it does to the watch comes before what the watch has to say.
+                changed = self.condition.changed() => changed.expect("the line holds the link"),
+                batch = self.inner.next(), if open => {
+                    let batch = batch?;
+                    if !self.swallows(&batch) {
+                        return self.deliver(batch).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Delivers one batch, late or not at all.
+    async fn deliver(&mut self, batch: Result<WatchBatch, Error>) -> Option<Result<WatchBatch, Error>> {
+        let (cut, delay) = self.link.dice().throw_batch();
+        if cut {
+            return Some(Err(self.cut()));
+        }
+        if !delay.is_zero() {
+            self.link.count(|counts| counts.batches_delayed += 1);
+            sleep(delay).await;
+        }
+        Some(batch)
+    }
+
+    fn swallows(&self, batch: &Result<WatchBatch, Error>) -> bool {
+        let mut dice = self.link.dice();
+        let hit = dice.swallow > 0 && batch.as_ref().is_ok_and(|batch| !batch.changes.is_empty());
+        if hit {
+            dice.swallow -= 1;
+            self.link.count(|counts| counts.batches_swallowed += 1);
+        }
+        hit
+    }
+
+    fn cut(&self) -> Error {
+        self.link.count(|counts| counts.watches_cut += 1);
+        refused("watch")
+    }
+}

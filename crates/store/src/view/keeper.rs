@@ -1,0 +1,145 @@
+//! The task that keeps a view up to date.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, RwLock};
+
+use futures::StreamExt;
+use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::check::Check;
+use super::index::Index;
+use super::{Health, Materialized, Options, State};
+use crate::{Error, Store, WatchBatch};
+
+/// Keeps one view up to date while it [runs](Self::run).
+#[derive(Debug)]
+pub struct Keeper<T: Materialized> {
+    store: Arc<dyn Store>,
+    options: Options,
+    state: Arc<RwLock<State<T>>>,
+    health: watch::Sender<Health>,
+    updates: broadcast::Sender<Arc<T::Touched>>,
+    index: Index,
+    revision: Revision,
+    failures: u32,
+}
+
+impl<T: Materialized> Keeper<T> {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        options: Options,
+        state: Arc<RwLock<State<T>>>,
+        health: watch::Sender<Health>,
+        updates: broadcast::Sender<Arc<T::Touched>>,
+    ) -> Self {
+        let (index, revision) = (Index::default(), Revision::default());
+        Self { store, options, state, health, updates, index, revision, failures: 0 }
+    }
+
+    /// Follows the store until `stop`. Failures are retried for ever, and shown in [`Health`].
+    ///
+    /// Dropping the future stops it too.
+    pub async fn run(mut self, stop: CancellationToken) {
+        stop.run_until_cancelled(self.keep()).await;
+        self.health.send_modify(|health| health.connected = false);
+    }
+
+    async fn keep(&mut self) {
+        loop {
+            let Err(error) = self.follow().await;
+            self.failures += 1;
+            let wait = self.options.backoff.after(&error, self.failures);
+            tracing::debug!(%error, ?wait, failures = self.failures, "the view lost its watch");
+            self.health.send_modify(|health| {
+                health.connected = false;
+                health.last_error = Some(error.to_string());
+            });
+            sleep(wait).await;
+        }
+    }
+
+    /// Lists and watches, until that fails.
+    async fn follow(&mut self) -> Result<std::convert::Infallible, Error> {
+        let snapshot = self.store.range(&self.options.prefix).await?;
+        self.adopt(snapshot)?;
+        let mut watch = self.store.watch(&self.options.prefix, self.revision.next()).await?;
+        self.health.send_modify(|health| health.connected = true);
+        let mut check = Check::new(Arc::clone(&self.store), self.options.clone());
+        loop {
+            tokio::select! {
+                biased;
+                // Changes first: a comparison must not hold them up.
+                batch = watch.next() => self.take(&batch.unwrap_or_else(|| Err(ended()))?, &mut check),
+                stalled = check.advance() => stalled?,
+            }
+            if let Some((snapshot, overtaken)) = check.ready(self.revision) {
+                self.heal(snapshot, &overtaken);
+            }
+        }
+    }
+
+    /// Takes over a listing by its difference to the copy.
+    fn adopt(&mut self, snapshot: Snapshot) -> Result<(), Error> {
+        if snapshot.revision < self.revision {
+            return Err(went_back(snapshot.revision, self.revision));
+        }
+        let revision = snapshot.revision;
+        let changes = self.index.difference(snapshot, &BTreeSet::new());
+        let first = self.revision == Revision::default();
+        self.apply(&changes, revision, first || !changes.is_empty());
+        self.health.send_modify(|health| health.listings += 1);
+        Ok(())
+    }
+
+    fn take(&mut self, batch: &WatchBatch, check: &mut Check) {
+        self.failures = 0;
+        check.saw(&batch.changes);
+        self.apply(&batch.changes, batch.revision, !batch.changes.is_empty());
+    }
+
+    fn heal(&mut self, snapshot: Snapshot, overtaken: &BTreeSet<bytes::Bytes>) {
+        let revision = snapshot.revision;
+        let changes = self.index.difference(snapshot, overtaken);
+        if let Some(change) = changes.first() {
+            let (count, key) = (changes.len(), change.key().escape_ascii());
+            tracing::warn!(count, %key, %revision, "the view had drifted from the store");
+            self.apply(&changes, self.revision, true);
+        }
+        self.health.send_modify(|health| {
+            health.checks += 1;
+            health.drifted += changes.len() as u64;
+        });
+    }
+
+    /// Applies changes, then tells of them: whoever is told finds them applied.
+    fn apply(&mut self, changes: &[Change], revision: Revision, tell: bool) {
+        let touched = {
+            let mut state = self.state.write().expect("applying a change doesn't panic");
+            state.revision = revision;
+            state.value.apply(changes, revision)
+        };
+        self.index.apply(changes);
+        self.revision = revision;
+        self.health.send_modify(|health| {
+            health.revision = revision;
+            health.last_progress = Some(Instant::now());
+        });
+        if tell {
+            // No listener is no failure.
+            let _ = self.updates.send(Arc::new(touched));
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::Unavailable { operation: "watch", source: Some("the watch ended without a word".into()) }
+}
+
+/// A store that has lost its recent past is not followed: members must never see a revision go back.
+fn went_back(store: Revision, view: Revision) -> Error {
+    let source = format!("the store stands at revision {store}, the view at {view}: was it restored?");
+    Error::Unavailable { operation: "range", source: Some(source.into()) }
+}
