@@ -1,7 +1,7 @@
 //! The strategy `jump-hash`: each unit goes where its hash points.
 
 use crate::{
-    MemberIndex, MemberState, MoveReason, Placement, Problem, Strategy, Topic, TopicIndex, UnitIndex,
+    Member, MemberIndex, MemberState, MoveReason, Placement, Problem, Strategy, Topic, TopicIndex, UnitIndex,
 };
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm",
@@ -53,7 +53,7 @@ impl<'a> Hashing<'a> {
     /// Starts with the units that are not the hash's to place.
     fn new(problem: &'a Problem) -> Self {
         let owner: Vec<_> = problem.unit_indices().map(|unit| settled(problem, unit)).collect();
-        let mut room: Vec<_> = problem.members().iter().map(crate::Member::room).collect();
+        let mut room: Vec<_> = problem.members().iter().map(Member::room).collect();
         for member in owner.iter().flatten() {
             room[member.index()] = room[member.index()].saturating_sub(1);
         }

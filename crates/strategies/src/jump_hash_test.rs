@@ -48,7 +48,6 @@ fn units_spread_over_all_members() {
 
 #[test]
 fn a_full_member_turns_away_only_what_it_has_no_room_for() {
-    let free = problem(|_, _| {});
     let limited = problem(|builder, _| {
         builder.member(MemberSpec { max_partitions: Some(3), ..MemberSpec::new("d") });
     });
@@ -60,7 +59,6 @@ fn a_full_member_turns_away_only_what_it_has_no_room_for() {
     assert_eq!(limited.iter().filter(|owner| **owner == d).count(), 3);
     let others = unlimited.iter().zip(&limited).filter(|(without, _)| **without != d);
     assert!(others.clone().count() > 20 && others.clone().all(|(without, with)| without == with));
-    assert!(JumpHash.assign(&free).unassigned.is_empty());
 }
 
 #[test]

@@ -181,10 +181,8 @@ impl Problem {
     ///
     /// If there is no such unit or member.
     pub fn may_own(&self, unit: UnitIndex, member: MemberIndex) -> bool {
-        let subscribed = match &self.member(member).subscription {
-            Subscription::All => true,
-            Subscription::Topics(topics) => topics.binary_search(&self.topic_of(unit).0).is_ok(),
-        };
+        let to_all = self.member(member).subscription == Subscription::All;
+        let subscribed = to_all || self.is_subscribed(self.topic_of(unit).0, member);
         subscribed && !self.is_banned(unit, member)
     }
 

@@ -4,8 +4,7 @@ mod ledger;
 mod level;
 mod share;
 
-use crate::MoveReason;
-use crate::{Placement, Problem, Strategy};
+use crate::{MoveReason, Placement, Problem, Strategy};
 use ledger::Ledger;
 
 /// Five steps: preserve, collect, target, strip, fill. The totals over all topics are balanced,
