@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use tokio::time::sleep;
 
 use crate::Error;
 
@@ -45,6 +46,38 @@ impl Backoff {
     fn shortened(&self, wait: Duration, failures: u32) -> Duration {
         let seed = self.seed.wrapping_add(u64::from(failures));
         wait.mul_f64(StdRng::seed_from_u64(seed).random_range(0.5..=1.0))
+    }
+}
+
+/// Failures in a row, and the waits between them.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    backoff: Backoff,
+    failures: u32,
+}
+
+impl Retries {
+    pub(crate) const fn new(backoff: Backoff) -> Self {
+        Self { backoff, failures: 0 }
+    }
+
+    /// A success ends the row.
+    pub(crate) const fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Counts a failure of `what`, and tells how long to wait.
+    pub(crate) fn failed(&mut self, what: &'static str, error: &Error) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        let wait = self.backoff.after(error, self.failures);
+        tracing::debug!(%error, ?wait, failures = self.failures, what, "the store failed");
+        wait
+    }
+
+    /// Counts a failure of `what`, and waits.
+    pub(crate) async fn wait(&mut self, what: &'static str, error: &Error) {
+        let wait = self.failed(what, error);
+        sleep(wait).await;
     }
 }
 

@@ -3,6 +3,7 @@
 mod backoff;
 #[cfg(feature = "testing")]
 pub mod conformance;
+pub mod election;
 pub mod embedded;
 mod error;
 #[cfg(feature = "etcd")]
@@ -13,6 +14,7 @@ mod traits;
 pub mod view;
 
 pub use backoff::Backoff;
+pub use election::Election;
 pub use embedded::MemoryStore;
 pub use error::Error;
 #[cfg(feature = "etcd")]

@@ -6,12 +6,13 @@ use std::sync::{Arc, RwLock};
 use futures::StreamExt;
 use kafka_assigner_core::kv::{Change, Revision, Snapshot};
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::check::Check;
 use super::index::Index;
 use super::{Health, Materialized, Options, State};
+use crate::backoff::Retries;
 use crate::{Error, Store, WatchBatch};
 
 /// Keeps one view up to date while it [runs](Self::run).
@@ -24,7 +25,7 @@ pub struct Keeper<T: Materialized> {
     updates: broadcast::Sender<Arc<T::Touched>>,
     index: Index,
     revision: Revision,
-    failures: u32,
+    retries: Retries,
 }
 
 impl<T: Materialized> Keeper<T> {
@@ -36,7 +37,8 @@ impl<T: Materialized> Keeper<T> {
         updates: broadcast::Sender<Arc<T::Touched>>,
     ) -> Self {
         let (index, revision) = (Index::default(), Revision::default());
-        Self { store, options, state, health, updates, index, revision, failures: 0 }
+        let retries = Retries::new(options.backoff);
+        Self { store, options, state, health, updates, index, revision, retries }
     }
 
     /// Follows the store until `stop`. Failures are retried for ever, and shown in [`Health`].
@@ -50,14 +52,11 @@ impl<T: Materialized> Keeper<T> {
     async fn keep(&mut self) {
         loop {
             let Err(error) = self.follow().await;
-            self.failures += 1;
-            let wait = self.options.backoff.after(&error, self.failures);
-            tracing::debug!(%error, ?wait, failures = self.failures, "the view lost its watch");
             self.health.send_modify(|health| {
                 health.connected = false;
                 health.last_error = Some(error.to_string());
             });
-            sleep(wait).await;
+            self.retries.wait("following the store", &error).await;
         }
     }
 
@@ -95,7 +94,7 @@ impl<T: Materialized> Keeper<T> {
     }
 
     fn take(&mut self, batch: &WatchBatch, check: &mut Check) {
-        self.failures = 0;
+        self.retries.succeeded();
         check.saw(&batch.changes);
         self.apply(&batch.changes, batch.revision, !batch.changes.is_empty());
     }
