@@ -55,7 +55,7 @@ impl Servers {
 
 fn start_etcd(interrupt: &Interrupt) -> Result<(tools::Etcd, testkit::Etcd)> {
     let tool = tools::Etcd::provide(interrupt)?;
-    let etcd = testkit::Etcd::start(&EtcdConfig { binary: tool.binary.clone(), tls: None })?;
+    let etcd = testkit::Etcd::start(&EtcdConfig::new(tool.binary.clone()))?;
     Ok((tool, etcd))
 }
 

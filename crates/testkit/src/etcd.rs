@@ -24,6 +24,16 @@ pub struct EtcdConfig {
     pub binary: PathBuf,
     /// Certificates for the client port; none means plain text.
     pub tls: Option<EtcdTls>,
+    /// More of the program's own options, as `--name=value`.
+    pub arguments: Vec<String>,
+}
+
+impl EtcdConfig {
+    /// Plain text, and etcd's defaults for the rest.
+    #[must_use]
+    pub const fn new(binary: PathBuf) -> Self {
+        Self { binary, tls: None, arguments: Vec::new() }
+    }
 }
 
 /// The PEM files of an [`Etcd`] that speaks TLS and asks its clients for a certificate.
@@ -145,6 +155,7 @@ impl Etcd {
             "--log-level=warn".to_owned(),
         ];
         arguments.extend(self.config.tls.iter().flat_map(tls_arguments));
+        arguments.extend(self.config.arguments.iter().cloned());
         arguments
     }
 

@@ -108,9 +108,12 @@ async fn a_large_listing_shows_one_revision(bench: Bench) -> Outcome {
         bench.apply(chunk.iter().map(|tail| Op::put(bench.key(tail), "value")).collect()).await?;
     }
     let both = [bench.key(&tails[0]), bench.key(&tails[RECORDS - 1])];
+    let write = |n: usize| bench.apply(both.iter().map(|key| Op::put(key.clone(), format!("{n}"))).collect());
+    // Before the first listing, or it would see them as their chunks left them.
+    write(0).await?;
     let writing = async {
-        for n in 0..200 {
-            bench.apply(both.iter().map(|key| Op::put(key.clone(), format!("{n}"))).collect()).await?;
+        for n in 1..200 {
+            write(n).await?;
             tokio::task::yield_now().await;
         }
         Ok(())

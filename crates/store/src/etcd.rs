@@ -1,0 +1,24 @@
+//! The store on etcd 3.4 and newer.
+//!
+//! Start reading at [`EtcdStore`]. Calls go through one place ([`connection`]) that knows the
+//! endpoints, the deadline and what a failure means; watches and leases each have a task that keeps one
+//! stream open ([`watch`], [`keep_alive`]) and outlives its connections. `docs/design/etcd.md` draws it.
+
+mod connection;
+mod convert;
+mod credentials;
+mod endpoints;
+mod fault;
+mod keep_alive;
+mod options;
+mod status;
+mod store;
+mod watch;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use options::{EtcdOptions, EtcdTls, Password};
+pub use status::EtcdStatus;
+pub use store::EtcdStore;

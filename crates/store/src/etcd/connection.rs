@@ -1,0 +1,192 @@
+//! Calls to whichever member answers, within a bound, repeated where that is safe.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tonic::Request;
+use tonic::metadata::MetadataValue;
+
+use super::credentials::{Credentials, Token};
+use super::endpoints::{Endpoints, Pinned};
+use super::fault::Fault;
+use super::wire::kv_client::KvClient;
+use super::wire::lease_client::LeaseClient;
+use super::wire::maintenance_client::MaintenanceClient;
+use super::wire::watch_client::WatchClient;
+use super::{EtcdOptions, Password};
+use crate::Error;
+
+/// The largest answer that we take. One of a watch that catches up holds up to 1 000 revisions, each of
+/// 128 writes; with records of a few kilobytes that is this much.
+const LARGEST_ANSWER: usize = 512 << 20;
+
+/// The pause after every endpoint has failed once more.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The cluster, as one partner for calls.
+#[derive(Debug)]
+pub(super) struct Connection {
+    endpoints: Endpoints,
+    credentials: Option<Credentials>,
+    pub(super) attempt_timeout: Duration,
+    pub(super) request_timeout: Duration,
+}
+
+/// A member with the token that calls to it carry.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    pinned: Pinned,
+    token: Option<Token>,
+}
+
+impl Connection {
+    pub(super) fn new(options: &EtcdOptions) -> Result<Self, Error> {
+        options.validate()?;
+        let identity = options.user.clone().zip(options.password.clone());
+        Ok(Self {
+            endpoints: Endpoints::new(options)?,
+            credentials: identity
+                .map(|(user, password): (String, Password)| Credentials::new(user, password)),
+            attempt_timeout: options.attempt_timeout,
+            request_timeout: options.request_timeout,
+        })
+    }
+
+    /// Makes a call that changes nothing, or nothing more when it is made twice.
+    pub(super) async fn read<T, F>(&self, attempt: impl Fn(Link) -> F + Send + Sync) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<tonic::Response<T>, tonic::Status>> + Send,
+    {
+        let deadline = Instant::now() + self.request_timeout;
+        self.repeat(deadline, Fault::blames_the_endpoint, || {
+            let bound = deadline.min(Instant::now() + self.attempt_timeout);
+            self.attempt(bound, &attempt)
+        })
+        .await
+    }
+
+    /// Makes a call that must not happen twice: it is repeated only when it certainly did not happen.
+    pub(super) async fn write<T, F>(&self, attempt: impl Fn(Link) -> F + Send + Sync) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<tonic::Response<T>, tonic::Status>> + Send,
+    {
+        let deadline = Instant::now() + self.request_timeout;
+        let unsent = |fault: &Fault| matches!(fault, Fault::Unsent(_));
+        self.repeat(deadline, unsent, || self.attempt(deadline, &attempt)).await
+    }
+
+    /// The member in use and a token for it, within one attempt's time.
+    pub(super) async fn link(&self) -> Result<Link, Fault> {
+        let pinned = self.endpoints.pinned();
+        match timeout(self.attempt_timeout, self.link_to(pinned.clone())).await {
+            Ok(linked) => linked,
+            Err(_) => Err(Fault::Lost(None)).inspect_err(|fault| self.learn(&pinned, None, fault)),
+        }
+    }
+
+    async fn link_to(&self, pinned: Pinned) -> Result<Link, Fault> {
+        let token = match &self.credentials {
+            Some(credentials) => credentials.token(pinned.channel.clone()).await,
+            None => Ok(None),
+        };
+        let token = token.inspect_err(|fault| self.learn(&pinned, None, fault))?;
+        Ok(Link { pinned, token })
+    }
+
+    /// Whether a token can be had for a password.
+    pub(super) const fn can_log_in(&self) -> bool {
+        self.credentials.is_some()
+    }
+
+    /// Acts on a failure, so that the next attempt has a better chance: moves on to another member, or
+    /// drops a token that aged.
+    pub(super) fn learn_from(&self, link: &Link, fault: &Fault) {
+        self.learn(&link.pinned, link.token.as_ref(), fault);
+    }
+
+    fn learn(&self, pinned: &Pinned, token: Option<&Token>, fault: &Fault) {
+        if fault.blames_the_endpoint() {
+            self.endpoints.move_on_from(pinned);
+        }
+        if let (Fault::StaleToken(_), Some(credentials)) = (fault, &self.credentials) {
+            credentials.forget(token);
+        }
+    }
+
+    /// Attempts until one succeeds, fails for good, or the time is up. A token is renewed once.
+    async fn repeat<T, F>(
+        &self,
+        deadline: Instant,
+        may_repeat: impl Fn(&Fault) -> bool + Send,
+        attempt: impl Fn() -> F + Send,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>> + Send,
+    {
+        let (mut failures, mut renewals) = (0, 0);
+        loop {
+            let fault = match attempt().await {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            if matches!(fault, Fault::StaleToken(_)) && self.can_log_in() && renewals == 0 {
+                renewals += 1;
+                continue;
+            }
+            failures += 1;
+            let pause = if failures % self.endpoints.len() == 0 { PAUSE } else { Duration::ZERO };
+            if !may_repeat(&fault) || Instant::now() + pause >= deadline {
+                return Err(fault);
+            }
+            sleep(pause).await;
+        }
+    }
+
+    async fn attempt<T, F>(&self, bound: Instant, call: &(impl Fn(Link) -> F + Sync)) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<tonic::Response<T>, tonic::Status>> + Send,
+    {
+        let link = self.link().await?;
+        let answer = match timeout_at(bound, call(link.clone())).await {
+            Ok(answer) => answer.map_err(Fault::from),
+            Err(_) => Err(Fault::Lost(None)),
+        };
+        answer.map(tonic::Response::into_inner).inspect_err(|fault| self.learn_from(&link, fault))
+    }
+}
+
+impl Link {
+    pub(super) fn kv(&self) -> KvClient<tonic::transport::Channel> {
+        KvClient::new(self.pinned.channel.clone()).max_decoding_message_size(LARGEST_ANSWER)
+    }
+
+    pub(super) fn watch(&self) -> WatchClient<tonic::transport::Channel> {
+        WatchClient::new(self.pinned.channel.clone()).max_decoding_message_size(LARGEST_ANSWER)
+    }
+
+    pub(super) fn lease(&self) -> LeaseClient<tonic::transport::Channel> {
+        LeaseClient::new(self.pinned.channel.clone())
+    }
+
+    pub(super) fn maintenance(&self) -> MaintenanceClient<tonic::transport::Channel> {
+        MaintenanceClient::new(self.pinned.channel.clone())
+    }
+
+    /// A request that carries the token.
+    pub(super) fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(token) = &self.token {
+            request.metadata_mut().insert("token", token.clone());
+        }
+        request
+    }
+
+    /// A stream's request: etcd ends it when the member loses sight of its leader, instead of leaving it
+    /// silent.
+    pub(super) fn stream_request<T>(&self, messages: T) -> Request<T> {
+        let mut request = self.request(messages);
+        request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+        request
+    }
+}

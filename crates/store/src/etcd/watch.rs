@@ -1,0 +1,79 @@
+//! Watches: one stream for all of them.
+
+mod driver;
+mod progress;
+mod registry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use kafka_assigner_core::kv::Revision;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::connection::Connection;
+use crate::{Error, Watch};
+use driver::Driver;
+use registry::Subscription;
+
+/// Callers that wait for a place; opening a watch takes a millisecond.
+const QUEUE: usize = 256;
+
+/// Batches that wait for one watch's reader, and room for the error that ends it. A reader that falls
+/// behind further has its watch parked, and read again from the history later.
+const ROOM: usize = 256 + 1;
+
+/// The way to the task that runs all watches; the task ends with the last handle and the last watch.
+#[derive(Debug, Clone)]
+pub(super) struct Watches {
+    commands: mpsc::Sender<Command>,
+    bound: Duration,
+}
+
+/// What the task is asked to do.
+#[derive(Debug)]
+enum Command {
+    Open(Subscription),
+    AskForProgress,
+}
+
+impl Watches {
+    /// Starts the task. It opens its stream with the first watch.
+    pub(super) fn start(connection: Arc<Connection>) -> Self {
+        let (commands, received) = mpsc::channel(QUEUE);
+        let bound = connection.request_timeout;
+        tokio::spawn(Driver::new(connection, received).run());
+        Self { commands, bound }
+    }
+
+    /// Opens a watch and waits until etcd has confirmed it.
+    pub(super) async fn open(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error> {
+        let (items, delivered) = mpsc::channel(ROOM);
+        let (ready, opened) = oneshot::channel();
+        let subscription = Subscription::new(Bytes::copy_from_slice(prefix), from, items, ready);
+        let opening = async {
+            self.commands.send(Command::Open(subscription)).await.ok()?;
+            opened.await.ok()
+        };
+        let opened = timeout(self.bound, opening).await.ok().flatten();
+        opened.unwrap_or(Err(Error::Unavailable { operation: "watch", source: None }))?;
+        Ok(self.stream(delivered))
+    }
+
+    /// A full queue means that the task is about to hear from the store anyway.
+    pub(super) fn ask_for_progress(&self) {
+        let _ = self.commands.try_send(Command::AskForProgress);
+    }
+
+    /// The stream holds a handle, so that the task runs as long as somebody watches.
+    fn stream(&self, delivered: mpsc::Receiver<Result<crate::WatchBatch, Error>>) -> Watch {
+        let state = (delivered, self.commands.clone());
+        stream::unfold(state, |(mut delivered, commands)| async {
+            let item = delivered.recv().await?;
+            Some((item, (delivered, commands)))
+        })
+        .boxed()
+    }
+}

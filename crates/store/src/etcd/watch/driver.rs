@@ -1,0 +1,194 @@
+//! The task behind all watches: keeps one stream open and the registry on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::kv::Revision;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Streaming;
+
+use super::Command;
+use super::progress::{self, Pulse};
+use super::registry::Registry;
+use crate::Backoff;
+use crate::etcd::connection::{Connection, Link};
+use crate::etcd::convert::{header_revision, key_range};
+use crate::etcd::fault::{self, Fault};
+use crate::etcd::wire::{RangeRequest, StatusRequest, WatchRequest, WatchResponse};
+
+/// How often dropped watches are cancelled and readers that caught up are served again.
+const TIDY_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Driver {
+    connection: Arc<Connection>,
+    commands: mpsc::Receiver<Command>,
+    registry: Registry,
+    /// Streams that broke in a row without a single answer.
+    failures: u32,
+}
+
+/// One stream with what is known about it.
+#[derive(Debug)]
+struct Session<'a> {
+    link: &'a Link,
+    /// Unbounded so that it can't block against a server that waits for us to read; the registry has at
+    /// most one creation, one cancellation and a few progress requests per watch under way.
+    requests: mpsc::UnboundedSender<WatchRequest>,
+    progress_is_true: bool,
+    pulse: Pulse,
+}
+
+impl Session<'_> {
+    /// A stream that is gone takes nothing; its end is noticed where answers are read.
+    fn send(&self, request: WatchRequest) {
+        let _ = self.requests.send(request);
+    }
+}
+
+impl Driver {
+    pub(super) fn new(connection: Arc<Connection>, commands: mpsc::Receiver<Command>) -> Self {
+        Self { connection, commands, registry: Registry::default(), failures: 0 }
+    }
+
+    pub(super) async fn run(mut self) {
+        while let Err(fault) = self.session().await {
+            let is_final = fault.is_final(self.connection.can_log_in());
+            let error = fault.of_read("watch");
+            tracing::debug!(?error, "the stream of watches broke");
+            self.registry.disconnect();
+            if is_final {
+                self.registry.fail_all(|| fault::for_each(&error));
+            }
+            self.failures += 1;
+            sleep(Backoff::default().after(&error, self.failures)).await;
+        }
+    }
+
+    /// Runs all watches over one stream, until it breaks or nobody is left who could watch.
+    async fn session(&mut self) -> Result<(), Fault> {
+        while self.registry.is_empty() {
+            match self.commands.recv().await {
+                Some(Command::Open(subscription)) => self.registry.park(subscription),
+                Some(Command::AskForProgress) => {}
+                None => return Ok(()),
+            }
+        }
+        let link = self.connection.link().await?;
+        self.serve(&link).await.inspect_err(|fault| self.connection.learn_from(&link, fault))
+    }
+
+    async fn serve(&mut self, link: &Link) -> Result<(), Fault> {
+        let progress_is_true = self.progress_is_true(link).await?;
+        let (requests, outgoing) = mpsc::unbounded_channel();
+        let mut session = Session { link, requests, progress_is_true, pulse: Pulse::new() };
+        self.registry.tidy().into_iter().for_each(|request| session.send(request));
+        let mut answers = self.open(link, outgoing).await?;
+        let mut ticks = interval(TIDY_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                // Once a second, so it starves nobody.
+                _ = ticks.tick() => self.tend(&mut session).await?,
+                // Callers wait for these, and there are few.
+                command = self.commands.recv() => match command {
+                    Some(command) => self.obey(command, &mut session),
+                    None => return Ok(()),
+                },
+                // What happens in the store.
+                answer = answers.message() => {
+                    let answer = answer?.ok_or(Fault::Lost(None))?;
+                    self.receive(answer, &mut session)?;
+                }
+            }
+        }
+    }
+
+    /// Asks for the server's version. A server that won't tell is not believed.
+    async fn progress_is_true(&self, link: &Link) -> Result<bool, Fault> {
+        let mut client = link.maintenance();
+        let asking = client.status(link.request(StatusRequest {}));
+        match timeout(self.connection.attempt_timeout, asking).await {
+            Ok(Ok(status)) => Ok(progress::is_true(&status.into_inner().version)),
+            Ok(Err(status)) => match Fault::from(status) {
+                fault if fault.is_final(self.connection.can_log_in()) => Ok(false),
+                fault => Err(fault),
+            },
+            Err(_) => Err(Fault::Lost(None)),
+        }
+    }
+
+    async fn open(
+        &self,
+        link: &Link,
+        outgoing: mpsc::UnboundedReceiver<WatchRequest>,
+    ) -> Result<Streaming<WatchResponse>, Fault> {
+        let mut client = link.watch();
+        let opening = client.watch(link.stream_request(UnboundedReceiverStream::new(outgoing)));
+        let opened = timeout(self.connection.attempt_timeout, opening).await;
+        Ok(opened.map_err(|_| Fault::Lost(None))??.into_inner())
+    }
+
+    fn obey(&mut self, command: Command, session: &mut Session<'_>) {
+        match command {
+            Command::Open(subscription) => session.send(self.registry.place(subscription)),
+            Command::AskForProgress => {
+                if session.pulse.may_ask(self.registry.awaits_progress()) {
+                    self.ask_for_progress(session);
+                }
+            }
+        }
+    }
+
+    fn ask_for_progress(&mut self, session: &mut Session<'_>) {
+        if let Some(request) = self.registry.progress_request() {
+            session.send(request);
+            session.pulse.asked();
+        }
+    }
+
+    fn receive(&mut self, answer: WatchResponse, session: &mut Session<'_>) -> Result<(), Fault> {
+        session.pulse.heard();
+        self.failures = 0;
+        let request = self.registry.receive(answer, session.progress_is_true)?;
+        request.into_iter().for_each(|request| session.send(request));
+        Ok(())
+    }
+
+    /// Tidies up, and makes sure that silence is peace.
+    async fn tend(&mut self, session: &mut Session<'_>) -> Result<(), Fault> {
+        self.registry.tidy().into_iter().for_each(|request| session.send(request));
+        if session.pulse.is_lost(2 * self.connection.request_timeout) {
+            return self.check_silence(session).await;
+        }
+        if session.pulse.is_silent() {
+            self.ask_for_progress(session);
+        }
+        Ok(())
+    }
+
+    /// etcd leaves a progress request unanswered while a watch waits for a revision that has not come.
+    /// If it has, the stream is broken, however healthy the connection looks.
+    async fn check_silence(&self, session: &mut Session<'_>) -> Result<(), Fault> {
+        let (Some(prefix), Some(horizon)) = (self.registry.any_prefix(), self.registry.horizon()) else {
+            return Ok(());
+        };
+        if self.revision(session.link, &prefix).await? >= horizon {
+            return Err(Fault::Lost(None));
+        }
+        session.pulse.heard();
+        Ok(())
+    }
+
+    async fn revision(&self, link: &Link, prefix: &[u8]) -> Result<Revision, Fault> {
+        let (key, range_end) = key_range(prefix);
+        let request = RangeRequest { key, range_end, limit: 1, keys_only: true, ..RangeRequest::default() };
+        let mut client = link.kv();
+        let answer = timeout(self.connection.attempt_timeout, client.range(link.request(request))).await;
+        let answer = answer.map_err(|_| Fault::Lost(None))??.into_inner();
+        Ok(header_revision(answer.header))
+    }
+}
