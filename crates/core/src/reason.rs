@@ -132,6 +132,8 @@ pub enum FenceReason {
     NeverReleased,
     /// It reported no progress in processing for its `max_poll_interval`.
     NoProgress,
+    /// The instance that renews it could not do so in time.
+    RenewalLate,
     /// It ended its session itself.
     Left,
 }
@@ -143,6 +145,7 @@ impl fmt::Display for FenceReason {
             Self::Superseded => "another session registered under its name",
             Self::NeverReleased => "it did not release a partition in time",
             Self::NoProgress => "it made no progress for its max_poll_interval",
+            Self::RenewalLate => "its session could not be renewed in time",
             Self::Left => "it left",
         })
     }
@@ -176,6 +179,16 @@ pub enum DeferReason {
     },
     /// The last handoff of the unit is not cleared away yet.
     HandoffEnding,
+    /// The last handoff of it to that consumer failed, and it is passed over for a while.
+    FailedLately {
+        /// The consumer.
+        consumer: MemberName,
+    },
+    /// The consumer that is to have it takes nothing now: it drains, may come back, or can't be read.
+    TargetUnable {
+        /// The consumer.
+        consumer: MemberName,
+    },
     /// Its owner vanished and may come back.
     AwaitingRejoin {
         /// The owner.
@@ -193,6 +206,8 @@ impl DeferReason {
             Self::MovesInFlight { .. } => "moves_in_flight",
             Self::Warming { .. } => "warming",
             Self::HandoffEnding => "handoff_ending",
+            Self::FailedLately { .. } => "failed_lately",
+            Self::TargetUnable { .. } => "target_unable",
             Self::AwaitingRejoin { .. } => "awaiting_rejoin",
         }
     }
@@ -206,6 +221,8 @@ impl fmt::Display for DeferReason {
             Self::MovesInFlight { limit } => write!(f, "the group's {limit} moves are in flight"),
             Self::Warming { consumer, limit } => write!(f, "{consumer} warms {limit} already"),
             Self::HandoffEnding => f.write_str("its last handoff is not cleared away yet"),
+            Self::FailedLately { consumer } => write!(f, "the last move of it to {consumer} failed"),
+            Self::TargetUnable { consumer } => write!(f, "{consumer} takes nothing now"),
             Self::AwaitingRejoin { owner } => write!(f, "its owner {owner} may come back"),
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::kv::{Compare, Limits, Must, Op, Revision, Txn};
+use bytes::Bytes;
+
+use crate::kv::{Compare, Limits, Op, Txn};
 
 /// The changes of one decision with the guards under which they apply. They are never split.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,10 +21,10 @@ pub struct Write {
 pub struct Fence(Compare);
 
 impl Fence {
-    /// The fence of the term in which `key` was created at `create_revision`.
+    /// The fence of the term whose key `guard` compares.
     #[must_use]
-    pub const fn new(key: bytes::Bytes, create_revision: Revision) -> Self {
-        Self(Compare { key, must: Must::HaveCreateRevision(create_revision) })
+    pub const fn new(guard: Compare) -> Self {
+        Self(guard)
     }
 
     /// The guard that every write of the term carries.
@@ -50,7 +52,8 @@ pub struct Chunk {
 /// Packs `writes`, in their order, into as few transactions as `limits` allow, each guarded by `fence`.
 ///
 /// A write that is too large by itself gets a transaction of its own, which the store will refuse by name.
-/// Guards that several writes share are carried once.
+/// Guards that several writes share are carried once. Two writes that change the same key never share a
+/// transaction, since a store takes none that changes a key twice: the later one then meets its guard.
 #[must_use]
 pub fn chunk(fence: &Fence, writes: &[Write], limits: Limits) -> Vec<Chunk> {
     let mut chunks = Vec::new();
@@ -73,6 +76,7 @@ pub fn chunk(fence: &Fence, writes: &[Write], limits: Limits) -> Vec<Chunk> {
 struct Chunker {
     txn: Txn,
     seen: BTreeSet<Compare>,
+    changed: BTreeSet<Bytes>,
     bytes: usize,
     limits: Limits,
 }
@@ -80,7 +84,8 @@ struct Chunker {
 impl Chunker {
     fn new(fence: &Fence, limits: Limits) -> Self {
         let txn = Txn::guarded(vec![fence.0.clone()], Vec::new());
-        Self { bytes: txn.bytes(), seen: BTreeSet::from([fence.0.clone()]), txn, limits }
+        let seen = BTreeSet::from([fence.0.clone()]);
+        Self { bytes: txn.bytes(), seen, changed: BTreeSet::new(), txn, limits }
     }
 
     fn has_room_for(&self, write: &Write) -> bool {
@@ -88,6 +93,7 @@ impl Chunker {
         self.txn.compares.len() + guards <= self.limits.operations
             && self.txn.then.len() + write.ops.len() <= self.limits.operations
             && self.bytes + write.bytes() <= self.limits.bytes
+            && write.ops.iter().filter_map(changed_key).all(|key| !self.changed.contains(key))
     }
 
     fn with(mut self, write: &Write) -> Self {
@@ -96,9 +102,18 @@ impl Chunker {
                 self.txn.compares.push(guard.clone());
             }
         }
+        self.changed.extend(write.ops.iter().filter_map(changed_key).cloned());
         self.txn.then.extend(write.ops.iter().cloned());
         self.bytes += write.bytes();
         self
+    }
+}
+
+/// The key that an operation changes; no decision removes a whole prefix.
+const fn changed_key(op: &Op) -> Option<&Bytes> {
+    match op {
+        Op::Put { key, .. } | Op::Delete { key } => Some(key),
+        Op::DeletePrefix { .. } | Op::Get { .. } => None,
     }
 }
 
@@ -119,9 +134,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::kv::{Must, Revision};
 
     fn fence() -> Fence {
-        Fence::new("leader".into(), Revision(9))
+        Fence::new(Compare::new("leader", Must::HaveCreateRevision(Revision(9))))
     }
 
     fn write(n: usize, ops: usize, size: usize) -> Write {
@@ -142,6 +158,13 @@ mod tests {
         let chunks = chunk(&fence(), &writes, Limits::ETCD);
         // 126 guards of their own beside the fence and the shared one.
         assert_eq!(chunks.iter().map(|c| c.writes.len()).collect::<Vec<_>>(), [126, 126, 4]);
+    }
+
+    #[test]
+    fn two_writes_of_one_key_never_share_a_transaction() {
+        let twice = [write(0, 2, 1), write(1, 1, 1), write(0, 2, 1)];
+        let chunks = chunk(&fence(), &twice, Limits::ETCD);
+        assert_eq!(chunks.iter().map(|c| c.writes.clone()).collect::<Vec<_>>(), [0..2, 2..3]);
     }
 
     proptest! {

@@ -1,1 +1,37 @@
-//! server
+//! One instance of the service: the drivers around the core.
+//!
+//! ```text
+//!  gRPC ─► consumer (sessions, streams, acks) ─┐                 ┌─► coordinator (campaign, lead, follow Kafka)
+//!                                              ├─► group: view ──┤
+//!  gRPC ─► admin (operators) ──────────────────┘    hub          └─► streams of the group's members
+//!                                                    │
+//!                                                  store
+//! ```
+//!
+//! Nothing is decided here: the core says what follows from a view, and this crate reads, writes and tells. Start
+//! reading at [`Instance`], then `coordinator::lead` (the leader's loop) and `consumer::stream` (what a member is
+//! told).
+
+mod caller;
+mod clock;
+mod consumer;
+mod convert;
+mod coordinator;
+mod directory;
+mod entropy;
+mod group;
+pub mod grpc;
+mod instance;
+mod metrics;
+mod options;
+mod peers;
+mod refusal;
+pub mod topics;
+
+pub use clock::WallClock;
+pub use consumer::{Commands, ConsumerService};
+pub use directory::Directory;
+pub use group::{Group, GroupView};
+pub use instance::Instance;
+pub use metrics::Metrics;
+pub use options::Options;

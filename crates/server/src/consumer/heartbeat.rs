@@ -1,0 +1,91 @@
+//! Confirms sessions.
+
+use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::LeaseId;
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::session;
+use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse};
+use kafka_assigner_store::Error;
+use tonic::Status;
+
+use super::{ConsumerService, group_name};
+use crate::convert::fenced;
+use crate::group::Group;
+use crate::refusal;
+
+/// What the store says of a session.
+enum Confirmation {
+    Confirmed,
+    Over(FenceReason),
+    /// The store did not answer: nothing is renewed and nothing is over.
+    Silent(Error),
+}
+
+impl ConsumerService {
+    /// Renews a session and takes in the progress that comes with it. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn heartbeat(&self, request: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+        let group = self.instance.group(&group_name(&request.group)?).await?;
+        let member = Member {
+            name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
+            incarnation: Incarnation::new(&request.incarnation).map_err(|e| refusal::name(&e))?,
+        };
+        let confirmation = self.confirm(&group, &member, LeaseId(request.lease)).await;
+        if matches!(confirmation, Confirmation::Confirmed) {
+            self.take_progress(&group, &member, &request).await;
+        }
+        Ok(self.answer(&group, &member, confirmation))
+    }
+
+    /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
+    /// the second read makes sure that it was not taken over meanwhile.
+    async fn confirm(&self, group: &Group, member: &Member, lease: LeaseId) -> Confirmation {
+        if let Err(outcome) = self.look(group, member, lease).await {
+            return outcome;
+        }
+        match self.instance.store().keep_alive(lease).await {
+            Ok(_) => {}
+            Err(Error::LeaseNotFound(_)) => return Confirmation::Over(FenceReason::Gone),
+            Err(error) => return Confirmation::Silent(error),
+        }
+        match self.look(group, member, lease).await {
+            Ok(()) => Confirmation::Confirmed,
+            Err(outcome) => outcome,
+        }
+    }
+
+    async fn look(&self, group: &Group, member: &Member, lease: LeaseId) -> Result<(), Confirmation> {
+        let key = group.layout().encode(&Key::Consumer(member.name.clone()));
+        let (record, _) = self.instance.store().get(&key).await.map_err(Confirmation::Silent)?;
+        match session::check(record.as_ref(), &member.incarnation, lease) {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(Confirmation::Over(reason)),
+        }
+    }
+
+    fn answer(&self, group: &Group, member: &Member, confirmation: Confirmation) -> HeartbeatResponse {
+        let mut response = HeartbeatResponse {
+            cluster_id: self.instance.cluster_id().to_owned(),
+            revision: group.view().revision().0,
+            concerned_revision: group.hub().told(&member.name).0,
+            endpoints: self.instance.peers().addresses(),
+            ..HeartbeatResponse::default()
+        };
+        match confirmation {
+            Confirmation::Confirmed => response.set_outcome(HeartbeatOutcome::Confirmed),
+            Confirmation::Over(reason) => {
+                response.set_outcome(HeartbeatOutcome::Fenced);
+                response.fenced = Some(fenced(&reason));
+            }
+            Confirmation::Silent(error) => {
+                tracing::debug!(consumer = %member, %error, "heartbeat without the store");
+                response.set_outcome(HeartbeatOutcome::StoreUnavailable);
+            }
+        }
+        response
+    }
+}

@@ -1,0 +1,72 @@
+//! Ends sessions on purpose.
+
+use std::time::Duration;
+
+use kafka_assigner_core::id::Member;
+use kafka_assigner_core::session::{self, Leaving};
+use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest};
+use kafka_assigner_proto::{Reason, status};
+use tonic::Status;
+
+use super::ConsumerService;
+use crate::group::Group;
+use crate::refusal;
+
+/// How often leaving is tried anew when the registration changed under it (by a progress report, say).
+const ATTEMPTS: usize = 5;
+
+impl ConsumerService {
+    /// Ends a session, at once or once everything is handed over. Cancel safe: repeating it is harmless.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn deregister(&self, request: DeregisterRequest) -> Result<(), Status> {
+        let mode = DeregisterMode::try_from(request.mode)
+            .map_err(|_| refusal::field(format!("mode = {} is refused: it must be 0 to 3", request.mode)))?;
+        let (group, member) = self.caller(request.caller.as_ref()).await?;
+        let leaving = match mode {
+            DeregisterMode::Unspecified | DeregisterMode::Drain => Leaving::Drain,
+            DeregisterMode::Now => Leaving::Now,
+            DeregisterMode::Restart => Leaving::Restart(self.rejoin_lease(&group, &member).await?),
+        };
+        self.leave(&group, &member, &leaving).await
+    }
+
+    /// The lease under which the partitions of a restarting consumer are kept: for the group's rejoin grace, and at
+    /// least as long as if its session had just been left to run out.
+    async fn rejoin_lease(
+        &self,
+        group: &Group,
+        member: &Member,
+    ) -> Result<kafka_assigner_core::kv::Lease, Status> {
+        let keep_ms = group.read(|state| {
+            let ttl = state.registration(&member.name).map_or(0, |consumer| consumer.ttl_ms);
+            state.config().unwrap_or_default().rejoin_grace_ms.max(ttl)
+        });
+        self.instance.store().grant(Duration::from_millis(keep_ms)).await.map_err(|e| refusal::store(&e))
+    }
+
+    /// Removes the registration of a member that has handed everything over.
+    pub(super) async fn remove(&self, group: &Group, member: &Member) -> Result<(), Status> {
+        self.leave(group, member, &Leaving::Now).await
+    }
+
+    async fn leave(&self, group: &Group, member: &Member, leaving: &Leaving) -> Result<(), Status> {
+        let wall = self.instance.options().wall.now();
+        let patience = self.instance.options().view_patience;
+        for _ in 0..ATTEMPTS {
+            let Some(write) = group.read(|state| session::leave(state, member, leaving, wall)) else {
+                let message = format!("no session {member} is registered in group {}", group.name());
+                return Err(status(Reason::ConsumerNotFound, message));
+            };
+            let outcome =
+                self.instance.store().txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
+            group.reach(outcome.revision, patience).await.map_err(refusal::behind)?;
+            if outcome.succeeded {
+                tracing::info!(group = %group.name(), consumer = %member, ?leaving, "leaving");
+                return Ok(());
+            }
+        }
+        Err(status(Reason::LostRace, format!("the registration of {member} kept changing; try again")))
+    }
+}

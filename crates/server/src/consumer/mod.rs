@@ -1,0 +1,69 @@
+//! What consumers call: sessions, their streams, and what they acknowledge.
+//!
+//! Everything here works on any instance. What is decided is decided by the core on the view; this module reads,
+//! asks, writes and answers.
+
+mod acks;
+mod heartbeat;
+mod leave;
+mod progress;
+mod register;
+mod renewal;
+mod request;
+mod stream;
+
+use std::sync::Arc;
+
+use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::name::{GroupName, MemberName};
+use kafka_assigner_proto::DEFAULT_GROUP;
+use kafka_assigner_proto::v1::Caller as WireCaller;
+use kafka_assigner_proto::{Reason, status};
+use tonic::Status;
+
+use crate::group::Group;
+use crate::instance::Instance;
+use crate::refusal;
+use progress::ProgressBook;
+pub use register::Commands;
+
+/// The service for consumers on one instance.
+#[derive(Debug, Clone)]
+pub struct ConsumerService {
+    instance: Instance,
+    progress: Arc<ProgressBook>,
+}
+
+impl ConsumerService {
+    /// The service of `instance`.
+    #[must_use]
+    pub fn new(instance: Instance) -> Self {
+        Self { instance, progress: Arc::default() }
+    }
+
+    /// The group and the member that a call names.
+    async fn caller(&self, caller: Option<&WireCaller>) -> Result<(Group, Member), Status> {
+        let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
+        let group = self.instance.group(&group_name(&caller.group)?).await?;
+        let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
+        let incarnation = if caller.incarnation.is_empty() {
+            registered(&group, &name)?
+        } else {
+            Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?
+        };
+        Ok((group, Member { name, incarnation }))
+    }
+}
+
+/// The session under `name` now, for minimal clients that know none.
+fn registered(group: &Group, name: &MemberName) -> Result<Incarnation, Status> {
+    group.read(|state| state.registration(name).map(|c| c.incarnation.clone())).ok_or_else(|| {
+        let message = format!("no consumer {name} is registered in group {}", group.name());
+        status(Reason::ConsumerNotFound, message)
+    })
+}
+
+/// The group that a request names; an empty name is the default group.
+pub(crate) fn group_name(name: &str) -> Result<GroupName, Status> {
+    GroupName::new(if name.is_empty() { DEFAULT_GROUP } else { name }).map_err(|e| refusal::name(&e))
+}

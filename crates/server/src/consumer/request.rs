@@ -1,0 +1,182 @@
+//! A Register, checked.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kafka_assigner_core::id::Incarnation;
+use kafka_assigner_core::kv::LeaseId;
+use kafka_assigner_core::name::{GroupName, MemberName, TopicName};
+use kafka_assigner_core::record::{Capability, GroupConfig, Renewal};
+use kafka_assigner_core::session::Opening;
+use kafka_assigner_proto::v1::{self, RegisterRequest};
+use kafka_assigner_proto::{PROTOCOL_VERSION, Reason, status};
+use tonic::Status;
+
+use super::group_name;
+use crate::refusal;
+
+/// The most topics that one consumer may name: its registration stays below the store's largest value.
+const MOST_TOPICS: usize = 2_000;
+
+/// The longest text that is kept for people.
+const MOST_TEXT: usize = 200;
+
+/// A Register whose values are within their rules.
+#[derive(Debug)]
+pub(super) struct Registration {
+    pub(super) group: GroupName,
+    pub(super) name: MemberName,
+    pub(super) incarnation: Incarnation,
+    pub(super) opening: Opening,
+    pub(super) topics: BTreeSet<TopicName>,
+    pub(super) max_partitions: Option<u32>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) renewal: Renewal,
+    pub(super) capabilities: BTreeSet<Capability>,
+    pub(super) max_poll_interval: Option<Duration>,
+    pub(super) seen: v1::Seen,
+    pub(super) client: String,
+}
+
+impl Registration {
+    /// Checks `request`; `make_incarnation` is asked where a minimal client brings none.
+    pub(super) fn check(
+        request: RegisterRequest,
+        make_incarnation: impl FnOnce() -> String,
+    ) -> Result<Self, Status> {
+        check_version(request.protocol_version)?;
+        if !request.topic_pattern.is_empty() {
+            let message = "topic_pattern is not supported by this version: list the topics";
+            return Err(status(Reason::NotSupported, message));
+        }
+        let renewal = renewal(request.renewal)?;
+        Ok(Self {
+            group: group_name(&request.group)?,
+            name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
+            incarnation: incarnation(&request.incarnation, renewal, make_incarnation)?,
+            opening: opening(&request)?,
+            topics: topics(&request.topics)?,
+            max_partitions: (request.max_partitions > 0).then_some(request.max_partitions),
+            timeout: timeout(request.session_timeout_ms)?,
+            renewal,
+            capabilities: request.capabilities().filter_map(capability).collect(),
+            max_poll_interval: millis(request.max_poll_interval_ms),
+            seen: request.seen.unwrap_or_default(),
+            client: request.client.map(|client| describe(&client)).unwrap_or_default(),
+        })
+    }
+}
+
+fn check_version(version: u32) -> Result<(), Status> {
+    if version <= PROTOCOL_VERSION {
+        return Ok(());
+    }
+    let message =
+        format!("protocol_version {version} is not supported: this instance speaks {PROTOCOL_VERSION}");
+    Err(status(Reason::NotSupported, message))
+}
+
+fn renewal(value: i32) -> Result<Renewal, Status> {
+    match v1::Renewal::try_from(value) {
+        Ok(v1::Renewal::Server) => Ok(Renewal::Server),
+        Ok(v1::Renewal::Client) => Ok(Renewal::Client),
+        Err(_) => Err(refusal::field(format!("renewal = {value} is refused: it must be 0 or 1"))),
+    }
+}
+
+fn incarnation(text: &str, renewal: Renewal, make: impl FnOnce() -> String) -> Result<Incarnation, Status> {
+    if text.is_empty() && renewal == Renewal::Client {
+        return Err(refusal::field("incarnation is missing: a session that its client renews needs one"));
+    }
+    if text.len() > 64 {
+        let message = format!("incarnation has {} characters: it may have 64", text.len());
+        return Err(refusal::field(message));
+    }
+    let text = if text.is_empty() { make() } else { text.to_owned() };
+    Incarnation::new(&text).map_err(|e| refusal::name(&e))
+}
+
+fn opening(request: &RegisterRequest) -> Result<Opening, Status> {
+    match request.resume_lease {
+        0 => Ok(Opening::New),
+        _ if request.incarnation.is_empty() => {
+            Err(refusal::field("resume_lease without incarnation: a session is resumed by both"))
+        }
+        lease => Ok(Opening::Resume(LeaseId(lease))),
+    }
+}
+
+fn topics(names: &[String]) -> Result<BTreeSet<TopicName>, Status> {
+    if names.len() > MOST_TOPICS {
+        let message = format!("{} topics are too many: a consumer may name {MOST_TOPICS}", names.len());
+        return Err(status(Reason::TooManyItems, message));
+    }
+    names.iter().map(|name| TopicName::new(name).map_err(|e| refusal::name(&e))).collect()
+}
+
+fn timeout(wanted: u64) -> Result<Option<Duration>, Status> {
+    let (shortest, longest) = GroupConfig::SESSION_TIMEOUT_MS;
+    if wanted == 0 || (shortest..=longest).contains(&wanted) {
+        return Ok(millis(wanted));
+    }
+    let message =
+        format!("session_timeout_ms = {wanted} is refused: it must be 0 or {shortest} to {longest}");
+    Err(refusal::field(message))
+}
+
+fn millis(value: u64) -> Option<Duration> {
+    (value > 0).then(|| Duration::from_millis(value))
+}
+
+const fn capability(wire: v1::Capability) -> Option<Capability> {
+    match wire {
+        v1::Capability::Unspecified => None,
+        v1::Capability::Snapshot => Some(Capability::Snapshot),
+        v1::Capability::Taken => Some(Capability::Taken),
+    }
+}
+
+fn describe(client: &v1::ClientInfo) -> String {
+    let text = [&client.library, &client.version, &client.host].map(String::as_str).join(" ");
+    text.trim().chars().take(MOST_TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(request: RegisterRequest) -> Result<Registration, Status> {
+        Registration::check(request, || "made".to_owned())
+    }
+
+    fn minimal() -> RegisterRequest {
+        RegisterRequest { consumer_name: "c".to_owned(), ..RegisterRequest::default() }
+    }
+
+    #[test]
+    fn a_client_that_only_gives_its_name_is_renewed_by_the_server_in_the_default_group() {
+        let registration = check(minimal()).unwrap();
+        assert_eq!(registration.group.as_str(), "default");
+        assert_eq!(registration.incarnation.as_str(), "made");
+        assert_eq!(registration.renewal, Renewal::Server);
+    }
+
+    #[test]
+    fn what_is_refused_is_named_with_its_rule() {
+        for (request, part) in [
+            (RegisterRequest { consumer_name: "a/b".to_owned(), ..minimal() }, "\"a/b\""),
+            (RegisterRequest { consumer_name: String::new(), ..minimal() }, "must not be empty"),
+            (RegisterRequest { group: "x".repeat(250), ..minimal() }, "249"),
+            (RegisterRequest { session_timeout_ms: 1, ..minimal() }, "session_timeout_ms = 1"),
+            (RegisterRequest { topic_pattern: "a.*".to_owned(), ..minimal() }, "topic_pattern"),
+            (RegisterRequest { protocol_version: 9, ..minimal() }, "protocol_version 9"),
+            (RegisterRequest { renewal: 1, ..minimal() }, "incarnation is missing"),
+            (RegisterRequest { renewal: 7, ..minimal() }, "renewal = 7"),
+            (RegisterRequest { resume_lease: 7, ..minimal() }, "without incarnation"),
+            (RegisterRequest { topics: vec!["a b".to_owned()], ..minimal() }, "\"a b\""),
+        ] {
+            let refused = check(request).unwrap_err();
+            assert!(refused.message().contains(part), "{}", refused.message());
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Between the core's values and the wire's messages.
+
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::name::TopicName;
+use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::view::{ConsumerView, Difference, Role};
+use kafka_assigner_proto::v1::{
+    AssignedPartition, Assignment, AssignmentCommand, Fenced, GoAway, HandledRecord, Release,
+    ReleasePartition, SessionInfo, Snapshot, UnassignReason, UnassignedPartition, Warm, WarmPartition,
+    assignment_command::Command,
+};
+use tonic::Status;
+
+use crate::refusal;
+
+/// The most partitions of one command that tells a difference: some 500 KB, far below gRPC's usual 4 MiB.
+const MOST_PARTITIONS: usize = 5_000;
+
+/// Where the time goes that a client has before its connection is cut.
+const GO_AWAY_MS: u64 = 5_000;
+
+/// What every command carries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) cluster_id: &'a str,
+    pub(crate) revision: Revision,
+}
+
+impl Told<'_> {
+    fn command(&self, command: Command) -> AssignmentCommand {
+        AssignmentCommand {
+            cluster_id: self.cluster_id.to_owned(),
+            revision: self.revision.0,
+            command: Some(command),
+        }
+    }
+
+    pub(crate) fn fenced(&self, reason: &FenceReason) -> AssignmentCommand {
+        self.command(Command::Fenced(fenced(reason)))
+    }
+
+    pub(crate) fn go_away(&self, endpoints: Vec<String>) -> AssignmentCommand {
+        self.command(Command::GoAway(GoAway { endpoints, deadline_ms: GO_AWAY_MS }))
+    }
+
+    /// The first commands of a stream: everything, as one snapshot where the client understands it (then `session`
+    /// is given), else as a full assignment and what else there is to know.
+    pub(crate) fn opening(
+        &self,
+        session: Option<SessionInfo>,
+        view: &ConsumerView,
+        deadline_ms: u64,
+    ) -> Vec<AssignmentCommand> {
+        let roles = Roles::of(view.roles.iter(), deadline_ms);
+        if session.is_some() {
+            let undecided = view.undecided.iter().map(wire_unit).collect();
+            let Roles { assigned, warming, releasing } = roles;
+            return vec![self.command(Command::Snapshot(Snapshot {
+                session,
+                assigned,
+                warming,
+                releasing,
+                undecided,
+            }))];
+        }
+        let full = Assignment { full: true, assigned: roles.assigned, unassigned: Vec::new() };
+        let mut commands = vec![self.command(Command::Assignment(full))];
+        self.preparations(roles.warming, roles.releasing, &mut commands);
+        commands
+    }
+
+    fn preparations(
+        &self,
+        warming: Vec<WarmPartition>,
+        releasing: Vec<ReleasePartition>,
+        commands: &mut Vec<AssignmentCommand>,
+    ) {
+        for partitions in chunks(warming) {
+            commands.push(self.command(Command::Warm(Warm { partitions })));
+        }
+        for partitions in chunks(releasing) {
+            commands.push(self.command(Command::Release(Release { partitions })));
+        }
+    }
+}
+
+/// A difference as commands, each of bounded size.
+pub(crate) fn commands(told: &Told<'_>, difference: &Difference, deadline_ms: u64) -> Vec<AssignmentCommand> {
+    let Roles { assigned, warming, releasing } = Roles::of(difference.roles.iter(), deadline_ms);
+    let mut commands = Vec::new();
+    for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(at, role)).collect()) {
+        let assigned = Vec::new();
+        commands.push(told.command(Command::Assignment(Assignment { full: false, assigned, unassigned })));
+    }
+    for assigned in chunks(assigned) {
+        let unassigned = Vec::new();
+        commands.push(told.command(Command::Assignment(Assignment { full: false, assigned, unassigned })));
+    }
+    told.preparations(warming, releasing, &mut commands);
+    commands
+}
+
+fn chunks<T>(items: Vec<T>) -> Vec<Vec<T>> {
+    let mut chunks = Vec::new();
+    let mut rest = items.into_iter();
+    loop {
+        let chunk: Vec<T> = rest.by_ref().take(MOST_PARTITIONS).collect();
+        if chunk.is_empty() {
+            return chunks;
+        }
+        chunks.push(chunk);
+    }
+}
+
+#[derive(Default)]
+struct Roles {
+    assigned: Vec<AssignedPartition>,
+    warming: Vec<WarmPartition>,
+    releasing: Vec<ReleasePartition>,
+}
+
+impl Roles {
+    fn of<'a>(roles: impl Iterator<Item = (&'a TopicPartition, &'a Role)>, deadline_ms: u64) -> Self {
+        let mut sorted = Self::default();
+        for (at, role) in roles {
+            sorted.take(at, role, deadline_ms);
+        }
+        sorted
+    }
+
+    fn take(&mut self, at: &TopicPartition, role: &Role, deadline_ms: u64) {
+        let topic = at.topic.to_string();
+        let partition = wire_partition(at.partition);
+        match role {
+            Role::Owner { epoch, run, start, taking } => self.assigned.push(AssignedPartition {
+                topic,
+                partition,
+                epoch: epoch.0,
+                run: run.0,
+                start_offset: start.map(|offset| offset.0),
+                handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
+            }),
+            Role::Warming { handoff, current_owner } => self.warming.push(WarmPartition {
+                topic,
+                partition,
+                handoff_id: handoff.to_string(),
+                current_owner: current_owner.to_string(),
+                deadline_ms,
+            }),
+            Role::Releasing { handoff, epoch, new_owner } => self.releasing.push(ReleasePartition {
+                topic,
+                partition,
+                handoff_id: handoff.to_string(),
+                epoch: epoch.0,
+                new_owner: new_owner.to_string(),
+            }),
+        }
+    }
+}
+
+fn ended(at: &TopicPartition, role: &Role) -> UnassignedPartition {
+    let (epoch, reason) = match role {
+        Role::Owner { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
+        Role::Warming { .. } => (0, UnassignReason::Cancelled),
+        Role::Releasing { epoch, .. } => (epoch.0, UnassignReason::HandedOver),
+    };
+    UnassignedPartition {
+        topic: at.topic.to_string(),
+        partition: wire_partition(at.partition),
+        epoch,
+        reason: reason.into(),
+    }
+}
+
+/// Why a session is over, on the wire.
+pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
+    use kafka_assigner_proto::v1::FenceReason as Wire;
+    let wire = match reason {
+        FenceReason::Gone => Wire::Expired,
+        FenceReason::Superseded => Wire::Superseded,
+        FenceReason::NeverReleased => Wire::Ended,
+        FenceReason::NoProgress => Wire::PollInterval,
+        FenceReason::RenewalLate => Wire::RenewalLate,
+        FenceReason::Left => Wire::Deregistered,
+    };
+    Fenced { reason: wire.into(), message: format!("the session is over: {reason}") }
+}
+
+/// A partition that a caller names.
+pub(crate) fn partition(topic: &str, partition: i32) -> Result<TopicPartition, Status> {
+    let topic = TopicName::new(topic).map_err(|e| refusal::name(&e))?;
+    let number = u32::try_from(partition).map_err(|_| {
+        refusal::field(format!("partition = {partition} is refused: it must not be negative"))
+    })?;
+    Ok(TopicPartition::new(topic, number))
+}
+
+/// A partition's number on the wire, which has Kafka's signed type.
+pub(crate) fn wire_partition(partition: u32) -> i32 {
+    i32::try_from(partition).unwrap_or(i32::MAX)
+}
+
+fn wire_unit(at: &TopicPartition) -> kafka_assigner_proto::v1::UndecidedPartition {
+    kafka_assigner_proto::v1::UndecidedPartition {
+        topic: at.topic.to_string(),
+        partition: wire_partition(at.partition),
+    }
+}
+
+/// When a record was handled; what a client says of times before 1970 counts as 1970.
+pub(crate) fn time_of(record: &HandledRecord) -> WallMillis {
+    WallMillis(u64::try_from(record.time_unix_ms).unwrap_or_default())
+}

@@ -1,0 +1,252 @@
+//! The leader's loop: look at what changed, decide, write, repeat.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::advance::{Now, advance};
+use kafka_assigner_core::id::{HandoffIds, TopicPartition};
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::moment::Moment;
+use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf, plan};
+use kafka_assigner_core::state::{GroupState, Touched};
+use kafka_assigner_core::write::Write;
+use kafka_assigner_store::view::Notice;
+
+use super::Coordinator;
+use super::execute::{Executor, Fate};
+
+/// How often everything is looked at though nothing happened: bounds what a missed event can cost.
+const TICK: Duration = Duration::from_secs(10);
+
+/// How long after a failed write everything is looked at again: short against every deadline, long against a
+/// store's answer.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// How long a plan that had to leave something out waits for more handoffs to end before the next one.
+const REFILL: Duration = Duration::from_millis(50);
+
+/// The longest that changes of membership can put a plan off, in debounces.
+const MOST_DEBOUNCES: u32 = 5;
+
+/// What a leader has in mind between two passes.
+#[derive(Debug)]
+struct Agenda {
+    memory: Memory,
+    touched: Touched,
+    /// Whether everything has to be looked at.
+    everything: bool,
+    /// When to plan, and when the first cause for it came up.
+    plan: Option<(Moment, Moment)>,
+    /// Whether the last plan left something out that ending handoffs make room for.
+    has_more: bool,
+    next_tick: Moment,
+    /// When a plan may come out otherwise by the passing of time alone.
+    revisit: Option<Moment>,
+}
+
+impl Agenda {
+    fn new(now: Moment) -> Self {
+        Self {
+            memory: Memory::default(),
+            touched: Touched::default(),
+            everything: true,
+            plan: Some((now, now)),
+            has_more: false,
+            next_tick: now + TICK,
+            revisit: None,
+        }
+    }
+
+    fn note(&mut self, touched: &Touched, departures: bool, debounce: Duration, now: Moment) {
+        if touched.calls_for_plan() {
+            self.plan_in(if departures { Duration::ZERO } else { debounce }, now);
+        } else if self.has_more && !touched.units.is_empty() {
+            self.plan_in(REFILL, now);
+        }
+        self.touched.merge(touched.clone());
+    }
+
+    fn note_everything(&mut self, now: Moment) {
+        self.everything = true;
+        self.plan_in(Duration::ZERO, now);
+    }
+
+    /// Puts the plan off by `wait` from now, but not for ever, and never behind what was agreed for less.
+    fn plan_in(&mut self, wait: Duration, now: Moment) {
+        let (first, agreed) = self.plan.map_or((now, None), |(at, first)| (first, Some(at)));
+        let latest = first + wait * MOST_DEBOUNCES;
+        let at = (now + wait).min(latest);
+        let at = agreed.filter(|agreed| wait.is_zero() && *agreed < at).unwrap_or(at);
+        self.plan = Some((at, first));
+    }
+
+    fn wants_plan(&self, now: Moment) -> bool {
+        self.plan.is_some_and(|(at, _)| at <= now) || self.revisit.is_some_and(|at| at <= now)
+    }
+
+    /// When there is something to do if nothing happens.
+    fn wake(&mut self, state: &GroupState, now: Moment) -> Moment {
+        self.revisit = self.memory.next_plan(state, now);
+        let plan = self.plan.map(|(at, _)| at);
+        [plan, self.revisit, self.memory.next_deadline(now)]
+            .into_iter()
+            .flatten()
+            .fold(self.next_tick, Moment::min)
+    }
+}
+
+/// What one pass decided.
+#[derive(Debug, Default)]
+struct Decided {
+    actions: Vec<Action>,
+    planned: Option<Result<Plan, NoPlan>>,
+}
+
+impl Coordinator {
+    /// Leads until it is dropped, or the view stops.
+    pub(super) async fn lead(&self, executor: &Executor) {
+        let mut updates = self.group.view().subscribe();
+        let mut agenda = Agenda::new(self.clock.now());
+        loop {
+            let decided = self.decide(&mut agenda);
+            self.act(executor, &mut agenda, decided).await;
+            let now = self.clock.now();
+            let wake = self.clock.instant(self.group.read(|state| agenda.wake(state, now)));
+            let notice = tokio::select! {
+                biased;
+                // What happened comes first; the timer is for when nothing does.
+                notice = updates.next() => match notice {
+                    Some(notice) => Some(notice),
+                    None => return,
+                },
+                () = tokio::time::sleep_until(wake) => None,
+            };
+            self.take_in(&mut agenda, notice);
+            while let Some(notice) = updates.next().now_or_never() {
+                let Some(notice) = notice else { return };
+                self.take_in(&mut agenda, Some(notice));
+            }
+        }
+    }
+
+    fn take_in(&self, agenda: &mut Agenda, notice: Option<Notice<Touched>>) {
+        let now = self.clock.now();
+        match notice {
+            Some(Notice::Touched(touched)) => {
+                let (departures, debounce) = self.group.read(|state| {
+                    let gone = touched.registrations.iter().any(|name| !state.consumers().contains_key(name));
+                    (gone, Duration::from_millis(state.config().unwrap_or_default().debounce_ms))
+                });
+                agenda.note(&touched, departures, debounce, now);
+            }
+            Some(Notice::Everything) => agenda.note_everything(now),
+            None if now >= agenda.next_tick => {
+                agenda.next_tick = now + TICK;
+                agenda.note_everything(now);
+            }
+            None => {}
+        }
+    }
+
+    /// One look at the group: what is to be done now.
+    fn decide(&self, agenda: &mut Agenda) -> Decided {
+        let moment = self.clock.now();
+        let nonce = self.entropy.number();
+        self.group.read(|state| {
+            let units = self.look(agenda, state, moment);
+            let now = Now { memory: &agenda.memory, moment, wall: self.options.wall.now() };
+            let mut actions: Vec<Action> =
+                units.iter().filter_map(|unit| advance(state, unit, now)).collect();
+            let planned = agenda.wants_plan(moment).then(|| {
+                self.metrics.timed_plan(|| plan(state, now, &mut HandoffIds::new(nonce), &WhatIf::default()))
+            });
+            if planned.is_some() {
+                agenda.plan = None;
+            }
+            if let Some(Ok(plan)) = &planned {
+                actions.extend(plan.actions.iter().cloned());
+            }
+            Decided { actions, planned }
+        })
+    }
+
+    /// Takes in what was touched, and returns the units that may have a next step.
+    fn look(&self, agenda: &mut Agenda, state: &GroupState, now: Moment) -> BTreeSet<TopicPartition> {
+        let touched = std::mem::take(&mut agenda.touched);
+        if std::mem::take(&mut agenda.everything) {
+            agenda.memory.recall(state, now);
+            return state.handoffs().keys().cloned().collect();
+        }
+        agenda.memory.observe(state, &touched, now);
+        let mut units = state.driven_by(&touched);
+        units.extend(agenda.memory.overdue(now).cloned());
+        units
+    }
+
+    async fn act(&self, executor: &Executor, agenda: &mut Agenda, decided: Decided) {
+        if let Some(planned) = decided.planned {
+            agenda.has_more = self.report(planned);
+        }
+        if decided.actions.is_empty() {
+            return;
+        }
+        let writes: Vec<Write> = decided.actions.iter().map(|action| action.write.clone()).collect();
+        let fates = executor.carry_out(&writes).await;
+        let reached: Vec<Option<Revision>> =
+            decided.actions.iter().zip(&fates).map(|(action, fate)| self.note_fate(action, fate)).collect();
+        if reached.contains(&None) {
+            // Somebody else was first, or nobody knows: look at everything again once the view has moved on.
+            agenda.note_everything(self.clock.now() + RETRY);
+        }
+        let reached = reached.into_iter().flatten().max().unwrap_or_default();
+        // Its own writes are part of what the next pass looks at.
+        if let Err(error) = self.group.reach(reached, self.options.view_patience).await {
+            tracing::debug!(group = %self.group.name(), %error, "the view is late");
+        }
+    }
+
+    fn report(&self, planned: Result<Plan, NoPlan>) -> bool {
+        match planned {
+            Ok(plan) => {
+                self.metrics.deferred(self.group.name(), &plan.deferred);
+                !plan.deferred.is_empty()
+            }
+            Err(error) => {
+                tracing::warn!(group = %self.group.name(), %error, "not planning: everything stays as it is");
+                false
+            }
+        }
+    }
+
+    /// The revision since which an action is durable; `None` where it is not, as far as anybody knows.
+    fn note_fate(&self, action: &Action, fate: &Fate) -> Option<Revision> {
+        match fate {
+            Fate::Applied(revision) => {
+                self.note_applied(action);
+                Some(*revision)
+            }
+            Fate::Outdated => None,
+            Fate::Failed(error) => {
+                let step = action.step.label();
+                tracing::debug!(group = %self.group.name(), step, %error, "write failed");
+                None
+            }
+        }
+    }
+
+    fn note_applied(&self, action: &Action) {
+        self.metrics.step(self.group.name(), action);
+        match &action.step {
+            Step::Cancel { .. } | Step::EndSession { .. } | Step::Grant { .. } => {
+                tracing::info!(group = %self.group.name(), unit = %action.unit[0], step = %action.step, "step");
+            }
+            _ => {
+                tracing::debug!(group = %self.group.name(), unit = %action.unit[0], step = %action.step, "step");
+            }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! One group as this instance serves it: its view, and the streams of its members.
+
+mod hub;
+mod materialized;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::id::Member;
+use kafka_assigner_core::key::Layout;
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::name::GroupName;
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_store::{Store, View, view};
+
+pub(crate) use hub::{Hub, Line};
+pub use materialized::GroupView;
+
+/// A group that this instance serves; clones are cheap.
+#[derive(Debug, Clone)]
+pub struct Group {
+    layout: Arc<Layout>,
+    view: View<GroupView>,
+    hub: Arc<Hub>,
+}
+
+impl Group {
+    /// The group, and the keeper that moves its view.
+    pub(crate) fn new(store: Arc<dyn Store>, layout: Layout, seed: u64) -> (Self, view::Keeper<GroupView>) {
+        let mut options = view::Options::new(layout.prefix());
+        options.backoff.seed = seed;
+        let (view, keeper) = View::new(store, options, GroupView::new(layout.clone()));
+        (Self { layout: Arc::new(layout), view, hub: Arc::default() }, keeper)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &GroupName {
+        self.layout.group()
+    }
+
+    /// Its place in the store.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Reads the group as this instance knows it; `reader` should be short, for the view waits meanwhile.
+    pub fn read<R>(&self, reader: impl FnOnce(&GroupState) -> R) -> R {
+        self.view.read(|view, _| reader(view.state()))
+    }
+
+    /// The view, to listen to and to ask for its health.
+    #[must_use]
+    pub const fn view(&self) -> &View<GroupView> {
+        &self.view
+    }
+
+    /// Waits until the view has come to `revision`.
+    pub(crate) async fn reach(&self, revision: Revision, patience: Duration) -> Result<(), view::Error> {
+        self.view.wait_until(revision, patience).await
+    }
+
+    pub(crate) const fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// Connects a stream of `member`: from now on it is rung when something may concern it.
+    pub(crate) fn connect(&self, member: &Member) -> Line {
+        Hub::connect(&self.hub, &member.name)
+    }
+}

@@ -1,0 +1,91 @@
+//! `kafka_assigner.v1.KafkaAssigner`.
+
+use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
+use kafka_assigner_proto::v1::{
+    DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse, PartitionReadyRequest,
+    PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse, PartitionTakenRequest,
+    PartitionTakenResponse, RegisterRequest, WarmFailedRequest, WarmFailedResponse,
+};
+use tonic::{Request, Response, Status};
+
+use crate::caller::{Right, authorize};
+use crate::consumer::{Commands, ConsumerService};
+
+/// The gRPC face of the service for consumers.
+#[derive(Debug, Clone)]
+pub struct Consumers(ConsumerService);
+
+impl Consumers {
+    /// The face of `service`.
+    #[must_use]
+    pub const fn new(service: ConsumerService) -> Self {
+        Self(service)
+    }
+}
+
+#[tonic::async_trait]
+impl KafkaAssigner for Consumers {
+    type RegisterStream = Commands;
+
+    async fn register(&self, request: Request<RegisterRequest>) -> Result<Response<Commands>, Status> {
+        authorize(&request, Right::Consume)?;
+        self.0.register(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn heartbeat(
+        &self,
+        request: Request<HeartbeatRequest>,
+    ) -> Result<Response<HeartbeatResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        self.0.heartbeat(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn partition_ready(
+        &self,
+        request: Request<PartitionReadyRequest>,
+    ) -> Result<Response<PartitionReadyResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        let request = request.into_inner();
+        let results = self.0.ready(request.caller, &request.partitions).await?;
+        Ok(Response::new(PartitionReadyResponse { results }))
+    }
+
+    async fn partition_taken(
+        &self,
+        request: Request<PartitionTakenRequest>,
+    ) -> Result<Response<PartitionTakenResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        let request = request.into_inner();
+        let results = self.0.taken(request.caller, &request.partitions).await?;
+        Ok(Response::new(PartitionTakenResponse { results }))
+    }
+
+    async fn partition_released(
+        &self,
+        request: Request<PartitionReleasedRequest>,
+    ) -> Result<Response<PartitionReleasedResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        let request = request.into_inner();
+        let results = self.0.released(request.caller, &request.partitions).await?;
+        Ok(Response::new(PartitionReleasedResponse { results }))
+    }
+
+    async fn warm_failed(
+        &self,
+        request: Request<WarmFailedRequest>,
+    ) -> Result<Response<WarmFailedResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        let request = request.into_inner();
+        let results = self.0.warm_failed(request.caller, &request.partitions).await?;
+        Ok(Response::new(WarmFailedResponse { results }))
+    }
+
+    async fn deregister(
+        &self,
+        request: Request<DeregisterRequest>,
+    ) -> Result<Response<DeregisterResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        self.0.deregister(request.into_inner()).await?;
+        Ok(Response::new(DeregisterResponse {}))
+    }
+}

@@ -1,0 +1,275 @@
+//! One running instance: everything that it serves, behind one handle.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use kafka_assigner_core::key::Layout;
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::name::GroupName;
+use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_store::{Error, Store, View, view};
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::Status;
+
+use crate::clock::Monotonic;
+use crate::coordinator::Coordinator;
+use crate::directory::{self, Directory};
+use crate::entropy::Entropy;
+use crate::group::Group;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::peers::{self, Peers};
+use crate::refusal;
+use crate::topics::TopicSource;
+
+/// One instance; clones are handles of the same.
+#[derive(Debug, Clone)]
+pub struct Instance(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn Store>,
+    options: Arc<Options>,
+    topics: Option<Arc<dyn TopicSource>>,
+    cluster_id: String,
+    clock: Monotonic,
+    entropy: Arc<Entropy>,
+    metrics: Metrics,
+    peers: Peers,
+    directory: View<Directory>,
+    groups: Mutex<BTreeMap<GroupName, Served>>,
+    /// Cut at once: everything but the streams' farewell.
+    stop: CancellationToken,
+    /// No new streams; those there are told to go elsewhere.
+    leaving: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// A group with what ends its tasks.
+#[derive(Debug)]
+struct Served {
+    group: Group,
+    stop: CancellationToken,
+}
+
+impl Instance {
+    /// Starts an instance on `store`: it takes part in the leadership of every group from now on.
+    ///
+    /// # Errors
+    /// Where the store can't be read; nothing is left running then.
+    pub async fn start(
+        store: Arc<dyn Store>,
+        options: Options,
+        topics: Option<Arc<dyn TopicSource>>,
+        registry: &mut Registry,
+    ) -> Result<Self, Error> {
+        let options = Arc::new(options);
+        let entropy = Arc::new(Entropy::new(options.seed));
+        let cluster_id = peers::cluster_id(&*store, &options.prefix, entropy.id()).await?;
+        let (peers, peers_keeper) = Peers::new(Arc::clone(&store), &options);
+        let groups = Directory::new(&options.prefix);
+        let (directory, directory_keeper) =
+            View::new(Arc::clone(&store), view::Options::new(groups.prefix()), groups);
+        let instance = Self(Arc::new(Inner {
+            metrics: Metrics::new(registry),
+            clock: Monotonic::start(),
+            groups: Mutex::default(),
+            stop: CancellationToken::new(),
+            leaving: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            store,
+            options,
+            topics,
+            cluster_id,
+            entropy,
+            peers,
+            directory,
+        }));
+        let stop = &instance.0.stop;
+        instance.0.tasks.spawn(peers_keeper.run(stop.clone()));
+        instance.0.tasks.spawn(directory_keeper.run(stop.clone()));
+        instance.0.tasks.spawn(peers::stay_registered(
+            Arc::clone(&instance.0.store),
+            Arc::clone(&instance.0.options),
+            stop.clone(),
+        ));
+        instance.0.tasks.spawn(instance.clone().follow_directory());
+        Ok(instance)
+    }
+
+    /// Serves the groups that there are, and no longer those that were deleted.
+    async fn follow_directory(self) {
+        let mut updates = self.0.directory.subscribe();
+        loop {
+            let known = self.0.directory.read(|directory, _| directory.groups().clone());
+            known.iter().for_each(|group| drop(self.serve(group)));
+            self.groups_served().retain(|name, served| {
+                let stays = known.contains(name);
+                if !stays {
+                    served.stop.cancel();
+                }
+                stays
+            });
+            tokio::select! {
+                biased;
+                () = self.0.stop.cancelled() => return,
+                notice = updates.next() => if notice.is_none() { return },
+            }
+        }
+    }
+
+    /// The group as this instance serves it from now on.
+    fn serve(&self, name: &GroupName) -> Group {
+        let mut groups = self.groups_served();
+        if let Some(served) = groups.get(name) {
+            return served.group.clone();
+        }
+        let layout = Layout::new(&self.0.options.prefix, name.clone());
+        let (group, keeper) = Group::new(Arc::clone(&self.0.store), layout, self.0.entropy.number());
+        let stop = self.0.stop.child_token();
+        let hub = Arc::clone(group.hub());
+        self.0.tasks.spawn(hub.run(group.view().subscribe()));
+        self.0.tasks.spawn(keeper.run(stop.clone()));
+        self.0.tasks.spawn(self.coordinator(&group, &stop).run());
+        groups.insert(name.clone(), Served { group: group.clone(), stop });
+        group
+    }
+
+    fn coordinator(&self, group: &Group, stop: &CancellationToken) -> Coordinator {
+        Coordinator {
+            store: Arc::clone(&self.0.store),
+            group: group.clone(),
+            options: Arc::clone(&self.0.options),
+            clock: self.0.clock,
+            entropy: Arc::clone(&self.0.entropy),
+            topics: self.0.topics.clone(),
+            peers: self.0.peers.clone(),
+            metrics: self.0.metrics.clone(),
+            stop: stop.clone(),
+        }
+    }
+
+    fn groups_served(&self) -> MutexGuard<'_, BTreeMap<GroupName, Served>> {
+        self.0.groups.lock().expect("nothing panics while it holds the groups")
+    }
+
+    /// The groups that this instance serves, by name.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        self.groups_served().values().map(|served| served.group.clone()).collect()
+    }
+
+    /// The group `name`, with a view that was loaded.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` where there is none; `UNAVAILABLE` while the view is not loaded.
+    pub async fn group(&self, name: &GroupName) -> Result<Group, Status> {
+        let patience = self.0.options.view_patience;
+        self.0.directory.wait_until(Revision(1), patience).await.map_err(refusal::behind)?;
+        if !self.0.directory.read(|directory, _| directory.groups().contains(name)) {
+            self.catch_up_directory(name).await?;
+        }
+        let group = self.serve(name);
+        group.reach(Revision(1), patience).await.map_err(refusal::behind)?;
+        Ok(group)
+    }
+
+    /// Looks into the store for a group that the directory does not show yet.
+    async fn catch_up_directory(&self, name: &GroupName) -> Result<(), Status> {
+        let key = directory::entry(&self.0.options.prefix, name);
+        let (record, revision) = self.0.store.get(&key).await.map_err(|e| refusal::store(&e))?;
+        if record.is_none() {
+            let message =
+                format!("group {name} does not exist; create it with `kafka-assigner group set {name}`");
+            return Err(status(Reason::GroupNotFound, message));
+        }
+        self.0.directory.wait_until(revision, self.0.options.view_patience).await.map_err(refusal::behind)
+    }
+
+    /// The group `name`, which is created with the instance's defaults where that is allowed.
+    ///
+    /// # Errors
+    /// As for [`group`](Self::group); `NOT_FOUND` where groups are not created by their first consumer.
+    pub async fn group_or_create(&self, name: &GroupName) -> Result<Group, Status> {
+        match self.group(name).await {
+            Err(refused) if refused.code() == tonic::Code::NotFound && self.0.options.auto_create => {
+                let layout = Layout::new(&self.0.options.prefix, name.clone());
+                let create =
+                    directory::create(&self.0.options.prefix, &layout, &self.0.options.group_defaults);
+                let outcome = self.0.store.txn(create).await.map_err(|e| refusal::store(&e))?;
+                if outcome.succeeded {
+                    tracing::info!(group = %name, "group created by its first consumer");
+                }
+                self.group(name).await
+            }
+            other => other,
+        }
+    }
+
+    /// Stops: no new streams, those there are told to go elsewhere and are cut after `patience`; leaderships are
+    /// released at once.
+    pub async fn stop(&self, patience: Duration) {
+        self.0.leaving.cancel();
+        let mut left = patience;
+        const STEP: Duration = Duration::from_millis(20);
+        while self.streams() > 0 && !left.is_zero() {
+            tokio::time::sleep(STEP).await;
+            left = left.saturating_sub(STEP);
+        }
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        // Every task ends with the token; a store that hangs is no reason to hang with it.
+        let _ended = tokio::time::timeout(Duration::from_secs(5), self.0.tasks.wait()).await;
+    }
+
+    /// How many streams are connected.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.groups_served().values().map(|served| served.group.hub().streams()).sum()
+    }
+
+    /// The id of the store that the service runs on.
+    #[must_use]
+    pub fn cluster_id(&self) -> &str {
+        &self.0.cluster_id
+    }
+
+    /// How the instance was set up.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    pub(crate) fn entropy(&self) -> &Entropy {
+        &self.0.entropy
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.0.peers
+    }
+
+    pub(crate) fn leaving(&self) -> &CancellationToken {
+        &self.0.leaving
+    }
+
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.0.stop
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+}

@@ -1,0 +1,55 @@
+//! How an instance is set up.
+
+use std::time::Duration;
+
+use kafka_assigner_core::key::DEFAULT_PREFIX;
+use kafka_assigner_core::record::GroupConfig;
+
+use crate::clock::WallClock;
+
+/// What one instance is told. Listening sockets and certificates come with [`serve`](crate::serve).
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Names the instance, uniquely among those of one store.
+    pub id: String,
+    /// Where clients and other instances reach it, as a URL.
+    pub address: String,
+    /// The prefix of all keys; ends with a slash. Default `/kafka-assigner/`.
+    pub prefix: String,
+    /// The time to live of the leases of leaders and instances; at least 2 s on etcd. Default 5 s.
+    pub leader_ttl: Duration,
+    /// Whether the first Register of a group creates it. Default true.
+    pub auto_create: bool,
+    /// The configuration of groups that are created so.
+    pub group_defaults: GroupConfig,
+    /// The most streams that this instance serves; default 20 000, some 500 MB of memory.
+    pub max_streams: usize,
+    /// How often a leader asks Kafka about its topics; default 10 s.
+    pub topic_refresh: Duration,
+    /// How long a request waits for the view to come as far as it must; default 5 s.
+    pub view_patience: Duration,
+    /// The start of the instance's random numbers. Take a random one, except to repeat a run.
+    pub seed: u64,
+    /// The wall clock, for what people read.
+    pub wall: WallClock,
+}
+
+impl Options {
+    /// The defaults for the instance `id`, which is reached at `address`.
+    #[must_use]
+    pub fn new(id: impl Into<String>, address: impl Into<String>, seed: u64) -> Self {
+        Self {
+            id: id.into(),
+            address: address.into(),
+            prefix: DEFAULT_PREFIX.to_owned(),
+            leader_ttl: Duration::from_secs(5),
+            auto_create: true,
+            group_defaults: GroupConfig::default(),
+            max_streams: 20_000,
+            topic_refresh: Duration::from_secs(10),
+            view_patience: Duration::from_secs(5),
+            seed,
+            wall: WallClock::system(),
+        }
+    }
+}

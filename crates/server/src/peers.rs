@@ -1,0 +1,189 @@
+//! The instances of one store: this one's registration, and a view of all.
+//!
+//! They are registered under a sibling prefix that no group's name can reach:
+//! `{prefix without its last slash}.instances/{id}`, leased.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kafka_assigner_core::kv::{Change, Compare, LeaseId, Must, Op, Revision, Txn};
+use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::name::GroupName;
+use kafka_assigner_core::record::{Extra, Version, decode, encode};
+use kafka_assigner_store::view::Materialized;
+use kafka_assigner_store::{Error, Store, View};
+use rustc_hash::FxHasher;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::directory::sibling;
+use crate::options::Options;
+
+/// How long an instance that is not a group's preferred one waits before it campaigns. Long enough for the
+/// preferred one to see the vacancy, short against a leader's time to live.
+const HEAD_START: Duration = Duration::from_millis(300);
+
+/// `{prefix}.instances/{id}`: one running instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Peer {
+    /// The version of the record.
+    pub(crate) version: Version,
+    /// Where it is reached, as a URL.
+    pub(crate) address: String,
+    /// The version of its program.
+    pub(crate) program: String,
+    /// When it started.
+    pub(crate) since: WallMillis,
+    /// What a newer writer added.
+    #[serde(flatten)]
+    pub(crate) extra: Extra,
+}
+
+/// The instances, kept by a view.
+#[derive(Debug)]
+pub(crate) struct PeerSet {
+    prefix: String,
+    peers: BTreeMap<String, Peer>,
+}
+
+impl PeerSet {
+    fn new(prefix: &str) -> Self {
+        Self { prefix: sibling(prefix, "instances"), peers: BTreeMap::new() }
+    }
+
+    /// The instances, by id. One whose record can't be read is not shown.
+    #[must_use]
+    pub(crate) const fn peers(&self) -> &BTreeMap<String, Peer> {
+        &self.peers
+    }
+}
+
+impl Materialized for PeerSet {
+    type Touched = ();
+
+    fn apply(&mut self, changes: &[Change], _revision: Revision) {
+        for change in changes {
+            let key = std::str::from_utf8(change.key()).unwrap_or_default();
+            let Some(id) = key.strip_prefix(&self.prefix).map(str::to_owned) else { continue };
+            match change {
+                Change::Put(record) => match decode::<Peer>(&record.value) {
+                    Ok(peer) => drop(self.peers.insert(id, peer)),
+                    Err(error) => tracing::warn!(instance = id, %error, "instance left out"),
+                },
+                Change::Delete { .. } => drop(self.peers.remove(&id)),
+            }
+        }
+    }
+}
+
+/// What an instance knows of the others.
+#[derive(Debug, Clone)]
+pub(crate) struct Peers {
+    id: String,
+    view: View<PeerSet>,
+}
+
+impl Peers {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        options: &Options,
+    ) -> (Self, kafka_assigner_store::view::Keeper<PeerSet>) {
+        let set = PeerSet::new(&options.prefix);
+        let prefix = Bytes::copy_from_slice(set.prefix.as_bytes());
+        let (view, keeper) = View::new(store, kafka_assigner_store::view::Options::new(prefix), set);
+        (Self { id: options.id.clone(), view }, keeper)
+    }
+
+    /// The addresses of the other instances, by their ids.
+    pub(crate) fn others(&self) -> Vec<String> {
+        self.view.read(|set, _| {
+            set.peers()
+                .iter()
+                .filter(|(id, _)| **id != self.id)
+                .map(|(_, peer)| peer.address.clone())
+                .collect()
+        })
+    }
+
+    /// The addresses of all instances, by their ids.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.view.read(|set, _| set.peers().values().map(|peer| peer.address.clone()).collect())
+    }
+
+    /// How long this instance lets others campaign for `group` first: nothing where it is the group's preferred one
+    /// by rendezvous hashing, which spreads the leaderships over the instances.
+    pub(crate) fn head_start(&self, group: &GroupName) -> Duration {
+        let own = weight(&self.id, group);
+        let is_preferred = self.view.read(|set, _| set.peers().keys().all(|id| weight(id, group) <= own));
+        if is_preferred { Duration::ZERO } else { HEAD_START }
+    }
+}
+
+fn weight(instance: &str, group: &GroupName) -> (u64, String) {
+    let mut hasher = FxHasher::default();
+    hasher.write(instance.as_bytes());
+    hasher.write_u8(0xff);
+    hasher.write(group.as_str().as_bytes());
+    (hasher.finish(), instance.to_owned())
+}
+
+/// Keeps this instance registered until it is stopped; then the registration goes at once.
+pub(crate) async fn stay_registered(store: Arc<dyn Store>, options: Arc<Options>, stop: CancellationToken) {
+    let mut lease = None;
+    loop {
+        let wait = match renew(&*store, &options, &mut lease).await {
+            Ok(()) => options.leader_ttl / 3,
+            Err(error) => {
+                tracing::debug!(%error, "instance not registered");
+                options.leader_ttl / 6
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+    if let Some(lease) = lease {
+        // Nothing depends on it: it would run out by itself.
+        let _gone = store.revoke(lease).await;
+    }
+}
+
+async fn renew(store: &dyn Store, options: &Options, lease: &mut Option<LeaseId>) -> Result<(), Error> {
+    if let Some(id) = *lease {
+        match store.keep_alive(id).await {
+            Err(Error::LeaseNotFound(_)) => *lease = None,
+            other => return other.map(drop),
+        }
+    }
+    let granted = store.grant(options.leader_ttl).await?;
+    let key = format!("{}{}", sibling(&options.prefix, "instances"), options.id);
+    let peer = Peer {
+        version: Version,
+        address: options.address.clone(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        since: options.wall.now(),
+        extra: Extra::new(),
+    };
+    let put = Op::put_leased(key, encode(&peer), granted.id);
+    store.txn(Txn::guarded(Vec::new(), vec![put])).await?;
+    *lease = Some(granted.id);
+    Ok(())
+}
+
+/// The id of the store that the service runs on: a random one, written by the first instance.
+pub(crate) async fn cluster_id(store: &dyn Store, prefix: &str, proposal: String) -> Result<String, Error> {
+    let key = Bytes::from(sibling(prefix, "cluster").trim_end_matches('/').to_owned());
+    let txn = Txn {
+        compares: vec![Compare::new(key.clone(), Must::BeAbsent)],
+        then: vec![Op::put(key.clone(), proposal), Op::Get { key: key.clone() }],
+        or_else: vec![Op::Get { key }],
+    };
+    let outcome = store.txn(txn).await?;
+    let value = outcome.reads.into_iter().flatten().next().map(|record| record.value);
+    Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()).unwrap_or_default())
+}
