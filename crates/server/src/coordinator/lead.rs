@@ -246,7 +246,6 @@ impl Coordinator {
             _ => {
                 tracing::debug!(group = %self.group.name(), unit = %action.unit[0], step = %action.step, "step");
             }
-            }
         }
     }
 }
