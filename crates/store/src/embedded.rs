@@ -3,7 +3,11 @@
 mod check;
 mod driver;
 mod engine;
+#[cfg(feature = "file")]
+mod file;
 mod history;
+#[cfg(feature = "file")]
+mod journal;
 mod leases;
 mod memory;
 mod shared;
@@ -16,6 +20,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
+#[cfg(feature = "file")]
+pub use file::{File, FileStore};
 pub use history::Retention;
 pub use leases::{LONGEST_TTL, SHORTEST_TTL};
 pub use memory::{Memory, MemoryStore};

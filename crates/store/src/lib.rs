@@ -15,6 +15,8 @@ pub mod view;
 
 pub use backoff::Backoff;
 pub use election::Election;
+#[cfg(feature = "file")]
+pub use embedded::FileStore;
 pub use embedded::MemoryStore;
 pub use error::Error;
 #[cfg(feature = "etcd")]

@@ -1,0 +1,126 @@
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::StreamExt;
+use kafka_assigner_core::kv::{Op, Txn};
+use redb::backends::InMemoryBackend;
+use redb::{Database, StorageBackend};
+
+use super::*;
+use crate::Store;
+use crate::embedded::engine::Seed;
+
+/// A disk that works until it is told not to.
+#[derive(Debug)]
+struct Disk {
+    inner: InMemoryBackend,
+    broken: Arc<AtomicBool>,
+}
+
+impl Disk {
+    fn check(&self) -> io::Result<()> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        Ok(())
+    }
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.inner.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.check()?;
+        self.inner.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.check()?;
+        self.inner.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.check()?;
+        self.inner.write(offset, data)
+    }
+}
+
+fn store_on_disk() -> (FileStore, Arc<AtomicBool>) {
+    let broken = Arc::new(AtomicBool::new(false));
+    let disk = Disk { inner: InMemoryBackend::new(), broken: Arc::clone(&broken) };
+    let database = Database::builder().create_with_backend(disk).expect("it can be created");
+    let (journal, seed) = Journal::on(database).expect("it can be laid out");
+    let engine = Engine::new(seed, Retention::default(), Instant::now());
+    (FileStore::on(PathBuf::from("the-file"), journal, engine), broken)
+}
+
+fn put() -> Txn {
+    Txn::guarded(Vec::new(), vec![Op::put("a", "")])
+}
+
+#[tokio::test]
+async fn a_failed_write_ends_the_store_and_names_the_file() {
+    let (store, broken) = store_on_disk();
+    let written = store.txn(put()).await.expect("the disk works").revision;
+    let mut watch = store.watch(b"", written.next()).await.expect("it begins");
+    broken.store(true, Ordering::SeqCst);
+    let told = [
+        store.txn(put()).await.expect_err("it can't be written"),
+        store.get(b"a").await.expect_err("what the engine holds may never have been written"),
+        watch.next().await.expect("it ends with an error").expect_err("nothing unwritten is shown"),
+        store.watch(b"", written).await.map(drop).expect_err("there is nothing left to watch"),
+    ];
+    for error in told {
+        assert!(!error.is_transient());
+        let text = error.to_string();
+        assert!(text.contains("the-file") && text.contains("the disk is broken"), "{text}");
+    }
+    broken.store(false, Ordering::SeqCst);
+    assert!(store.txn(put()).await.is_err(), "the failure is for good");
+}
+
+#[tokio::test]
+async fn an_ended_lease_that_can_not_be_written_ends_the_store_too() {
+    let (store, broken) = store_on_disk();
+    store.grant(Duration::from_millis(20)).await.expect("the disk works");
+    let mut watch = store.watch(b"", Revision(1)).await.expect("it begins");
+    broken.store(true, Ordering::SeqCst);
+    assert!(matches!(watch.next().await, Some(Err(Error::File(_)))));
+}
+
+#[tokio::test]
+async fn a_file_of_another_format_is_refused() {
+    let database =
+        Database::builder().create_with_backend(InMemoryBackend::new()).expect("it can be created");
+    let transaction = database.begin_write().expect("it works");
+    let numbers: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("numbers");
+    transaction.open_table(numbers).expect("it works").insert("format", 9).expect("it works");
+    transaction.commit().expect("it works");
+    let refusal = Journal::on(database).expect_err("it is of the future").to_string();
+    assert!(refusal.contains("format 9"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_new_file_is_an_empty_store() {
+    let database =
+        Database::builder().create_with_backend(InMemoryBackend::new()).expect("it can be created");
+    let (_, seed) = Journal::on(database).expect("it can be laid out");
+    let Seed { revision, next_lease, leases, records } = seed;
+    assert_eq!((revision, next_lease, leases.len(), records.len()), (Revision(0), 0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_disk_that_is_too_slow_is_no_excuse_to_queue_without_bound() {
+    let (store, _) = store_on_disk();
+    // The committer can't begin: its state says that it runs.
+    store.0.queue().running = true;
+    let jobs = (0..MOST_QUEUED).map(|_| -> Job { Box::new(|_, _| Box::new(drop)) });
+    store.0.queue().jobs.extend(jobs);
+    assert!(matches!(store.txn(put()).await, Err(Error::Unavailable { operation: "txn", .. })));
+}
