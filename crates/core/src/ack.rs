@@ -64,7 +64,7 @@ pub fn judge(
     ack: &Ack,
     wall: WallMillis,
 ) -> Verdict {
-    if let Some(error) = state.handoffs().get(at).and_then(Entry::error) {
+    if let Some(error) = state.handoff_error(at) {
         return Verdict::Unreadable { error: error.to_owned() };
     }
     let Some(handoff) = state.handoff_of(at).filter(|handoff| id.is_none_or(|id| handoff.id == *id)) else {
@@ -132,6 +132,9 @@ fn failed(state: &GroupState, handoff: &Handoff, reason: &str, wall: WallMillis)
 /// An operator's wish to stop the handoff at `at`.
 #[must_use]
 pub fn abort(state: &GroupState, at: &TopicPartition, reason: &str, wall: WallMillis) -> Verdict {
+    if let Some(error) = state.handoff_error(at) {
+        return Verdict::Unreadable { error: error.to_owned() };
+    }
     match state.handoff_of(at) {
         Some(handoff) if handoff.phase.is_in_flight() => {
             intend(state, handoff, Wish::Abort { reason: reason.to_owned() }, wall)

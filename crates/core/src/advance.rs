@@ -8,9 +8,9 @@ use crate::memory::{Memory, phase_deadline};
 use crate::moment::{Moment, WallMillis};
 use crate::name::MemberName;
 use crate::reason::{FenceReason, Reason};
-use crate::record::{Assignment, Handoff, Mode, Owner, Phase, Standing, Wish};
-use crate::rules::{self, Facts, Follow, Rule};
-use crate::state::{Entry, GroupState, Presence, Versioned};
+use crate::record::{Assignment, Consumer, Handoff, Mode, Owner, Phase, Standing, Wish};
+use crate::rules::{self, Extent, Facts, Follow, Rule};
+use crate::state::{Entry, GroupState, Presence};
 
 /// What a leader looks at besides the state.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ fn facts<'a>(state: &'a GroupState, handoff: &'a Handoff, now: Now<'_>) -> Facts
     let config = state.config().unwrap_or_default();
     Facts {
         handoff,
-        topics_exist: handoff.unit.iter().all(|at| exists(state, at)),
+        extent: extent(state, handoff),
         assignments_agree: assignments_agree(state, handoff),
         old: state.presence(&handoff.old),
         old_returned: may_have(state, &handoff.old.name, &handoff.unit),
@@ -64,6 +64,14 @@ fn facts<'a>(state: &'a GroupState, handoff: &'a Handoff, now: Now<'_>) -> Facts
         wish: wish(state, handoff),
         overdue: now.memory.is_overdue(handoff, now.moment),
         deadline_ms: u64::try_from(phase_deadline(&config, handoff.phase).as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
+    match handoff.unit.iter().filter(|at| exists(state, at)).count() {
+        0 => Extent::Gone,
+        left if left < handoff.unit.len() => Extent::Part,
+        _ => Extent::Whole,
     }
 }
 
@@ -122,7 +130,12 @@ fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMi
             (Step::Cancel { id, to: handoff.new.clone(), why }, draft.rewrite(&cancelled))
         }
         Follow::Complete => return complete(state, handoff, wall),
-        Follow::EndOldSession(why) => return end_session(state, &handoff.old, unit, why),
+        Follow::EndOldSession(why) => {
+            // Guarded on the handoff, or a release that the view has not seen would cost a session.
+            let lead = crate::key::Key::Handoff(handoff.lead().clone());
+            let draft = end_session(state, &handoff.old, why.clone())?.unchanged(&lead);
+            (Step::EndSession { member: handoff.old.clone(), why }, draft)
+        }
     };
     Some(Action { unit, step, write: draft.into_write() })
 }
@@ -141,7 +154,8 @@ fn adopt(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Acti
     let registration = state.registration(&handoff.old.name)?;
     let owner = Member { name: handoff.old.name.clone(), incarnation: registration.incarnation.clone() };
     let epoch = next_epoch(state, &handoff.unit);
-    let grant = Grant { owner: owner_of(&owner, registration), epoch, why: Reason::OwnerReturned, wall };
+    let why = Reason::OwnerReturned;
+    let grant = Grant { owner: owner_of(&owner, registration), epoch, mode: handoff.mode, why, wall };
     let draft = grant.write(state, Draft::on(state).registered(&owner.name, registration), &handoff.unit);
     let next = Handoff { old: owner.clone(), ..handoff.clone() };
     let step = Step::Adopt { id: handoff.id.clone(), owner, epoch };
@@ -159,7 +173,8 @@ fn regrant(
 ) -> Option<Action> {
     let registration = state.registration(&to.name)?;
     let epoch = next_epoch(state, &handoff.unit);
-    let grant = Grant { owner: owner_of(to, registration), epoch, why: why.clone(), wall };
+    let owner = owner_of(to, registration);
+    let grant = Grant { owner, epoch, mode: handoff.mode, why: why.clone(), wall };
     let mut draft = Draft::on(state).registered(&to.name, registration);
     for at in &handoff.unit {
         let mut next = grant.next(state, at);
@@ -181,7 +196,8 @@ fn complete(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<A
         other => other.to_string(),
     };
     let why = Reason::HandedOver { from: handoff.old.name.clone(), because };
-    let grant = Grant { owner: owner_of(&handoff.new, registration), epoch, why, wall };
+    let owner = owner_of(&handoff.new, registration);
+    let grant = Grant { owner, epoch, mode: handoff.mode, why, wall };
     let mut draft = Draft::on(state).registered(&handoff.new.name, registration);
     for at in &handoff.unit {
         draft = draft.assign(at, &grant.next(state, at).without_avoid());
@@ -195,28 +211,22 @@ fn complete(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<A
 }
 
 /// Marks a session as ending: its heartbeats are refused from then on, and its lease is left to run down, since
-/// nobody but its consumer knows when it has stopped.
-pub(crate) fn end_session(
-    state: &GroupState,
-    member: &Member,
-    unit: Vec<TopicPartition>,
-    why: FenceReason,
-) -> Option<Action> {
-    let registration: &Versioned<_> = state.registration(&member.name)?;
+/// nobody but its consumer knows when it has stopped. `None` where it is over or ending already.
+pub(crate) fn end_session<'a>(state: &'a GroupState, member: &Member, why: FenceReason) -> Option<Draft<'a>> {
+    let registration = state.registration(&member.name)?;
     if state.presence(member) != Presence::Here {
         return None;
     }
-    let mut next: crate::record::Consumer = (**registration).clone();
-    next.standing = Standing::Ending(why.clone());
-    let draft = Draft::on(state).register(&member.name, registration.lease, &next);
-    let step = Step::EndSession { member: member.clone(), why };
-    Some(Action { unit, step, write: draft.into_write() })
+    let next = Consumer { standing: Standing::Ending(why), ..(**registration).clone() };
+    Some(Draft::on(state).register(&member.name, registration.lease, &next))
 }
 
 /// One grant, for every partition of a unit.
 pub(crate) struct Grant {
     pub(crate) owner: Owner,
     pub(crate) epoch: Epoch,
+    /// That of the handoff which ends with it, or the configured one.
+    pub(crate) mode: Mode,
     pub(crate) why: Reason,
     pub(crate) wall: WallMillis,
 }
@@ -224,9 +234,8 @@ pub(crate) struct Grant {
 impl Grant {
     /// The assignment of one partition after the grant.
     pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
-        let mode = state.config().map_or_else(Mode::default, |config| config.mode);
-        let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(mode));
-        before.granted(self.owner.clone(), self.epoch, mode, self.wall, self.why.clone())
+        let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(self.mode));
+        before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone())
     }
 
     /// Writes the grant for a whole unit.

@@ -56,7 +56,7 @@ pub struct Lease {
 }
 
 /// One key with its value and what the store knows about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The whole key, with every prefix.
     pub key: Bytes,

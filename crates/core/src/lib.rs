@@ -27,6 +27,8 @@ mod draft;
 pub mod id;
 pub mod key;
 pub mod kv;
+#[cfg(any(test, feature = "testing"))]
+pub mod lab;
 pub mod memory;
 pub mod moment;
 pub mod name;

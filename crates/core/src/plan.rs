@@ -17,10 +17,11 @@ use crate::action::{Action, Step};
 use crate::advance::{Grant, Now, exists, forget};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::id::{HandoffIds, Member, TopicPartition};
+use crate::key::Key;
 use crate::kv::Revision;
 use crate::name::MemberName;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Consumer, GroupConfig, Handoff, Phase, Standing};
+use crate::record::{Consumer, GroupConfig, Handoff, HandoffRecord, Phase, Standing};
 use crate::state::{Entry, GroupState, Presence, Versioned};
 use problem::{Desired, Unit};
 
@@ -88,6 +89,7 @@ pub fn plan(
     let desired = problem::solve(state, now, strategy, what_if).map_err(NoPlan::Invalid)?;
     let mut planner = Planner::new(state, now, &config, strategy.name());
     planner.forget_gone_topics();
+    planner.clear_dangling();
     for unit in &desired.units {
         planner.grant_orphans(unit, &desired);
     }
@@ -155,6 +157,18 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// References to a handoff that somebody else removed would keep their partitions from ever moving.
+    fn clear_dangling(&mut self) {
+        for at in self.state.dangling() {
+            let Some(HandoffRecord::Reference(to)) = self.state.handoffs()[at].last_good() else { continue };
+            let key = Key::Handoff(at.clone());
+            let mut draft = Draft::on(self.state).unchanged(&key);
+            draft.delete(&key);
+            let step = Step::Clear { id: to.id.clone() };
+            self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
+        }
+    }
+
     /// Grants the partitions of a unit that nobody works on, all that go to the same consumer as one change.
     fn grant_orphans(&mut self, unit: &Unit, desired: &Desired) {
         if unit.unreadable.is_some() {
@@ -165,12 +179,27 @@ impl<'a> Planner<'a> {
             match self.claimant(at, unit, desired) {
                 Claimant::Working => {}
                 Claimant::Grant { to, from } => grants.entry((to, from)).or_default().push(at.clone()),
-                Claimant::Wait(why) => self.defer(std::slice::from_ref(at), None, why),
+                Claimant::Wait(why) => {
+                    self.clear_dead(at);
+                    self.defer(std::slice::from_ref(at), None, why);
+                }
             }
         }
         for ((to, from), partitions) in grants {
             self.grant(&to, from, partitions);
         }
+    }
+
+    /// A handoff of which both parties are gone is cleared with the grant; where there is nobody to grant to, alone,
+    /// or it would count against the budgets for ever.
+    fn clear_dead(&mut self, at: &TopicPartition) {
+        let Some(handoff) = self.state.handoff(at) else { return };
+        if handoff.phase == Phase::Cancelled {
+            return;
+        }
+        let write = Draft::on(self.state).clear(handoff).into_write();
+        let step = Step::Clear { id: handoff.id.clone() };
+        self.plan.actions.push(Action { unit: handoff.unit.clone(), step, write });
     }
 
     fn claimant(&self, at: &TopicPartition, unit: &Unit, desired: &Desired) -> Claimant {
@@ -204,7 +233,7 @@ impl<'a> Planner<'a> {
     fn is_driven(&self, at: &TopicPartition) -> bool {
         self.state.handoff_of(at).is_some_and(|handoff| match handoff.phase {
             Phase::Warming | Phase::Ready => self.takes(&handoff.new, &handoff.unit),
-            Phase::Complete => handoff.taken.is_none() && self.state.presence(&handoff.old) == Presence::Here,
+            Phase::Complete => handoff.taken.is_none() && !is_over(self.state.presence(&handoff.old)),
             Phase::Cancelled => false,
         })
     }
@@ -224,7 +253,9 @@ impl<'a> Planner<'a> {
     }
 
     fn grant(&mut self, to: &MemberName, from: Option<MemberName>, unit: Vec<TopicPartition>) {
-        let Some(registration) = self.state.registration(to) else { return };
+        let Some(registration) = self.active(to) else {
+            return self.defer(&unit, Some(to), DeferReason::TargetUnable { consumer: to.clone() });
+        };
         let member = Member { name: to.clone(), incarnation: registration.incarnation.clone() };
         let why = match &from {
             None => Reason::Unowned,
@@ -232,8 +263,8 @@ impl<'a> Planner<'a> {
             Some(name) => Reason::OwnerGone { owner: name.clone() },
         };
         let epoch = next_epoch(self.state, &unit);
-        let grant =
-            Grant { owner: owner_of(&member, registration), epoch, why: why.clone(), wall: self.now.wall };
+        let owner = owner_of(&member, registration);
+        let grant = Grant { owner, epoch, mode: self.config.mode, why: why.clone(), wall: self.now.wall };
         let draft = Draft::on(self.state).registered(to, registration);
         let draft = self.clear_or_guard(grant.write(self.state, draft, &unit), &unit);
         let step = Step::Grant { to: member, from, epoch, why };
@@ -251,7 +282,7 @@ impl<'a> Planner<'a> {
                         draft = draft.clear(&handoff.clone());
                     }
                 }
-                None => draft = draft.unchanged(&crate::key::Key::Handoff(at.clone())),
+                None => draft = draft.unchanged(&Key::Handoff(at.clone())),
             }
         }
         draft
@@ -290,11 +321,13 @@ impl<'a> Planner<'a> {
         because: &str,
         ids: &mut HandoffIds,
     ) {
-        if let Some(why) = self.obstacle(target, part) {
+        let Some(registration) = self.active(target) else {
+            return self.defer(part, Some(target), DeferReason::TargetUnable { consumer: target.clone() });
+        };
+        let new = Member { name: target.clone(), incarnation: registration.incarnation.clone() };
+        if let Some(why) = self.obstacle(&new, part) {
             return self.defer(part, Some(target), why);
         }
-        let Some(registration) = self.active(target) else { return };
-        let new = Member { name: target.clone(), incarnation: registration.incarnation.clone() };
         let id = ids.deal();
         let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: because.to_owned() };
         let parties = (owner.clone(), new.clone());
@@ -302,24 +335,29 @@ impl<'a> Planner<'a> {
             Handoff::new(id.clone(), part.to_vec(), parties, self.config.mode, self.now.wall, why.clone());
         let mut draft = Draft::on(self.state).registered(target, registration).begin(&handoff);
         for at in part {
-            draft = draft.unchanged(&crate::key::Key::Assignment(at.clone()));
+            draft = draft.unchanged(&Key::Assignment(at.clone()));
         }
         self.count(Phase::Warming, target);
         let step = Step::Begin { id, from: owner.clone(), to: new, why };
         self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
     }
 
-    fn obstacle(&self, target: &MemberName, part: &[TopicPartition]) -> Option<DeferReason> {
-        let limit = self.config.max_moves_in_flight;
+    fn obstacle(&self, target: &Member, part: &[TopicPartition]) -> Option<DeferReason> {
+        let consumer = || target.name.clone();
         if part.iter().any(|at| self.state.handoffs().contains_key(at)) {
             return Some(DeferReason::HandoffEnding);
         }
+        // The strategy knows, unless a handoff of another part of the set pins the whole set to this consumer.
+        if part.iter().any(|at| self.now.memory.avoids(at, target, self.now.moment)) {
+            return Some(DeferReason::FailedLately { consumer: consumer() });
+        }
+        let limit = self.config.max_moves_in_flight;
         if self.in_flight >= limit {
             return Some(DeferReason::MovesInFlight { limit });
         }
         let limit = self.config.max_warming;
-        (self.warming.get(target).copied().unwrap_or_default() >= limit)
-            .then(|| DeferReason::Warming { consumer: target.clone(), limit })
+        (self.warming.get(&target.name).copied().unwrap_or_default() >= limit)
+            .then(|| DeferReason::Warming { consumer: consumer(), limit })
     }
 }
 
@@ -335,7 +373,7 @@ const fn is_over(presence: Presence) -> bool {
     matches!(presence, Presence::Gone | Presence::Ending)
 }
 
-/// Whether a record of the group's configuration or topics can't be read, for reports.
+/// What can't be read of the group's configuration, topics, registrations and wishes, for reports; one line each.
 #[must_use]
 pub fn unreadable_settings(state: &GroupState) -> Vec<String> {
     let config = state.config_entry().and_then(Entry::error).map(|e| format!("config/group: {e}"));
@@ -347,5 +385,9 @@ pub fn unreadable_settings(state: &GroupState) -> Vec<String> {
         .consumers()
         .iter()
         .filter_map(|(name, entry)| Some(format!("consumers/{name}: {}", entry.error()?)));
-    config.into_iter().chain(topics).chain(consumers).collect()
+    let intents = state
+        .intents()
+        .iter()
+        .filter_map(|(at, entry)| Some(format!("handoff_intents/{at}: {}", entry.error()?)));
+    config.into_iter().chain(topics).chain(consumers).chain(intents).collect()
 }

@@ -16,13 +16,24 @@ use crate::reason::{CancelReason, FenceReason};
 use crate::record::{Handoff, Mode, Phase, Wish};
 use crate::state::Presence;
 
+/// How much of a unit still exists, its topics being deleted or re-created one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// Some of its partitions are gone, others are not.
+    Part,
+    /// Nothing.
+    Gone,
+}
+
 /// What the table looks at, worked out once for a unit.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The handoff.
     pub handoff: &'a Handoff,
-    /// Whether all topics of the unit still exist.
-    pub topics_exist: bool,
+    /// How much of the unit still exists.
+    pub extent: Extent,
     /// Whether the assignments name whom they must: the old owner until `Complete`, the new one from then on.
     pub assignments_agree: bool,
     /// The old owner's session.
@@ -109,7 +120,14 @@ const BEFORE: &[Phase] = &[Phase::Warming, Phase::Ready];
 
 /// The rows of `overlap`.
 pub const OVERLAP: &[Rule] = &[
-    Rule { name: "topic gone", phases: ANY, when: |f| !f.topics_exist, then: |_| Follow::Forget },
+    Rule { name: "topic gone", phases: ANY, when: |f| f.extent == Extent::Gone, then: |_| Follow::Forget },
+    // What is left of the unit has its owner; from Complete on it needs the handoff to change hands without a gap.
+    Rule {
+        name: "part of it gone",
+        phases: BEFORE,
+        when: |f| f.extent == Extent::Part,
+        then: |_| Follow::Clear,
+    },
     Rule { name: "over", phases: &[Phase::Cancelled], when: |_| true, then: |_| Follow::Clear },
     Rule {
         name: "assignment changed under it",
@@ -154,8 +172,9 @@ pub const OVERLAP: &[Rule] = &[
         when: |f| f.wish.is_some(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
-    Rule { name: "overdue", phases: BEFORE, when: |f| f.overdue, then: |f| Follow::Cancel(deadline(f)) },
+    // Before "overdue": a leader that could not act for a while goes on where it stood.
     Rule { name: "warm", phases: &[Phase::Ready], when: |f| f.new_can_take(), then: |_| Follow::Complete },
+    Rule { name: "overdue", phases: BEFORE, when: |f| f.overdue, then: |f| Follow::Cancel(deadline(f)) },
     // From Complete on: the new owner is the owner, and nothing is cancelled.
     Rule {
         name: "died before it took",

@@ -38,17 +38,25 @@ pub enum Admission {
 /// Decides about a Register.
 ///
 /// Only the opening of a session writes a registration. Whoever resumes and does not find its own is fenced,
-/// so "gone" stays final for an incarnation.
+/// and so is whoever opens a session that was opened before (a repeated call): "gone" stays final for an
+/// incarnation, and no incarnation gets a second lease.
 #[must_use]
 pub fn admit(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
     match (opening, registered) {
         (Opening::New, None) => Admission::Create { takes_over: None },
+        (Opening::New, Some(record)) if names(record, incarnation) => {
+            Admission::Fenced(FenceReason::Superseded)
+        }
         (Opening::New, Some(record)) => Admission::Create { takes_over: Some(record.mod_revision) },
         (Opening::Resume(lease), registered) => match check(registered, incarnation, *lease) {
             Ok(_) => Admission::Attach,
             Err(reason) => Admission::Fenced(reason),
         },
     }
+}
+
+fn names(record: &Record, incarnation: &Incarnation) -> bool {
+    decode::<Consumer>(&record.value).is_ok_and(|consumer| consumer.incarnation == *incarnation)
 }
 
 /// Whether a registration still is that of the session `incarnation` under `lease`.
@@ -104,10 +112,14 @@ pub enum Leaving {
     Restart(Lease),
 }
 
-/// The write that lets `member` leave; `None` where its session is over already.
+/// The write that lets `member` leave; `None` where its session is over already, and where one that is being
+/// ended by force asks to drain first: that must not undo the end.
 #[must_use]
 pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Write> {
     let registration = own_registration(state, member)?;
+    if *leaving == Leaving::Drain && registration.is_ending() {
+        return None;
+    }
     let draft = Draft::on(state).registered(&member.name, registration);
     Some(match leaving {
         Leaving::Drain => {
@@ -137,15 +149,15 @@ fn without_registration<'s>(mut draft: Draft<'s>, member: &Member) -> Draft<'s> 
 /// The write that begins to end a session by force; `None` where it is over or ending already.
 #[must_use]
 pub fn end(state: &GroupState, member: &Member, why: FenceReason) -> Option<Write> {
-    advance::end_session(state, member, Vec::new(), why).map(|action| action.write)
+    advance::end_session(state, member, why).map(Draft::into_write)
 }
 
-/// Whether a draining consumer has nothing left: no partition, and no part in any handoff.
+/// Whether a draining consumer has nothing left: no partition, no part in any handoff, and nothing that it might
+/// have by a record that was never readable.
 #[must_use]
 pub fn is_drained(state: &GroupState, member: &Member) -> bool {
-    state
-        .concerned(&member.name)
-        .all(|at| crate::view::role(state, member, at).is_none() && state.error_at(at).is_none())
+    let is_free = |at| crate::view::role(state, member, at).is_none() && state.error_at(at).is_none();
+    state.concerned(&member.name).all(is_free) && !state.has_mysteries()
 }
 
 #[cfg(test)]

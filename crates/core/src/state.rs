@@ -17,7 +17,8 @@ use crate::key::{Key, Layout};
 use crate::kv::{Change, Record, Revision, Snapshot};
 use crate::name::{MemberName, TopicName};
 use crate::record::{
-    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Rejoin, Topic,
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Rejoin, Topic, Unreadable,
+    decode,
 };
 use index::RoleIndex;
 
@@ -153,23 +154,38 @@ impl GroupState {
     }
 
     fn set_handoff(&mut self, at: TopicPartition, record: Option<&Record>, touched: &mut Touched) {
-        let before = self.handoff(&at).cloned();
-        entry::set(&mut self.handoffs, at.clone(), record);
+        let (before, meant_before) = (self.handoff(&at).cloned(), self.handoff_of(&at).cloned());
+        let was_broken = self.handoffs.get(&at).is_some_and(|entry| entry.error().is_some());
+        entry::set_by(&mut self.handoffs, at.clone(), record, |record| understand_handoff(&at, record));
+        let is_broken = self.handoffs.get(&at).is_some_and(|entry| entry.error().is_some());
         let after = self.handoff(&at).cloned();
         before.iter().for_each(|handoff| self.roles.remove(handoff));
         after.iter().for_each(|handoff| self.roles.add(handoff));
-        for handoff in before.iter().chain(after.iter()) {
+        for handoff in [meant_before.as_ref(), self.handoff_of(&at)].into_iter().flatten() {
             touched.members.extend([handoff.old.name.clone(), handoff.new.name.clone()]);
         }
         touched.units.insert(at.clone());
+        if was_broken || is_broken {
+            self.references_to(&at).into_iter().for_each(|member| self.note_readability(member, touched));
+        }
         self.note_readability(at, touched);
     }
 
-    /// What can't be read is planned again once it can.
+    /// The partitions whose handoff lies at `lead`. A search, since only what breaks or heals asks for it.
+    fn references_to(&self, lead: &TopicPartition) -> Vec<TopicPartition> {
+        let refers = |entry: &Entry<HandoffRecord>| matches!(entry.last_good(), Some(HandoffRecord::Reference(to)) if to.lead == *lead);
+        self.handoffs.iter().filter(|(_, entry)| refers(entry)).map(|(at, _)| at.clone()).collect()
+    }
+
+    /// What can't be read is planned again once it can; and whoever has a role in it that this state never saw
+    /// can't be told by name, so everybody is looked at.
     fn note_readability(&mut self, at: TopicPartition, touched: &mut Touched) {
         let is_broken = self.error_at(&at).is_some();
         let was_broken = if is_broken { !self.unreadable.insert(at) } else { self.unreadable.remove(&at) };
-        touched.readability |= is_broken != was_broken;
+        if is_broken != was_broken {
+            touched.readability = true;
+            touched.members.extend(self.consumers.keys().cloned());
+        }
     }
 
     fn keys(&self) -> Vec<Key> {
@@ -183,6 +199,16 @@ impl GroupState {
         keys.extend(self.topics.keys().cloned().map(Key::Topic));
         keys.extend(self.leader.as_ref().map(|_| Key::Leader));
         keys
+    }
+}
+
+/// A handoff lies at the first partition of its unit, or something is wrong with it.
+fn understand_handoff(at: &TopicPartition, record: &Record) -> Result<HandoffRecord, Unreadable> {
+    match decode(&record.value)? {
+        HandoffRecord::Lead(handoff) if handoff.lead() != at => {
+            Err(Unreadable(format!("a handoff that belongs to {}", handoff.lead())))
+        }
+        record => Ok(record),
     }
 }
 
@@ -351,8 +377,31 @@ impl GroupState {
     /// What is wrong with the records of a partition, where something is.
     #[must_use]
     pub fn error_at(&self, at: &TopicPartition) -> Option<&str> {
-        let assignment = self.assignments.get(at).and_then(Entry::error);
-        assignment.or_else(|| self.handoffs.get(at).and_then(Entry::error))
+        self.assignments.get(at).and_then(Entry::error).or_else(|| self.handoff_error(at))
+    }
+
+    /// What is wrong with the handoff of a partition, at the partition itself or where its unit's handoff lies.
+    #[must_use]
+    pub fn handoff_error(&self, at: &TopicPartition) -> Option<&str> {
+        let entry = self.handoffs.get(at)?;
+        entry.error().or_else(|| match entry.last_good()? {
+            HandoffRecord::Reference(to) => self.handoffs.get(&to.lead)?.error(),
+            HandoffRecord::Lead(_) => None,
+        })
+    }
+
+    /// Whether a record of some partition can't be read and never could: then nobody knows whom it names.
+    #[must_use]
+    pub fn has_mysteries(&self) -> bool {
+        self.unreadable.iter().any(|at| {
+            self.assignments.get(at).is_some_and(|entry| entry.last_good().is_none())
+                || self.handoffs.get(at).is_some_and(|entry| entry.last_good().is_none())
+        })
+    }
+
+    /// The partitions that refer to a handoff which does not exist, in order; something outside removed it.
+    pub fn dangling(&self) -> impl Iterator<Item = &TopicPartition> {
+        self.handoffs.keys().filter(|at| self.handoff_of(at).is_none() && self.handoff_error(at).is_none())
     }
 
     /// The revision of the last change of `key`; `None` where it does not exist.

@@ -153,7 +153,8 @@ impl<'a> Telling<'a> {
             .filter(|(_, count)| number < *count)
             .map(|(topic, _)| TopicPartition::new(topic.clone(), number))
             .collect();
-        let unreadable = partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
+        let broken = || partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
+        let unreadable = set.unreadable.clone().or_else(broken);
         if unreadable.is_some() {
             self.builder.fixed(topic, number, self.nobody);
         } else if let Some(handle) = self.heading_for(&partitions) {

@@ -7,10 +7,12 @@ use crate::record::MAX_SET;
 use crate::state::{Entry, GroupState};
 
 /// Topics whose partitions of the same number are one unit. A topic without a label is a set of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Set {
     /// The topics with their partition counts, by name; never empty.
     pub(super) topics: Vec<(TopicName, u32)>,
+    /// What is wrong with the record of one of the topics, where something is.
+    pub(super) unreadable: Option<String>,
 }
 
 impl Set {
@@ -25,17 +27,23 @@ impl Set {
     }
 }
 
-/// The sets of all topics that can be read, by their names.
+/// The sets of all topics of which anything is known, by their names. A topic that can't be read now counts as
+/// what it was last, so that the rest of its set does not move away from it.
 pub(super) fn sets(state: &GroupState) -> Vec<Set> {
-    let mut labelled: BTreeMap<&str, Vec<(TopicName, u32)>> = BTreeMap::new();
+    let mut labelled: BTreeMap<&str, Set> = BTreeMap::new();
     let mut sets = Vec::new();
-    for (name, topic) in state.topics().iter().filter_map(|(name, entry)| Some((name, entry.readable()?))) {
-        match &topic.copartition {
-            Some(label) => labelled.entry(label).or_default().push((name.clone(), topic.partitions)),
-            None => sets.push(Set { topics: vec![(name.clone(), topic.partitions)] }),
-        }
+    for (name, entry) in state.topics() {
+        let Some(topic) = entry.last_good() else { continue };
+        let mut single = Set::default();
+        let set = match &topic.copartition {
+            Some(label) => labelled.entry(label).or_default(),
+            None => &mut single,
+        };
+        set.topics.push((name.clone(), topic.partitions));
+        set.unreadable = set.unreadable.take().or_else(|| entry.error().map(str::to_owned));
+        sets.extend((!single.topics.is_empty()).then_some(single));
     }
-    sets.extend(labelled.into_values().map(|topics| Set { topics }));
+    sets.extend(labelled.into_values());
     sets.sort_by(|a, b| a.name().cmp(b.name()));
     sets
 }

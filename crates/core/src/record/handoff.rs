@@ -1,6 +1,7 @@
 //! One attempt to move one unit.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Extra, Mode, Version};
 use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
@@ -53,14 +54,14 @@ pub enum HandoffRecord {
 
 // By hand, since an untagged enum would hide what is wrong with the record.
 impl<'de> Deserialize<'de> for HandoffRecord {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         let record = if value.get("lead").is_some() {
             serde_json::from_value(value).map(Self::Reference)
         } else {
             serde_json::from_value(value).map(Self::Lead)
         };
-        record.map_err(serde::de::Error::custom)
+        record.map_err(D::Error::custom)
     }
 }
 
@@ -93,7 +94,8 @@ pub struct Handoff {
     pub version: Version,
     /// Which attempt this is.
     pub id: HandoffId,
-    /// The partitions that move as one, sorted; the first is where this record lies.
+    /// The partitions that move as one, sorted and never empty; the first is where this record lies.
+    #[serde(deserialize_with = "some_partitions")]
     pub unit: Vec<TopicPartition>,
     /// Who gives.
     pub old: Member,
@@ -119,6 +121,12 @@ pub struct Handoff {
     #[serde(flatten)]
     /// What a newer writer added.
     pub extra: Extra,
+}
+
+/// A handoff of nothing would lie nowhere: it is as good as unreadable.
+fn some_partitions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TopicPartition>, D::Error> {
+    let unit = Vec::<TopicPartition>::deserialize(deserializer)?;
+    if unit.is_empty() { Err(D::Error::custom("a handoff of no partition")) } else { Ok(unit) }
 }
 
 /// What the new owner said when it began to process.

@@ -1,6 +1,7 @@
 //! What there is to assign.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Extra, Version};
 
@@ -16,7 +17,8 @@ pub const MAX_SET: usize = 40;
 pub struct Topic {
     /// The version of the record.
     pub version: Version,
-    /// How many partitions it has.
+    /// How many partitions it has; at most [`MAX_PARTITIONS`].
+    #[serde(deserialize_with = "plausible")]
     pub partitions: u32,
     /// Who says so.
     pub source: Source,
@@ -29,6 +31,14 @@ pub struct Topic {
     #[serde(flatten)]
     /// What a newer writer added.
     pub extra: Extra,
+}
+
+/// A number far above every real one would cost the memory to plan it: it is as good as unreadable.
+fn plausible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        partitions @ ..=MAX_PARTITIONS => Ok(partitions),
+        other => Err(D::Error::custom(format_args!("{other} partitions, at most {MAX_PARTITIONS} can be"))),
+    }
 }
 
 /// Where a topic's partition count comes from.

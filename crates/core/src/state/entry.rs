@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::de::DeserializeOwned;
 
 use crate::kv::{LeaseId, Record, Revision};
-use crate::record::decode;
+use crate::record::{Unreadable, decode};
 
 /// A record that can be read, with what the store knows about it. It reads as its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,8 +87,13 @@ impl<T> Entry<T> {
 }
 
 impl<T: DeserializeOwned> Entry<T> {
-    fn read(record: &Record, before: Option<Self>) -> Self {
-        match decode(&record.value) {
+    /// Reads `record` by `understand`; what can't be understood keeps the value that `before` had.
+    fn read(
+        record: &Record,
+        before: Option<Self>,
+        understand: impl FnOnce(&Record) -> Result<T, Unreadable>,
+    ) -> Self {
+        match understand(record) {
             Ok(value) => Self::Readable(Versioned {
                 value,
                 mod_revision: record.mod_revision,
@@ -104,20 +109,34 @@ impl<T: DeserializeOwned> Entry<T> {
     }
 }
 
+fn by_itself<T: DeserializeOwned>(record: &Record) -> Result<T, Unreadable> {
+    decode(&record.value)
+}
+
 /// Puts a record into a map of entries, or takes it out.
 pub(super) fn set<K: Ord, T: DeserializeOwned>(
     entries: &mut BTreeMap<K, Entry<T>>,
     key: K,
     record: Option<&Record>,
 ) {
+    set_by(entries, key, record, by_itself);
+}
+
+/// [`set`] for records that can only be understood together with where they lie.
+pub(super) fn set_by<K: Ord, T: DeserializeOwned>(
+    entries: &mut BTreeMap<K, Entry<T>>,
+    key: K,
+    record: Option<&Record>,
+    understand: impl FnOnce(&Record) -> Result<T, Unreadable>,
+) {
     let before = entries.remove(&key);
     if let Some(record) = record {
-        entries.insert(key, Entry::read(record, before));
+        entries.insert(key, Entry::read(record, before, understand));
     }
 }
 
 /// Puts a record into the place for one, or takes it out.
 pub(super) fn set_one<T: DeserializeOwned>(entry: &mut Option<Entry<T>>, record: Option<&Record>) {
     let before = entry.take();
-    *entry = record.map(|record| Entry::read(record, before));
+    *entry = record.map(|record| Entry::read(record, before, by_itself));
 }

@@ -1,0 +1,454 @@
+//! A group on a store in a map, for tests: decisions are carried out at once and in order, time passes only
+//! when it is told to, and every change is held against the rule that epochs rise (I2).
+//!
+//! Not part of the public interface; behind the feature `testing`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::ack::{self, Ack, Verdict};
+use crate::action::Action;
+use crate::advance::{Now, advance};
+use crate::id::{Epoch, HandoffId, HandoffIds, Incarnation, Member, TopicPartition};
+use crate::key::{DEFAULT_PREFIX, Key, Layout};
+use crate::kv::{Change, Compare, Lease, LeaseId, Limits, Must, Op, Record, Revision, Snapshot, Txn};
+use crate::memory::Memory;
+use crate::moment::{Moment, WallMillis};
+use crate::plan::{Plan, WhatIf, plan};
+use crate::record::{Consumer, GroupConfig, Leader, Renewal, Source, Taken, Topic, decode, encode};
+use crate::session::{self, Leaving};
+use crate::state::{GroupState, Touched};
+use crate::view::{ConsumerView, Role, consumer_view};
+use crate::write::{Fence, chunk};
+
+/// A store in a map: records, revisions and guards as the real ones have them; leases end when it is said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shelf {
+    records: BTreeMap<Bytes, Record>,
+    revision: Revision,
+}
+
+impl Shelf {
+    /// Carries out a transaction; `None` where a guard does not hold, else what changed.
+    ///
+    /// # Panics
+    /// Where it changes a key twice: a store refuses that, so no decision may ask for it.
+    pub fn txn(&mut self, txn: &Txn) -> Option<Vec<Change>> {
+        txn.compares.iter().all(|compare| self.holds(compare)).then_some(())?;
+        assert_changes_no_key_twice(&txn.then);
+        let revision = self.revision.next();
+        let changes: Vec<Change> = txn.then.iter().filter_map(|op| self.carry_out(op, revision)).collect();
+        self.revision = if changes.is_empty() { self.revision } else { revision };
+        Some(changes)
+    }
+
+    fn holds(&self, compare: &Compare) -> bool {
+        let record = self.records.get(&compare.key);
+        match &compare.must {
+            Must::BeAbsent => record.is_none(),
+            Must::Exist => record.is_some(),
+            Must::HaveModRevision(revision) => record.is_some_and(|r| r.mod_revision == *revision),
+            Must::HaveCreateRevision(revision) => record.is_some_and(|r| r.create_revision == *revision),
+            Must::HaveLease(lease) => record.is_some_and(|r| r.lease == *lease),
+            Must::HaveValue(value) => record.is_some_and(|r| r.value == *value),
+        }
+    }
+
+    fn carry_out(&mut self, op: &Op, revision: Revision) -> Option<Change> {
+        match op {
+            Op::Put { key, value, lease } => {
+                let create_revision = self.records.get(key).map_or(revision, |r| r.create_revision);
+                let (key, value, lease) = (key.clone(), value.clone(), *lease);
+                let record = Record { key, value, create_revision, mod_revision: revision, lease };
+                self.records.insert(record.key.clone(), record.clone());
+                Some(Change::Put(record))
+            }
+            Op::Delete { key } => {
+                self.records.remove(key).map(|record| Change::Delete { key: record.key, revision })
+            }
+            Op::DeletePrefix { .. } | Op::Get { .. } => {
+                unreachable!("no decision removes a prefix or reads in a transaction")
+            }
+        }
+    }
+
+    /// Ends a lease: its keys go.
+    pub fn end_lease(&mut self, lease: LeaseId) -> Vec<Change> {
+        let keys = self.records.values().filter(|record| record.lease == lease).map(|r| r.key.clone());
+        let ops = keys.map(Op::delete).collect();
+        self.txn(&Txn::guarded(Vec::new(), ops)).unwrap_or_default()
+    }
+
+    /// The record at `key`.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<&Record> {
+        self.records.get(key)
+    }
+
+    /// Everything, in the order of the keys.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.values()
+    }
+
+    /// The revision of the last change.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// A listing of everything.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { records: self.records.values().cloned().collect(), revision: self.revision }
+    }
+}
+
+fn assert_changes_no_key_twice(ops: &[Op]) {
+    let mut put = BTreeSet::new();
+    for op in ops {
+        if let Op::Put { key, .. } = op {
+            assert!(put.insert(key), "{} is written twice in one transaction", key.escape_ascii());
+        }
+    }
+    let both = ops.iter().find(|op| matches!(op, Op::Delete { key } if put.contains(key)));
+    assert!(both.is_none(), "{both:?} of a key that the same transaction writes");
+}
+
+/// One group with its only leader and its members.
+#[derive(Debug, Clone)]
+pub struct Lab {
+    /// The store.
+    pub shelf: Shelf,
+    /// The view of it, always up to date.
+    pub state: GroupState,
+    /// What the leader remembers.
+    pub memory: Memory,
+    /// The leader's clock.
+    pub moment: Moment,
+    fence: Fence,
+    dealt: u64,
+    epochs: BTreeMap<TopicPartition, (Epoch, Option<Member>)>,
+}
+
+impl Default for Lab {
+    fn default() -> Self {
+        let layout = Layout::new(DEFAULT_PREFIX, "g".parse().expect("a valid name"));
+        let key = layout.encode(&Key::Leader);
+        let mut lab = Self {
+            shelf: Shelf::default(),
+            state: GroupState::new(layout),
+            memory: Memory::default(),
+            moment: Moment(Duration::from_secs(1)),
+            fence: Fence::new(Compare::new(key, Must::HaveCreateRevision(Revision(1)))),
+            dealt: 0,
+            epochs: BTreeMap::new(),
+        };
+        lab.put(&Key::Leader, encode(&Leader::new("i".to_owned(), "http://i".to_owned(), WallMillis(0))));
+        lab
+    }
+}
+
+/// What is written and changed by hand.
+impl Lab {
+    /// A group with these topics of so many partitions.
+    #[must_use]
+    pub fn with_topics(topics: &[(&str, u32)]) -> Self {
+        let mut lab = Self::default();
+        topics.iter().for_each(|(name, partitions)| lab.topic(name, *partitions));
+        lab
+    }
+
+    /// Writes a record as somebody at a shell would.
+    pub fn put(&mut self, key: &Key, value: impl Into<Bytes>) {
+        let op = Op::put(self.state.layout().encode(key), value);
+        self.apply(&Txn::guarded(Vec::new(), vec![op]));
+    }
+
+    /// Removes a record as somebody at a shell would.
+    pub fn remove(&mut self, key: &Key) {
+        let op = Op::delete(self.state.layout().encode(key));
+        self.apply(&Txn::guarded(Vec::new(), vec![op]));
+    }
+
+    /// Sets how many partitions a topic has.
+    ///
+    /// # Panics
+    /// Where `name` is no name.
+    pub fn topic(&mut self, name: &str, partitions: u32) {
+        self.put(
+            &Key::Topic(name.parse().expect("a valid name")),
+            encode(&Topic::new(partitions, Source::Static)),
+        );
+    }
+
+    /// Sets a topic that moves with others of the same label.
+    ///
+    /// # Panics
+    /// Where `name` is no name.
+    pub fn topic_in_set(&mut self, name: &str, partitions: u32, label: &str) {
+        let topic = Topic { copartition: Some(label.to_owned()), ..Topic::new(partitions, Source::Static) };
+        self.put(&Key::Topic(name.parse().expect("a valid name")), encode(&topic));
+    }
+
+    /// Sets the group's configuration.
+    pub fn configure(&mut self, config: &GroupConfig) {
+        self.put(&Key::GroupConfig, encode(config));
+    }
+
+    /// Carries out a transaction of anybody; whether its guards held.
+    pub fn apply(&mut self, txn: &Txn) -> bool {
+        let Some(changes) = self.shelf.txn(txn) else { return false };
+        self.take_in(&changes);
+        true
+    }
+
+    fn take_in(&mut self, changes: &[Change]) -> Touched {
+        let touched = self.state.apply(changes, self.shelf.revision());
+        self.memory.observe(&self.state, &touched, self.moment);
+        for at in touched.units.clone() {
+            self.check_epochs(&at);
+        }
+        touched
+    }
+
+    /// I2: another owner or incarnation has a higher epoch, and none is ever lower.
+    fn check_epochs(&mut self, lead: &TopicPartition) {
+        let unit =
+            self.state.handoff(lead).map_or_else(|| vec![lead.clone()], |handoff| handoff.unit.clone());
+        for at in unit {
+            let Some(assignment) = self.state.assignment(&at) else { continue };
+            let owner = assignment.owner.as_ref().map(crate::record::Owner::member);
+            if let Some((epoch, before)) = self.epochs.get(&at) {
+                let is_higher = assignment.epoch > *epoch;
+                let is_same = assignment.epoch == *epoch && owner == *before;
+                assert!(
+                    is_higher || is_same,
+                    "{at}: {epoch} of {before:?}, then {} of {owner:?}",
+                    assignment.epoch
+                );
+            }
+            self.epochs.insert(at, (assignment.epoch, owner));
+        }
+    }
+
+    /// Lets time pass.
+    pub fn later(&mut self, duration: Duration) {
+        self.moment = self.moment + duration;
+    }
+}
+
+/// What members do.
+impl Lab {
+    /// A new session of the consumer `name`, which takes over where one is registered.
+    pub fn join(&mut self, name: &str) -> Member {
+        self.join_as(name, |_| {})
+    }
+
+    /// A new session whose registration is `adjust`ed before it is written.
+    ///
+    /// # Panics
+    /// Where `name` is no name.
+    pub fn join_as(&mut self, name: &str, adjust: impl FnOnce(&mut Consumer)) -> Member {
+        self.dealt += 1;
+        let incarnation = Incarnation::new(&format!("{name}-{}", self.dealt)).expect("a valid incarnation");
+        let member = Member { name: name.parse().expect("a valid name"), incarnation: incarnation.clone() };
+        let mut consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
+        adjust(&mut consumer);
+        let lease = self.lease();
+        let takes_over = self.state.mod_revision(&Key::Consumer(member.name.clone()));
+        let write = session::open(self.state.layout(), &member.name, &consumer, lease, takes_over);
+        assert!(self.apply(&write.unfenced()), "nobody else registers meanwhile");
+        member
+    }
+
+    fn lease(&mut self) -> Lease {
+        self.dealt += 1;
+        let id = LeaseId(i64::try_from(self.dealt).expect("a test deals out few"));
+        Lease { id, ttl: Duration::from_secs(30) }
+    }
+
+    /// The session of `name` ends with its lease.
+    ///
+    /// # Panics
+    /// Where `name` is not registered.
+    pub fn crash(&mut self, name: &str) {
+        let name = name.parse().expect("a valid name");
+        let lease = self.state.registration(&name).expect("registered").lease;
+        let changes = self.shelf.end_lease(lease);
+        self.take_in(&changes);
+    }
+
+    /// The member leaves; whether its session was there.
+    pub fn leave(&mut self, member: &Member, leaving: &Leaving) -> bool {
+        let write = session::leave(&self.state, member, leaving, WallMillis(0));
+        write.is_some_and(|write| self.apply(&write.unfenced()))
+    }
+
+    /// The member leaves for a restart; returns the lease of the mark that it leaves behind.
+    pub fn restart(&mut self, member: &Member) -> LeaseId {
+        let lease = self.lease();
+        assert!(self.leave(member, &Leaving::Restart(lease)), "it is registered");
+        lease.id
+    }
+
+    /// A lease of a mark runs down.
+    pub fn end_lease(&mut self, lease: LeaseId) {
+        let changes = self.shelf.end_lease(lease);
+        self.take_in(&changes);
+    }
+
+    /// What the member says, recorded where it counts.
+    pub fn say(
+        &mut self,
+        member: &Member,
+        at: &TopicPartition,
+        id: Option<&HandoffId>,
+        ack: &Ack,
+    ) -> Verdict {
+        let verdict = ack::judge(&self.state, member, at, id, ack, WallMillis(0));
+        if let Verdict::Record { write, .. } = &verdict {
+            assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
+        }
+        verdict
+    }
+
+    /// What the member should be told.
+    #[must_use]
+    pub fn view(&self, member: &Member) -> ConsumerView {
+        consumer_view(&self.state, member)
+    }
+
+    /// Everybody who is registered, in their sessions.
+    #[must_use]
+    pub fn members(&self) -> Vec<Member> {
+        let session = |(name, entry): (&crate::name::MemberName, &crate::state::Entry<Consumer>)| {
+            let incarnation = entry.readable()?.incarnation.clone();
+            Some(Member { name: name.clone(), incarnation })
+        };
+        self.state.consumers().iter().filter_map(session).collect()
+    }
+
+    /// Everybody says whatever their role has to say next; whether anybody did.
+    pub fn everybody_acts(&mut self) -> bool {
+        let mut acted = false;
+        for member in self.members() {
+            for (at, role) in self.view(&member).roles {
+                acted |= self.acts(&member, &at, &role);
+            }
+        }
+        acted
+    }
+
+    fn acts(&mut self, member: &Member, at: &TopicPartition, role: &Role) -> bool {
+        let (id, ack) = match role {
+            Role::Warming { handoff, .. } => (handoff, Ack::Ready),
+            Role::Owner { taking: Some(handoff), .. } => (handoff, Ack::Taken(Taken::default())),
+            Role::Releasing { handoff, .. } => (handoff, Ack::Released),
+            Role::Owner { taking: None, .. } => return false,
+        };
+        matches!(self.say(member, at, Some(id), &ack), Verdict::Record { .. })
+    }
+}
+
+/// What the leader does.
+impl Lab {
+    /// The leader's circumstances.
+    #[must_use]
+    pub const fn now(&self) -> Now<'_> {
+        Now { memory: &self.memory, moment: self.moment, wall: WallMillis(0) }
+    }
+
+    /// What would be planned; changes nothing.
+    ///
+    /// # Panics
+    /// Where there is no plan.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        plan(&self.state, self.now(), &mut HandoffIds::new(self.dealt), &WhatIf::default())
+            .expect("it can be planned")
+    }
+
+    /// What follows for the handoffs that there are.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Action> {
+        self.state.handoffs().keys().filter_map(|lead| advance(&self.state, lead, self.now())).collect()
+    }
+
+    /// One pass of the leader: steps and plan, carried out; returns what applied.
+    pub fn pass(&mut self) -> Vec<Action> {
+        self.dealt += 1;
+        let mut actions = self.steps();
+        actions.extend(self.plan().actions);
+        self.carry_out(actions)
+    }
+
+    /// Carries out decisions as a leader does: in chunks, and one by one where a chunk does not apply.
+    pub fn carry_out(&mut self, actions: Vec<Action>) -> Vec<Action> {
+        let writes: Vec<_> = actions.iter().map(|action| action.write.clone()).collect();
+        let mut applied = vec![false; actions.len()];
+        for chunk in chunk(&self.fence, &writes, Limits::ETCD) {
+            if self.apply(&chunk.txn) {
+                applied[chunk.writes].fill(true);
+                continue;
+            }
+            for at in chunk.writes {
+                applied[at] = self.apply(&self.fence.alone(&writes[at]));
+            }
+        }
+        actions.into_iter().zip(applied).filter_map(|(action, applied)| applied.then_some(action)).collect()
+    }
+
+    /// Passes until nothing is left to do, with everybody doing their part; returns everything that was done.
+    ///
+    /// # Panics
+    /// Where it does not come to rest (I6).
+    pub fn settle(&mut self) -> Vec<Action> {
+        let mut done = Vec::new();
+        for _ in 0..200 {
+            let applied = self.pass();
+            if applied.is_empty() && !self.everybody_acts() {
+                return done;
+            }
+            done.extend(applied);
+        }
+        panic!("it does not come to rest: {:?}", self.pass());
+    }
+
+    /// The owner of a partition by its assignment.
+    #[must_use]
+    pub fn owner(&self, at: &TopicPartition) -> Option<&str> {
+        Some(self.state.assignment(at)?.owner.as_ref()?.name.as_str())
+    }
+
+    /// How many partitions each name owns.
+    #[must_use]
+    pub fn loads(&self) -> BTreeMap<String, usize> {
+        let mut loads = BTreeMap::new();
+        for at in self.state.assignments().keys() {
+            let owner = self.owner(at).unwrap_or("nobody").to_owned();
+            *loads.entry(owner).or_default() += 1;
+        }
+        loads
+    }
+
+    /// The value of a record, decoded.
+    ///
+    /// # Panics
+    /// Where it is absent or can't be read.
+    #[must_use]
+    pub fn stored<T: serde::de::DeserializeOwned>(&self, key: &Key) -> T {
+        let record = self.shelf.get(&self.state.layout().encode(key)).expect("it is stored");
+        decode(&record.value).expect("it can be read")
+    }
+}
+
+/// The partition `number` of `topic`.
+///
+/// # Panics
+/// Where `topic` is no name.
+#[must_use]
+pub fn tp(topic: &str, number: u32) -> TopicPartition {
+    TopicPartition::new(topic.parse().expect("a valid name"), number)
+}
