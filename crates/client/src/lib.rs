@@ -1,7 +1,76 @@
-//! client
+//! What a consumer's process links: it joins a group, is told which partitions are its own, and takes partitions
+//! over and hands them on without a gap.
+//!
+//! ```no_run
+//! use async_trait::async_trait;
+//! use kafka_assigner_client::{
+//!     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, stop,
+//! };
+//!
+//! struct Work;
+//!
+//! #[async_trait]
+//! impl PartitionHandler for Work {
+//!     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+//!         println!("{} is ours, epoch {}", context.partition(), context.epoch());
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let consumer = Consumer::new(ConsumerOptions::new("worker-1", ["http://127.0.0.1:7400"]))?;
+//! consumer.run(Work, stop::on_signal()?).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Layers
+//!
+//! - [`session`] and [`roles`] decide: pure machines that take events and the time in and give actions out. They
+//!   know neither clock nor network, and are where to start reading.
+//! - [`Consumer`] carries it out: one task that owns both machines, calls the [`PartitionHandler`] and talks to the
+//!   service through a [`Transport`]. With a seed, on a current-thread runtime with a paused clock and an in-process
+//!   transport, a run repeats exactly.
+//! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
+//!   Kafka yourself.
+//!
+//! # What holds
+//!
+//! A handler acts only while its [`Claim`] is valid, and asks before each side effect. Restarts of instances and
+//! broken connections change nothing; a store outage changes nothing for `outage_grace`; when no instance answers,
+//! the claim lapses at two thirds of the session's time to live and comes back with the next confirmation. What was
+//! taken away is told by [`PartitionHandler::lost`].
+//!
+//! The crate may use the proto and nothing else of the project.
+
 mod backoff;
 mod claim;
+mod consumer;
+mod context;
+mod driver;
+mod grpc;
+mod handler;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 mod moment;
+mod options;
 mod partition;
 pub mod roles;
 pub mod session;
+mod status;
+pub mod stop;
+mod transport;
+
+pub use claim::{Claim, ClaimEnded};
+pub use consumer::{Consumer, ConsumerError, Stopped};
+pub use context::{OwnedContext, WarmContext};
+pub use grpc::GrpcTransport;
+pub use handler::{HandlerError, PartitionHandler};
+/// The proto that [`Transport`] speaks.
+pub use kafka_assigner_proto as proto;
+pub use moment::Moment;
+pub use options::{ConsumerOptions, OnStop, OptionsError};
+pub use partition::TopicPartition;
+pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
+pub use tonic::transport::ClientTlsConfig;
+pub use transport::{CommandStream, Transport};

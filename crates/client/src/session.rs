@@ -136,7 +136,7 @@ impl Session {
                 self.stream_failed(now, &status, &mut actions);
             }
             Event::StreamEnded { attempt } if self.is_current(attempt) => {
-                self.stream_ended(now, &mut actions)
+                self.stream_ended(now, &mut actions);
             }
             Event::HeartbeatAnswered { number, response } => {
                 self.heartbeat_answered(now, number, response, &mut actions);

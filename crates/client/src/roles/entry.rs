@@ -13,7 +13,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// What the handler holds of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Held {
+pub(super) enum Held {
     /// Nothing.
     #[default]
     Nothing,
@@ -112,12 +112,14 @@ impl Entry {
         self.target = if owner { Target::Releasing(leave) } else { Target::None };
     }
 
-    pub(super) fn next(&self, now: Moment) -> Next {
+    /// A wait that is over is forgotten, so that nothing is woken for it again.
+    pub(super) fn next(&mut self, now: Moment) -> Next {
+        self.retry_at.take_if(|at| *at <= now);
         if let Some(running) = &self.running {
             let unwanted = !running.cancelled && !self.wants(&running.call);
             return if unwanted { Next::Cancel } else { Next::Nothing };
         }
-        if self.retry_at.is_some_and(|at| now < at) {
+        if self.retry_at.is_some() {
             return Next::Nothing;
         }
         match &self.target {

@@ -1,0 +1,162 @@
+//! What a handler is given with each call.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kafka_assigner_proto::v1::HandledRecord;
+use tokio_util::sync::CancellationToken;
+
+use crate::claim::Claim;
+use crate::moment::Clock;
+use crate::partition::TopicPartition;
+
+/// The context of a preparation.
+#[derive(Debug, Clone)]
+pub struct WarmContext {
+    pub(crate) group: Arc<str>,
+    pub(crate) partition: TopicPartition,
+    pub(crate) handoff_id: Option<String>,
+    pub(crate) current_owner: Option<String>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl WarmContext {
+    /// The group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The partition to prepare for.
+    #[must_use]
+    pub const fn partition(&self) -> &TopicPartition {
+        &self.partition
+    }
+
+    /// Who processes it meanwhile; `None` = nobody, so that every second counts.
+    #[must_use]
+    pub fn current_owner(&self) -> Option<&str> {
+        self.current_owner.as_deref()
+    }
+
+    /// Reports how much is done and how much there is to do, in any unit that rises; `None` = unknown. Cheap: the
+    /// next heartbeat carries the last report.
+    pub fn report(&self, done: u64, total: Option<u64>) {
+        self.progress.done.store(done, Ordering::Relaxed);
+        // 0 stands for unknown: a preparation with nothing to do is done before anybody asks.
+        self.progress.total.store(total.unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// Ends when the preparation is not wanted any more: stop and return anything.
+    ///
+    /// Cancel safe.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+/// How far a preparation is.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) done: AtomicU64,
+    pub(crate) total: AtomicU64,
+}
+
+/// The context of an owned partition; cheap to clone, and to be kept for as long as it is owned.
+#[derive(Debug, Clone)]
+pub struct OwnedContext {
+    pub(crate) group: Arc<str>,
+    pub(crate) partition: TopicPartition,
+    pub(crate) claim: Claim,
+    pub(crate) start_offset: Option<i64>,
+    pub(crate) resumed: bool,
+    pub(crate) edges: Arc<Edges>,
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl OwnedContext {
+    /// The group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The partition.
+    #[must_use]
+    pub const fn partition(&self) -> &TopicPartition {
+        &self.partition
+    }
+
+    /// The fencing token to put beside every effect. It rises while the owner goes on under a new grant.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.claim.epoch()
+    }
+
+    /// The right to act: ask it before each side effect.
+    #[must_use]
+    pub const fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// Where to start; `None` = at the group's committed offset, to be read from now on.
+    #[must_use]
+    pub const fn start_offset(&self) -> Option<i64> {
+        self.start_offset
+    }
+
+    /// True = it was drained and goes on with the state that was kept.
+    #[must_use]
+    pub const fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// Tells that the record at `offset` was handled just now. The first and the last one are passed on to the
+    /// service, which measures the gap of a move by them; optional, cheap.
+    pub fn handled(&self, offset: i64) {
+        self.edges.handled(offset);
+    }
+
+    /// Ends when the call is not wanted any more: return as soon as possible.
+    ///
+    /// Cancel safe.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+/// The first and the last record handled under one grant.
+#[derive(Debug)]
+pub(crate) struct Edges {
+    clock: Clock,
+    records: Mutex<(Option<HandledRecord>, Option<HandledRecord>)>,
+}
+
+impl Edges {
+    pub(crate) const fn new(clock: Clock) -> Self {
+        Self { clock, records: Mutex::new((None, None)) }
+    }
+
+    fn handled(&self, offset: i64) {
+        let record = HandledRecord { offset, time_unix_ms: self.clock.unix_ms() };
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.0.get_or_insert(record);
+        records.1 = Some(record);
+    }
+
+    pub(crate) fn first(&self) -> Option<HandledRecord> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub(crate) fn last(&self) -> Option<HandledRecord> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
+    /// A drain ended before `next`; counts where no record was reported.
+    pub(crate) fn drained(&self, next: i64) {
+        if self.last().is_none() && next > 0 {
+            self.handled(next - 1);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The shell around the pure machines: carries their actions out and reports back.
+//!
+//! One task owns everything. Handler calls and calls to the service run beside it and come back as events, so a
+//! slow handler never delays a heartbeat.
+
+mod acks;
+mod calls;
+mod service;
+mod stopping;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acks::Acks;
+use calls::{CallEnd, Held};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use service::Reply;
+use stopping::{Stage, Verdict};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tracing::{debug, info, warn};
+
+use crate::backoff::Dice;
+use crate::consumer::{Consumer, ConsumerError, Stopped};
+use crate::handler::PartitionHandler;
+use crate::moment::Moment;
+use crate::partition::TopicPartition;
+use crate::roles::{RoleAction, RoleEvent, Roles};
+use crate::session::{Action, Event, Session, SessionOptions};
+use crate::status::SessionStatus;
+use crate::transport::Transport;
+
+/// How long the loop sleeps at most; nothing depends on it, since every deadline wakes it.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// What the loop waited for.
+enum Turn {
+    Reply(Reply),
+    Command(Option<Result<AssignmentCommand, Status>>),
+    Call(CallEnd),
+    Shutdown,
+    Timer,
+}
+
+pub(crate) struct Driver<T, H> {
+    consumer: Consumer<T>,
+    handler: Arc<H>,
+    session: Session,
+    roles: Roles,
+    acks: Acks,
+    held: BTreeMap<TopicPartition, Held>,
+    stream: Option<(u64, BoxStream<'static, Result<AssignmentCommand, Status>>)>,
+    calls: JoinSet<CallEnd>,
+    replies: JoinSet<Reply>,
+    group: Arc<str>,
+    poll_progress: u64,
+    stage: Stage,
+    verdict: Verdict,
+}
+
+impl<T: Transport, H: PartitionHandler> Driver<T, H> {
+    pub(crate) fn new(consumer: Consumer<T>, handler: Arc<H>) -> Self {
+        let seed = consumer.options.seed.unwrap_or_else(rand::random);
+        let session = Session::new(SessionOptions {
+            endpoints: consumer.options.endpoints.clone(),
+            outage_grace: consumer.options.outage_grace,
+            seed,
+        });
+        Self {
+            session,
+            roles: Roles::new(consumer.options.max_warming),
+            // Another seed than the session's, or both would roll the same numbers.
+            acks: Acks::new(Dice::new(seed.wrapping_add(1))),
+            held: BTreeMap::new(),
+            stream: None,
+            calls: JoinSet::new(),
+            replies: JoinSet::new(),
+            group: consumer.options.group.as_str().into(),
+            poll_progress: 0,
+            stage: Stage::Running,
+            verdict: None,
+            handler,
+            consumer,
+        }
+    }
+
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<Stopped, ConsumerError> {
+        self.session_event(Event::Start);
+        while !self.is_done() {
+            let turn = self.turn(&shutdown).await;
+            self.take_in(turn);
+            self.settle();
+        }
+        self.result()
+    }
+
+    fn now(&self) -> Moment {
+        self.consumer.clock.now()
+    }
+
+    async fn turn(&mut self, shutdown: &CancellationToken) -> Turn {
+        let now = self.now();
+        let wakes =
+            [self.session.next_wake(), self.roles.next_wake(), self.acks.next_wake(), self.stage.deadline()];
+        let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
+        let wake = self.consumer.clock.instant(wake);
+        tokio::select! {
+            biased;
+            // Answers first: a confirmed heartbeat keeps everything else valid.
+            Some(reply) = self.replies.join_next() => Turn::Reply(expect_end(reply)),
+            // What the service wants, in order.
+            command = next_command(&mut self.stream) => Turn::Command(command),
+            // What handlers have finished.
+            Some(end) = self.calls.join_next() => Turn::Call(expect_end(end)),
+            // The wish to stop, once.
+            () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
+            // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
+            () = tokio::time::sleep_until(wake) => Turn::Timer,
+        }
+    }
+
+    fn take_in(&mut self, turn: Turn) {
+        match turn {
+            Turn::Reply(reply) => self.reply(reply),
+            Turn::Command(item) => self.stream_item(item),
+            Turn::Call(end) => self.call_ended(end),
+            Turn::Shutdown => self.begin_to_stop(),
+            Turn::Timer => {}
+        }
+    }
+
+    /// After every turn: whatever is due by now.
+    fn settle(&mut self) {
+        let now = self.now();
+        if self.session.next_wake().is_some_and(|at| at <= now) {
+            self.session_event(Event::Timer);
+        }
+        if self.roles.next_wake().is_some_and(|at| at <= now) {
+            self.role_event(RoleEvent::Timer);
+        }
+        self.advance_stop();
+        self.send_acks();
+        self.show();
+    }
+
+    fn stream_item(&mut self, item: Option<Result<AssignmentCommand, Status>>) {
+        let Some((attempt, _)) = self.stream else { return };
+        let event = match item {
+            Some(Ok(command)) => Event::Command { attempt, command },
+            Some(Err(status)) => {
+                debug!(code = ?status.code(), message = status.message(), "stream failed");
+                Event::StreamFailed { attempt, status }
+            }
+            None => Event::StreamEnded { attempt },
+        };
+        if !matches!(event, Event::Command { .. }) {
+            // An ended stream must not be polled again.
+            self.stream = None;
+        }
+        self.session_event(event);
+    }
+
+    fn session_event(&mut self, event: Event) {
+        for action in self.session.step(self.now(), event) {
+            self.perform(action);
+        }
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::OpenStream(open) => self.open_stream(open),
+            Action::CloseStream => self.stream = None,
+            Action::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
+            Action::SendDeregister { endpoint, incarnation, mode } => {
+                self.send_deregister(endpoint, incarnation, mode);
+            }
+            Action::Claim(until) => self.consumer.claim.set(until),
+            Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
+            Action::Roles(change) => self.role_event(RoleEvent::Changed(change)),
+            Action::Lost(loss) => {
+                warn!(group = &*self.group, consumer = self.consumer.options.name, ?loss, "session lost");
+                self.consumer.status.send_modify(|status| status.sessions_lost += 1);
+                self.role_event(RoleEvent::SessionLost);
+            }
+            Action::Finished(ending) => self.finished(ending),
+        }
+    }
+
+    fn opened(&self, incarnation: String, lease: i64) {
+        info!(
+            group = &*self.group,
+            consumer = self.consumer.options.name,
+            incarnation,
+            lease,
+            "session opened"
+        );
+        let session = Some(SessionStatus { incarnation, lease });
+        self.consumer.status.send_modify(|status| status.session = session);
+    }
+
+    fn role_event(&mut self, event: RoleEvent) {
+        let now = self.now();
+        for action in self.roles.step(now, event) {
+            match action {
+                RoleAction::Call(partition, call) => self.call(partition, call),
+                RoleAction::Cancel(partition) => self.cancel(&partition),
+                RoleAction::RaiseEpoch(partition, epoch) => self.raise_epoch(&partition, epoch),
+                RoleAction::Forget(partition) => {
+                    self.held.remove(&partition);
+                }
+            }
+        }
+    }
+
+    fn show(&self) {
+        let partitions = self.roles.counts();
+        let is_open = self.session.incarnation().is_some();
+        self.consumer.status.send_if_modified(|status| {
+            let changed = status.partitions != partitions || status.session.is_some() && !is_open;
+            status.partitions = partitions;
+            status.session.take_if(|_| !is_open);
+            changed
+        });
+    }
+
+    fn leave(&mut self, mode: DeregisterMode) {
+        self.session_event(Event::Leave(mode));
+    }
+}
+
+/// The next item of the stream; pends for ever without one.
+///
+/// Cancel safe, since an item is only taken when it is returned.
+async fn next_command(
+    stream: &mut Option<(u64, BoxStream<'static, Result<AssignmentCommand, Status>>)>,
+) -> Option<Result<AssignmentCommand, Status>> {
+    match stream {
+        Some((_, stream)) => stream.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn expect_end<R>(joined: Result<R, tokio::task::JoinError>) -> R {
+    joined.expect("tasks catch panics of handlers, and only the driver's end aborts them")
+}

@@ -1,0 +1,167 @@
+//! Acknowledgements: sent in batches, repeated until a definite answer came.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_proto::MAX_ACKS;
+use kafka_assigner_proto::v1::{
+    AckOutcome, AckResult, Caller, PartitionAck, PartitionReadyRequest, PartitionReleasedRequest,
+    PartitionTakenRequest, WarmFailedRequest, WarmFailure,
+};
+use tonic::Status;
+use tracing::{debug, warn};
+
+use super::Driver;
+use super::service::{Reply, bounded};
+use crate::backoff::{Backoff, Dice};
+use crate::handler::PartitionHandler;
+use crate::moment::Moment;
+use crate::partition::TopicPartition;
+use crate::roles::{Ack, AckKind, RoleEvent};
+use crate::session::Event;
+use crate::transport::Transport;
+
+/// An acknowledgement lies on the path of a switch, so a lost one is repeated soon.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+/// Long against a store transaction, short against a phase's 30 s.
+const ACK_BOUND: Duration = Duration::from_secs(5);
+
+/// Which acknowledgements are under way. One call of each kind at a time: what comes up meanwhile goes together
+/// with the next one.
+#[derive(Debug)]
+pub(super) struct Acks {
+    under_way: BTreeSet<AckKind>,
+    retry_at: Option<Moment>,
+    retry: Backoff,
+    dice: Dice,
+}
+
+/// One call that ended.
+pub(super) struct AckReply {
+    kind: AckKind,
+    sent: Vec<(TopicPartition, Ack)>,
+    result: Result<Vec<AckResult>, Status>,
+}
+
+impl Acks {
+    pub(super) const fn new(dice: Dice) -> Self {
+        let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
+        Self { under_way: BTreeSet::new(), retry_at: None, retry, dice }
+    }
+
+    pub(super) const fn next_wake(&self) -> Option<Moment> {
+        self.retry_at
+    }
+
+    fn may_send(&mut self, now: Moment) -> bool {
+        self.retry_at.take_if(|at| *at <= now);
+        self.retry_at.is_none()
+    }
+}
+
+impl<T: Transport, H: PartitionHandler> Driver<T, H> {
+    pub(super) fn send_acks(&mut self) {
+        if !self.acks.may_send(self.consumer.clock.now()) {
+            return;
+        }
+        let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
+        for kind in [AckKind::Ready, AckKind::WarmFailed, AckKind::Taken, AckKind::Released] {
+            let due = self.roles.due_acks().filter(|(_, ack)| ack.kind == kind);
+            let due: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();
+            if !due.is_empty() && self.acks.under_way.insert(kind) {
+                self.send(kind, due, self.caller(incarnation.clone()));
+            }
+        }
+    }
+
+    fn send(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, caller: Caller) {
+        let transport = self.consumer.transport.clone();
+        let endpoint = self.session.endpoint().to_owned();
+        let items = sent.iter().map(|(partition, ack)| self.item(partition, ack)).collect();
+        self.replies.spawn(async move {
+            let result = bounded(ACK_BOUND, call(transport, &endpoint, kind, caller, items, &sent)).await;
+            Reply::Acks(AckReply { kind, sent, result })
+        });
+    }
+
+    fn item(&self, partition: &TopicPartition, ack: &Ack) -> PartitionAck {
+        let edges = self.held.get(partition).and_then(|held| held.edges.as_ref());
+        let handled = match ack.kind {
+            AckKind::Taken => edges.and_then(|edges| edges.first()),
+            AckKind::Released => edges.and_then(|edges| edges.last()),
+            AckKind::Ready | AckKind::WarmFailed => None,
+        };
+        let (topic, partition) = (partition.topic().to_owned(), partition.partition());
+        PartitionAck { topic, partition, handoff_id: ack.handoff_id.clone(), handled }
+    }
+
+    pub(super) fn acks_answered(&mut self, reply: AckReply) {
+        self.acks.under_way.remove(&reply.kind);
+        match reply.result {
+            Ok(results) if results.len() == reply.sent.len() => {
+                self.definite(reply.kind, reply.sent, results);
+            }
+            Ok(results) => self.repeat_acks(&Status::unknown(format!("{} results", results.len()))),
+            Err(status) => self.repeat_acks(&status),
+        }
+    }
+
+    fn definite(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, results: Vec<AckResult>) {
+        self.acks.retry.reset();
+        for ((partition, ack), result) in sent.into_iter().zip(results) {
+            if result.outcome() == AckOutcome::Refused {
+                let handoff_id = &ack.handoff_id;
+                warn!(%partition, ?kind, handoff_id, message = result.message, "acknowledgement refused");
+            }
+            self.role_event(RoleEvent::Acked { partition, kind, handoff_id: ack.handoff_id });
+        }
+    }
+
+    fn repeat_acks(&mut self, status: &Status) {
+        debug!(code = ?status.code(), message = status.message(), "acknowledgement failed");
+        let wait = self.acks.retry.next(&mut self.acks.dice);
+        self.acks.retry_at = Some(self.now() + wait);
+        self.session_event(Event::CallFailed);
+    }
+}
+
+async fn call<T: Transport>(
+    transport: Arc<T>,
+    endpoint: &str,
+    kind: AckKind,
+    caller: Caller,
+    partitions: Vec<PartitionAck>,
+    sent: &[(TopicPartition, Ack)],
+) -> Result<Vec<AckResult>, Status> {
+    let caller = Some(caller);
+    match kind {
+        AckKind::Ready => {
+            let request = PartitionReadyRequest { caller, partitions };
+            Ok(transport.partition_ready(endpoint, request).await?.results)
+        }
+        AckKind::Taken => {
+            let request = PartitionTakenRequest { caller, partitions };
+            Ok(transport.partition_taken(endpoint, request).await?.results)
+        }
+        AckKind::Released => {
+            let request = PartitionReleasedRequest { caller, partitions };
+            Ok(transport.partition_released(endpoint, request).await?.results)
+        }
+        AckKind::WarmFailed => {
+            let partitions = sent.iter().map(|(partition, ack)| failure(partition, ack)).collect();
+            let request = WarmFailedRequest { caller, partitions };
+            Ok(transport.warm_failed(endpoint, request).await?.results)
+        }
+    }
+}
+
+fn failure(partition: &TopicPartition, ack: &Ack) -> WarmFailure {
+    WarmFailure {
+        topic: partition.topic().to_owned(),
+        partition: partition.partition(),
+        handoff_id: ack.handoff_id.clone(),
+        message: ack.message.clone(),
+    }
+}

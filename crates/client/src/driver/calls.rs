@@ -1,0 +1,168 @@
+//! Calls of the handler, run beside the loop.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::Driver;
+use crate::context::{Edges, OwnedContext, Progress, WarmContext};
+use crate::handler::{HandlerError, PartitionHandler};
+use crate::partition::TopicPartition;
+use crate::roles::{Call, Provenance, RoleEvent};
+use crate::transport::Transport;
+
+/// What the shell keeps of one partition.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// The running preparation's.
+    pub(super) warm: Option<WarmContext>,
+    owned: Option<OwnedContext>,
+    /// Outlives `owned`, since the last acknowledgement comes after everything was dropped.
+    pub(super) edges: Option<Arc<Edges>>,
+    /// Of the running call.
+    cancelled: CancellationToken,
+}
+
+/// A call that ended.
+pub(super) struct CallEnd {
+    partition: TopicPartition,
+    call: Call,
+    result: Result<Option<i64>, String>,
+}
+
+impl<T: Transport, H: PartitionHandler> Driver<T, H> {
+    pub(super) fn call(&mut self, partition: TopicPartition, call: Call) {
+        info!(group = &*self.group, %partition, ?call, "calling the handler");
+        let held = self.held.entry(partition.clone()).or_default();
+        held.cancelled = CancellationToken::new();
+        let handler = self.handler.clone();
+        let run = match &call {
+            Call::Warm { provenance, current_owner } => {
+                let context = WarmContext {
+                    group: self.group.clone(),
+                    partition: partition.clone(),
+                    handoff_id: handoff_id(provenance),
+                    current_owner: current_owner.clone(),
+                    progress: Arc::new(Progress::default()),
+                    cancelled: held.cancelled.clone(),
+                };
+                held.warm = Some(context.clone());
+                async move { handler.warm(&context).await.map(|()| None) }.boxed()
+            }
+            Call::Assigned { epoch, start_offset, resumed } => {
+                let edges = Arc::new(Edges::new(self.consumer.clock));
+                held.edges = Some(edges.clone());
+                let context = OwnedContext {
+                    group: self.group.clone(),
+                    partition: partition.clone(),
+                    claim: self.consumer.claim.partition(*epoch),
+                    start_offset: *start_offset,
+                    resumed: *resumed,
+                    edges,
+                    cancelled: held.cancelled.clone(),
+                };
+                held.owned = Some(context.clone());
+                async move { handler.assigned(&context).await.map(|()| None) }.boxed()
+            }
+            Call::Drain => {
+                let context = held.owned_context();
+                async move { handler.drain(&context).await }.boxed()
+            }
+            Call::Release => {
+                let partition = partition.clone();
+                async move { handler.release(&partition).await.map(|()| None) }.boxed()
+            }
+            Call::Lost => {
+                let context = held.owned_context();
+                context.claim.end();
+                async move {
+                    handler.lost(&context).await;
+                    Ok(None)
+                }
+                .boxed()
+            }
+        };
+        self.calls.spawn(async move {
+            let result = caught(run).await;
+            CallEnd { partition, call, result }
+        });
+    }
+
+    pub(super) fn cancel(&mut self, partition: &TopicPartition) {
+        let Some(held) = self.held.get(partition) else { return };
+        held.cancelled.cancel();
+        if let Some(owned) = &held.owned {
+            owned.claim.end();
+        }
+    }
+
+    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64) {
+        if let Some(owned) = self.held.get(partition).and_then(|held| held.owned.as_ref()) {
+            owned.claim.raise_epoch(epoch);
+        }
+    }
+
+    pub(super) fn call_ended(&mut self, end: CallEnd) {
+        let CallEnd { partition, call, result } = end;
+        if let Err(error) = &result {
+            warn!(group = &*self.group, %partition, ?call, error, "handler failed");
+        }
+        if let Some(held) = self.held.get_mut(&partition) {
+            held.ended(&call, &result);
+        }
+        let result = result.map(|_| ());
+        self.role_event(RoleEvent::CallEnded { partition, result });
+    }
+}
+
+impl Held {
+    fn owned_context(&self) -> OwnedContext {
+        let owned = self.owned.clone().expect("a partition is drained or lost only after it was assigned");
+        OwnedContext { cancelled: self.cancelled.clone(), ..owned }
+    }
+
+    fn ended(&mut self, call: &Call, result: &Result<Option<i64>, String>) {
+        match (call, result) {
+            (Call::Warm { .. }, _) => self.warm = None,
+            (Call::Drain, Ok(next)) => self.drained(*next),
+            (Call::Release | Call::Lost, Ok(_)) => self.owned = None,
+            (Call::Assigned { .. }, Err(_)) => {
+                // Nothing may act under a grant whose start failed; the next attempt gets a claim of its own.
+                if let Some(owned) = self.owned.take() {
+                    owned.claim.end();
+                }
+            }
+            (Call::Assigned { .. }, Ok(_)) | (Call::Drain | Call::Release | Call::Lost, Err(_)) => {}
+        }
+    }
+
+    fn drained(&self, next: Option<i64>) {
+        if let Some(owned) = &self.owned {
+            owned.claim.end();
+        }
+        if let (Some(edges), Some(next)) = (&self.edges, next) {
+            edges.drained(next);
+        }
+    }
+}
+
+fn handoff_id(provenance: &Provenance) -> Option<String> {
+    match provenance {
+        Provenance::Handoff(id) => Some(id.clone()),
+        Provenance::Run(_) => None,
+    }
+}
+
+/// Turns errors and panics of a handler into text.
+async fn caught(
+    call: impl Future<Output = Result<Option<i64>, HandlerError>>,
+) -> Result<Option<i64>, String> {
+    match AssertUnwindSafe(call).catch_unwind().await {
+        Ok(Ok(next)) => Ok(next),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("the handler panicked".to_owned()),
+    }
+}

@@ -1,0 +1,132 @@
+//! Calls over gRPC.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kafka_assigner_proto::v1;
+use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
+use tonic::Status;
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+
+use crate::transport::{CommandStream, Transport};
+
+/// A host that does not even accept a connection for this long is passed over.
+const CONNECT_BOUND: Duration = Duration::from_secs(2);
+/// A connection whose other side is silently gone is noticed after the sum of both: within half of a 30 s session.
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEPALIVE_BOUND: Duration = Duration::from_secs(5);
+/// More channels than a client has use for; instances come and go over months.
+const MAX_CHANNELS: usize = 128;
+
+/// One channel for each endpoint, opened when it is first called.
+///
+/// A balanced channel would send calls to dead instances; here the session decides which instance is called.
+#[derive(Debug, Default)]
+pub struct GrpcTransport {
+    tls: Option<ClientTlsConfig>,
+    channels: Mutex<BTreeMap<String, Channel>>,
+}
+
+impl GrpcTransport {
+    /// Without TLS for "http://" endpoints; "https://" needs [`with_tls`](Self::with_tls).
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With certificates to trust, and optionally one to show, for "https://" endpoints.
+    #[must_use]
+    pub fn with_tls(tls: ClientTlsConfig) -> Self {
+        Self { tls: Some(tls), ..Self::default() }
+    }
+
+    fn client(&self, endpoint: &str) -> Result<KafkaAssignerClient<Channel>, Status> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(endpoint) {
+            return Ok(KafkaAssignerClient::new(channel.clone()));
+        }
+        if channels.len() >= MAX_CHANNELS {
+            // Those in use live on in their calls.
+            channels.clear();
+        }
+        let channel = self.channel(endpoint)?;
+        channels.insert(endpoint.to_owned(), channel.clone());
+        Ok(KafkaAssignerClient::new(channel))
+    }
+
+    fn channel(&self, address: &str) -> Result<Channel, Status> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            Status::unavailable(format!("endpoint {address:?} can't be used: {error}"))
+        };
+        let endpoint = Endpoint::from_shared(address.to_owned()).map_err(|e| unusable(&e))?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_BOUND)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEPALIVE_EVERY)
+            .keep_alive_timeout(KEEPALIVE_BOUND)
+            .keep_alive_while_idle(true);
+        match &self.tls {
+            Some(tls) if address.starts_with("https://") => {
+                Ok(endpoint.tls_config(tls.clone()).map_err(|e| unusable(&e))?.connect_lazy())
+            }
+            _ => Ok(endpoint.connect_lazy()),
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for GrpcTransport {
+    async fn register(&self, endpoint: &str, request: v1::RegisterRequest) -> Result<CommandStream, Status> {
+        Ok(Box::pin(self.client(endpoint)?.register(request).await?.into_inner()))
+    }
+
+    async fn heartbeat(
+        &self,
+        endpoint: &str,
+        request: v1::HeartbeatRequest,
+    ) -> Result<v1::HeartbeatResponse, Status> {
+        Ok(self.client(endpoint)?.heartbeat(request).await?.into_inner())
+    }
+
+    async fn partition_ready(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionReadyRequest,
+    ) -> Result<v1::PartitionReadyResponse, Status> {
+        Ok(self.client(endpoint)?.partition_ready(request).await?.into_inner())
+    }
+
+    async fn partition_taken(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionTakenRequest,
+    ) -> Result<v1::PartitionTakenResponse, Status> {
+        Ok(self.client(endpoint)?.partition_taken(request).await?.into_inner())
+    }
+
+    async fn partition_released(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionReleasedRequest,
+    ) -> Result<v1::PartitionReleasedResponse, Status> {
+        Ok(self.client(endpoint)?.partition_released(request).await?.into_inner())
+    }
+
+    async fn warm_failed(
+        &self,
+        endpoint: &str,
+        request: v1::WarmFailedRequest,
+    ) -> Result<v1::WarmFailedResponse, Status> {
+        Ok(self.client(endpoint)?.warm_failed(request).await?.into_inner())
+    }
+
+    async fn deregister(
+        &self,
+        endpoint: &str,
+        request: v1::DeregisterRequest,
+    ) -> Result<v1::DeregisterResponse, Status> {
+        Ok(self.client(endpoint)?.deregister(request).await?.into_inner())
+    }
+}

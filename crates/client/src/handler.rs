@@ -1,0 +1,82 @@
+//! What the user implements.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::context::{OwnedContext, WarmContext};
+use crate::partition::TopicPartition;
+
+/// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
+pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What happens to partitions, told one call at a time for each partition.
+///
+/// ```text
+///  warm ──► assigned ──► (processing) ──► drain ──► release
+///    └────────────────── release            └─ or lost, at any moment from assigned on
+/// ```
+///
+/// Calls for different partitions run side by side. A call that fails is made again after a wait, except `warm`
+/// for a handoff: that handoff is declined. A call may take as long as it needs; the service bounds how long a
+/// handoff may stand still, and calls whose result is not wanted any more see
+/// [`WarmContext::cancelled`] or [`OwnedContext::cancelled`].
+#[async_trait]
+pub trait PartitionHandler: Send + Sync + 'static {
+    /// Builds the state while the present owner works. Nothing may be written for the partition yet.
+    ///
+    /// Report progress through the context: the service waits as long as there is some.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the partition then stays where it is, and [`release`](Self::release) is called.
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        let _ = context;
+        Ok(())
+    }
+
+    /// The partition is owned from now on: begin to process, and return once it is running.
+    ///
+    /// The service tells the old owner to stop when this returns, so there is no gap. Check the context's claim
+    /// before each side effect. Known from Kafka as `onPartitionsAssigned`.
+    ///
+    /// # Errors
+    ///
+    /// Anything; nothing may be left running then.
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError>;
+
+    /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or
+    /// `None` where there is no such thing. The state is kept until [`release`](Self::release), and `assigned` may
+    /// follow instead of it. Known from Kafka as `onPartitionsRevoked`.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the partition then still counts as processed here.
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+        let _ = context;
+        Ok(None)
+    }
+
+    /// Drops what is left of a drained, prepared, or half prepared partition.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the partition then still counts as held.
+    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
+        let _ = partition;
+        Ok(())
+    }
+
+    /// The partition was taken without asking: stop at once, commit nothing, drop everything. The claim has
+    /// ended already. Known from Kafka as `onPartitionsLost`.
+    async fn lost(&self, context: &OwnedContext) {
+        let _ = context;
+    }
+
+    /// Whether some record has been in the works for longer than `bound`. Asked before each heartbeat where
+    /// `max_poll_interval` is set; the session ends when the answer stays true for that long.
+    fn is_stuck(&self, bound: Duration) -> bool {
+        let _ = bound;
+        false
+    }
+}

@@ -1,0 +1,209 @@
+//! What a consumer is told at its start.
+
+use std::time::Duration;
+
+use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
+
+/// How a consumer joins and leaves.
+///
+/// ```
+/// use kafka_assigner_client::ConsumerOptions;
+///
+/// let options = ConsumerOptions {
+///     group: "orders".into(),
+///     topics: vec!["orders".into()],
+///     ..ConsumerOptions::new("worker-1", ["http://127.0.0.1:7400"])
+/// };
+/// assert!(options.validate().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConsumerOptions {
+    /// Addresses of instances, as "http://host:port" or "https://host:port"; at least one. More are learned.
+    pub endpoints: Vec<String>,
+    /// The group. Default "default".
+    pub group: String,
+    /// The consumer's name: unique within the group, and best the same after a restart.
+    pub name: String,
+    /// The topics to read; empty (the default) = all topics of the group.
+    pub topics: Vec<String>,
+    /// The rack or zone it runs in; empty (the default) = unknown.
+    pub rack: String,
+    /// Its share of the load relative to others, above 0; `None` (the default) = 1.
+    pub capacity: Option<f64>,
+    /// The most partitions it takes; 0 (the default) = no limit.
+    pub max_partitions: u32,
+    /// A label of the deployed version; empty (the default) = none.
+    pub generation: String,
+    /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's.
+    pub session_timeout: Option<Duration>,
+    /// The session ends when the handler [is stuck](crate::PartitionHandler::is_stuck) for that long; `None` (the
+    /// default) = never.
+    pub max_poll_interval: Option<Duration>,
+    /// The most preparations at once, at least 1. Default 8. The group bounds it too.
+    pub max_warming: usize,
+    /// How long work goes on while instances answer that the store can't be reached. Default 10 min.
+    pub outage_grace: Duration,
+    /// What a regular stop does with the partitions. Default [`OnStop::Drain`].
+    pub on_stop: OnStop,
+    /// How long a regular stop may take to hand over. Default 30 s.
+    pub drain_timeout: Duration,
+    /// How long handlers may take to finish once nothing more is handed over; then they are aborted. Default 10 s.
+    pub close_timeout: Duration,
+    /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
+    /// two sessions look like one.
+    pub seed: Option<u64>,
+    /// The version of the program, for people; empty (the default) = not shown.
+    pub version: String,
+}
+
+/// What a regular stop does with the partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnStop {
+    /// Hands them over to others, without a gap. For a consumer that does not come back soon.
+    #[default]
+    Drain,
+    /// Stops, and has them kept for this name during the group's rejoin grace. For a quick restart.
+    Restart,
+}
+
+/// An option is out of its bounds.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OptionsError {
+    /// There is nobody to call.
+    #[error("no endpoint given")]
+    NoEndpoint,
+    /// A name breaks the rule for names.
+    #[error(
+        "{what} {value:?} must be 1 to 249 of letters, digits, '.', '_', '-', and neither \".\" nor \"..\""
+    )]
+    Name {
+        /// Which name.
+        what: &'static str,
+        /// The name.
+        value: String,
+    },
+    /// The capacity is not a number above 0.
+    #[error("capacity {0} must be a number above 0")]
+    Capacity(f64),
+    /// The session timeout is too short for heartbeats to fit in.
+    #[error("session timeout {0:?} must be at least 2s")]
+    SessionTimeout(Duration),
+}
+
+impl ConsumerOptions {
+    /// The defaults for a consumer called `name`.
+    pub fn new<E: Into<String>>(name: impl Into<String>, endpoints: impl IntoIterator<Item = E>) -> Self {
+        Self {
+            endpoints: endpoints.into_iter().map(Into::into).collect(),
+            group: DEFAULT_GROUP.into(),
+            name: name.into(),
+            topics: Vec::new(),
+            rack: String::new(),
+            capacity: None,
+            max_partitions: 0,
+            generation: String::new(),
+            session_timeout: None,
+            max_poll_interval: None,
+            max_warming: 8,
+            outage_grace: Duration::from_secs(600),
+            on_stop: OnStop::Drain,
+            drain_timeout: Duration::from_secs(30),
+            close_timeout: Duration::from_secs(10),
+            seed: None,
+            version: String::new(),
+        }
+    }
+
+    /// Checks every option against its bounds.
+    ///
+    /// # Errors
+    ///
+    /// The first one that is out of them.
+    pub fn validate(&self) -> Result<(), OptionsError> {
+        if self.endpoints.is_empty() {
+            return Err(OptionsError::NoEndpoint);
+        }
+        check_name("group", &self.group)?;
+        check_name("name", &self.name)?;
+        self.topics.iter().try_for_each(|topic| check_name("topic", topic))?;
+        if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
+            return Err(OptionsError::Capacity(capacity));
+        }
+        match self.session_timeout {
+            Some(timeout) if timeout < Duration::from_secs(2) => Err(OptionsError::SessionTimeout(timeout)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The part of each Register that stays the same.
+    pub(crate) fn register_request(&self) -> v1::RegisterRequest {
+        v1::RegisterRequest {
+            consumer_name: self.name.clone(),
+            group: self.group.clone(),
+            topics: self.topics.clone(),
+            rack: self.rack.clone(),
+            capacity: self.capacity,
+            max_partitions: self.max_partitions,
+            generation: self.generation.clone(),
+            session_timeout_ms: self.session_timeout.map_or(0, millis),
+            renewal: v1::Renewal::Client.into(),
+            max_poll_interval_ms: self.max_poll_interval.map_or(0, millis),
+            protocol_version: PROTOCOL_VERSION,
+            capabilities: vec![v1::Capability::Snapshot.into(), v1::Capability::Taken.into()],
+            client: Some(self.client_info()),
+            ..v1::RegisterRequest::default()
+        }
+    }
+
+    fn client_info(&self) -> v1::ClientInfo {
+        v1::ClientInfo {
+            library: concat!("kafka-assigner-client/", env!("CARGO_PKG_VERSION")).into(),
+            host: std::env::var("HOSTNAME").unwrap_or_default(),
+            version: self.version.clone(),
+        }
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn check_name(what: &'static str, value: &str) -> Result<(), OptionsError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let fits =
+        (1..=249).contains(&value.len()) && value.chars().all(allowed) && value != "." && value != "..";
+    if fits { Ok(()) } else { Err(OptionsError::Name { what, value: value.into() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn valid() -> ConsumerOptions {
+        ConsumerOptions::new("a", ["http://127.0.0.1:1"])
+    }
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(valid().validate(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_named() {
+        let no_one = ConsumerOptions { endpoints: Vec::new(), ..valid() };
+        assert_eq!(no_one.validate(), Err(OptionsError::NoEndpoint));
+        let name = ConsumerOptions { name: "..".into(), ..valid() };
+        assert_eq!(name.validate(), Err(OptionsError::Name { what: "name", value: "..".into() }));
+        let topic = ConsumerOptions { topics: vec!["a/b".into()], ..valid() };
+        assert_eq!(topic.validate(), Err(OptionsError::Name { what: "topic", value: "a/b".into() }));
+        let capacity = ConsumerOptions { capacity: Some(0.0), ..valid() };
+        assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
+        let timeout = ConsumerOptions { session_timeout: Some(Duration::from_secs(1)), ..valid() };
+        assert_eq!(timeout.validate(), Err(OptionsError::SessionTimeout(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn our_sessions_are_renewed_by_the_client() {
+        assert_eq!(valid().register_request().renewal(), v1::Renewal::Client);
+    }
+}

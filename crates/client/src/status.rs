@@ -1,0 +1,67 @@
+//! What a consumer shows of itself.
+
+use tokio::sync::watch;
+
+use crate::claim::SessionClaim;
+use crate::roles::RoleCounts;
+
+/// A consumer at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConsumerStatus {
+    /// The session; `None` = there is none just now.
+    pub session: Option<SessionStatus>,
+    /// How many partitions are in which state.
+    pub partitions: RoleCounts,
+    /// How many sessions were lost so far.
+    pub sessions_lost: u64,
+}
+
+/// An open session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionStatus {
+    /// Its incarnation.
+    pub incarnation: String,
+    /// Its lease.
+    pub lease: i64,
+}
+
+/// Watches a running consumer; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ConsumerHandle {
+    pub(crate) status: watch::Receiver<ConsumerStatus>,
+    pub(crate) claim: SessionClaim,
+}
+
+/// The consumer stopped before what was waited for came true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the consumer has stopped")]
+pub struct ConsumerStopped;
+
+impl ConsumerHandle {
+    /// How it is now.
+    #[must_use]
+    pub fn status(&self) -> ConsumerStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Whether the session lets its owner act now.
+    #[must_use]
+    pub fn claim_is_valid(&self) -> bool {
+        self.claim.is_valid()
+    }
+
+    /// Waits until `reached` holds, and returns the status for which it does.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ConsumerStopped`] where that can't happen any more.
+    pub async fn wait_for(
+        &mut self,
+        reached: impl FnMut(&ConsumerStatus) -> bool,
+    ) -> Result<ConsumerStatus, ConsumerStopped> {
+        let status = self.status.wait_for(reached).await.map_err(|_| ConsumerStopped)?;
+        Ok(status.clone())
+    }
+}

@@ -1,0 +1,273 @@
+use std::time::Duration;
+
+use kafka_assigner_client::proto::v1::assignment_command::Command;
+use kafka_assigner_client::proto::v1::{
+    AssignedPartition, Assignment, DeregisterMode, FenceReason, GoAway, Release, ReleasePartition, Snapshot,
+    UnassignedPartition, Warm, WarmPartition,
+};
+use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::fake::{Asked, Fake, Pulse};
+use crate::recorder::{Manner, Recorder};
+
+/// A consumer that runs beside the test.
+struct Running {
+    fake: Fake,
+    recorder: Recorder,
+    handle: ConsumerHandle,
+    shutdown: CancellationToken,
+    end: JoinHandle<Result<Stopped, ConsumerError>>,
+}
+
+fn options() -> ConsumerOptions {
+    ConsumerOptions { seed: Some(4), ..ConsumerOptions::new("a", ["http://one", "http://two"]) }
+}
+
+fn start(fake: Fake, options: ConsumerOptions, manner: Manner) -> Running {
+    let recorder = Recorder::with(manner);
+    let consumer = Consumer::over(options, fake.clone()).expect("valid options");
+    let (handle, shutdown) = (consumer.handle(), CancellationToken::new());
+    let end = tokio::spawn(consumer.run(recorder.clone(), shutdown.clone()));
+    Running { fake, recorder, handle, shutdown, end }
+}
+
+/// A consumer that owns t/0 under epoch 5.
+async fn owning(options: ConsumerOptions, manner: Manner) -> Running {
+    let fake = Fake::new();
+    fake.show(Snapshot { assigned: vec![grant(0, 5, "")], ..Snapshot::default() });
+    let mut running = start(fake, options, manner);
+    running.handle.wait_for(|status| status.partitions.owned == 1).await.expect("it runs");
+    running
+}
+
+fn grant(partition: i32, epoch: u64, handoff_id: &str) -> AssignedPartition {
+    let (topic, handoff_id) = ("t".into(), handoff_id.into());
+    AssignedPartition { topic, partition, epoch, run: epoch, start_offset: None, handoff_id }
+}
+
+fn assign(granted: AssignedPartition) -> Command {
+    Command::Assignment(Assignment { assigned: vec![granted], ..Assignment::default() })
+}
+
+fn unassign(partition: i32) -> Command {
+    let gone = UnassignedPartition { topic: "t".into(), partition, ..UnassignedPartition::default() };
+    Command::Assignment(Assignment { unassigned: vec![gone], ..Assignment::default() })
+}
+
+fn warm(partition: i32, handoff_id: &str) -> Command {
+    let (topic, handoff_id) = ("t".into(), handoff_id.into());
+    let partition = WarmPartition { topic, partition, handoff_id, current_owner: "b".into(), deadline_ms: 0 };
+    Command::Warm(Warm { partitions: vec![partition] })
+}
+
+fn release(partition: i32, handoff_id: &str) -> Command {
+    let (topic, handoff_id) = ("t".into(), handoff_id.into());
+    let partition = ReleasePartition { topic, partition, handoff_id, epoch: 5, new_owner: "b".into() };
+    Command::Release(Release { partitions: vec![partition] })
+}
+
+impl Running {
+    async fn stop(self) -> Result<Stopped, ConsumerError> {
+        self.shutdown.cancel();
+        self.end.await.expect("no panic")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_owner_warms_says_ready_is_assigned_and_says_taken() {
+    let mut running = start(Fake::new(), options(), Manner::Plain);
+    running.handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Ready("h".into())).await;
+    running.fake.push(assign(grant(0, 7, "h")));
+    running.fake.wait_for(|asked| *asked == Asked::Taken("h".into())).await;
+    assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 7"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_owner_drains_drops_and_says_released() {
+    let running = owning(options(), Manner::Plain).await;
+    running.fake.push(release(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Released("h".into())).await;
+    running.recorder.wait_for(&["drain t/0", "release t/0"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_acknowledgement_is_repeated_until_it_is_answered() {
+    let running = owning(options(), Manner::Plain).await;
+    running.fake.lose_acks(3);
+    running.fake.push(release(0, "h"));
+    sleep(Duration::from_secs(60)).await;
+    let released = running.fake.asked().into_iter().filter(|asked| matches!(asked, Asked::Released(_)));
+    assert_eq!(released.count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_preparation_is_declined_with_its_reason() {
+    let running = start(Fake::new(), options(), Manner::WarmFails);
+    running.handle.clone().wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::WarmFailed("h".into(), "no room".into())).await;
+    running.recorder.wait_for(&["warm t/0", "release t/0"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_handler_is_a_failure_and_not_the_end() {
+    let running = start(Fake::new(), options(), Manner::WarmPanics);
+    running.handle.clone().wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.fake.wait_for(|asked| matches!(asked, Asked::WarmFailed(..))).await;
+    assert!(!running.end.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hanging_handler_delays_neither_heartbeats_nor_other_partitions() {
+    let running = start(Fake::new(), options(), Manner::WarmHangs);
+    running.handle.clone().wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.recorder.wait_for(&["warm t/0"]).await;
+    sleep(Duration::from_secs(100)).await;
+    assert!(running.fake.heartbeats() >= 9, "{} heartbeats", running.fake.heartbeats());
+    running.fake.push(unassign(0));
+    running.recorder.wait_for(&["release t/0"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_restart_of_an_instance_changes_nothing() {
+    let running = owning(options(), Manner::Plain).await;
+    running.fake.take_down("http://one");
+    running.fake.break_stream();
+    running.fake.wait_for(|asked| matches!(asked, Asked::Register { resume_lease: 1, .. })).await;
+    running.fake.push(Command::GoAway(GoAway::default()));
+    sleep(Duration::from_secs(100)).await;
+    assert!(running.handle.claim_is_valid());
+    assert_eq!(running.handle.status().sessions_lost, 0);
+    assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 5"]);
+}
+
+// W10.
+#[tokio::test(start_paused = true)]
+async fn a_store_outage_of_five_minutes_changes_nothing() {
+    let running = owning(options(), Manner::Plain).await;
+    running.fake.pulse(Pulse::StoreUnavailable);
+    for _ in 0..300 {
+        sleep(Duration::from_secs(1)).await;
+        assert!(running.handle.claim_is_valid());
+    }
+    running.fake.pulse(Pulse::Confirm);
+    sleep(Duration::from_secs(60)).await;
+    assert!(running.handle.claim_is_valid());
+    assert_eq!(running.handle.status().sessions_lost, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_pauses_at_two_thirds_and_an_answer_resumes() {
+    let running = owning(options(), Manner::Plain).await;
+    let begun = Instant::now();
+    running.fake.pulse(Pulse::Silence);
+    while running.handle.claim_is_valid() {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let lasted = begun.elapsed();
+    assert!((Duration::from_secs(19)..=Duration::from_millis(20_100)).contains(&lasted), "{lasted:?}");
+    running.fake.pulse(Pulse::Confirm);
+    while !running.handle.claim_is_valid() {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 5"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_loses_the_partitions_and_a_new_session_starts_over() {
+    let mut running = owning(options(), Manner::Plain).await;
+    running.fake.show(Snapshot { assigned: vec![grant(0, 9, "")], ..Snapshot::default() });
+    running.fake.fence(FenceReason::Expired);
+    running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 9"]).await;
+    let status = running.handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
+    assert_eq!((status.sessions_lost, status.session.expect("open").lease), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_process_under_the_same_name_ends_this_one() {
+    let running = owning(options(), Manner::Plain).await;
+    running.fake.fence(FenceReason::Superseded);
+    let end = running.end.await.expect("no panic");
+    assert_eq!(end, Err(ConsumerError::Superseded("told to".into())));
+    assert_eq!(running.recorder.lines().last().map(String::as_str), Some("lost t/0"));
+}
+
+// W5: a regular stop hands everything over before it ends.
+#[tokio::test(start_paused = true)]
+async fn a_stop_drains_by_handoff_and_ends_when_told() {
+    let running = owning(options(), Manner::Plain).await;
+    running.shutdown.cancel();
+    running.fake.wait_for(|asked| *asked == Asked::Deregister(DeregisterMode::Drain)).await;
+    assert!(running.handle.claim_is_valid());
+    running.fake.push(release(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Released("h".into())).await;
+    running.fake.push(unassign(0));
+    running.fake.fence(FenceReason::Deregistered);
+    assert_eq!(running.end.await.expect("no panic"), Ok(Stopped::Left));
+    assert!(!running.recorder.lines().iter().any(|line| line.starts_with("lost")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_takes_too_long_ends_locally_and_then_now() {
+    let running = owning(options(), Manner::Plain).await;
+    let (fake, recorder, begun) = (running.fake.clone(), running.recorder.clone(), Instant::now());
+    assert_eq!(running.stop().await, Ok(Stopped::Left));
+    assert!(begun.elapsed() < Duration::from_secs(31), "{:?}", begun.elapsed());
+    assert_eq!(recorder.lines()[2..], ["drain t/0", "release t/0"]);
+    assert_eq!(fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Now)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_finishes_locally_and_keeps_the_partitions() {
+    let running = owning(ConsumerOptions { on_stop: OnStop::Restart, ..options() }, Manner::Plain).await;
+    let (fake, recorder) = (running.fake.clone(), running.recorder.clone());
+    assert_eq!(running.stop().await, Ok(Stopped::Left));
+    assert_eq!(recorder.lines()[2..], ["drain t/0", "release t/0"]);
+    assert_eq!(fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Restart)));
+}
+
+// H49, H52, H68: whatever hangs, the process ends within its bounds and says so.
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_bounded_when_handler_and_service_hang() {
+    let running = owning(ConsumerOptions { on_stop: OnStop::Restart, ..options() }, Manner::DrainHangs).await;
+    running.fake.ignore_deregister();
+    let begun = Instant::now();
+    assert_eq!(running.stop().await, Err(ConsumerError::Unfinished { partitions: 1 }));
+    assert!(begun.elapsed() <= Duration::from_secs(24), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_without_a_session_is_immediate() {
+    let fake = Fake::new();
+    fake.take_down("http://one");
+    fake.take_down("http://two");
+    let running = start(fake, options(), Manner::Plain);
+    running.fake.wait_for(|asked| matches!(asked, Asked::Register { .. })).await;
+    let begun = Instant::now();
+    assert_eq!(running.stop().await, Ok(Stopped::WithoutSession));
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_run() {
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let running = owning(options(), Manner::Plain).await;
+        for _ in 0..3 {
+            running.fake.break_stream();
+            sleep(Duration::from_secs(7)).await;
+            running.fake.fence(FenceReason::Expired);
+            sleep(Duration::from_secs(11)).await;
+        }
+        runs.push((running.fake.asked(), running.recorder.lines(), running.fake.heartbeats()));
+    }
+    assert_eq!(runs[0], runs[1]);
+    assert!(runs[0].0.len() > 6);
+}

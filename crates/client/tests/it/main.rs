@@ -1,0 +1,5 @@
+//! Whole consumers against a scripted service within the process, on a paused clock.
+
+mod consumer;
+mod fake;
+mod recorder;

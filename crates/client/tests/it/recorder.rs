@@ -1,0 +1,89 @@
+//! A handler that writes down what it is called for, and does as it is told.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext};
+use tokio::sync::watch;
+
+/// What a recorded handler does beside writing down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Manner {
+    #[default]
+    Plain,
+    WarmFails,
+    WarmHangs,
+    DrainHangs,
+    WarmPanics,
+}
+
+/// The handler; clones share the record.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recorder {
+    manner: Manner,
+    lines: Arc<watch::Sender<Vec<String>>>,
+}
+
+impl Recorder {
+    pub(crate) fn with(manner: Manner) -> Self {
+        Self { manner, ..Self::default() }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.borrow().clone()
+    }
+
+    /// Waits until the lines end with these.
+    pub(crate) async fn wait_for(&self, last: &[&str]) {
+        let mut lines = self.lines.subscribe();
+        lines.wait_for(|lines| lines.ends_with(&owned(last))).await.expect("the sender lives");
+    }
+
+    fn write(&self, line: String) {
+        self.lines.send_modify(|lines| lines.push(line));
+    }
+}
+
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[async_trait]
+impl PartitionHandler for Recorder {
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        self.write(format!("warm {}", context.partition()));
+        match self.manner {
+            Manner::WarmFails => Err("no room".into()),
+            Manner::WarmPanics => panic!("on purpose"),
+            Manner::WarmHangs => {
+                context.cancelled().await;
+                Err("cancelled".into())
+            }
+            Manner::Plain | Manner::DrainHangs => Ok(()),
+        }
+    }
+
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        assert!(context.claim().is_valid());
+        self.write(format!("assigned {} epoch {}", context.partition(), context.epoch()));
+        Ok(())
+    }
+
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+        self.write(format!("drain {}", context.partition()));
+        if self.manner == Manner::DrainHangs {
+            std::future::pending::<()>().await;
+        }
+        Ok(Some(42))
+    }
+
+    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
+        self.write(format!("release {partition}"));
+        Ok(())
+    }
+
+    async fn lost(&self, context: &OwnedContext) {
+        assert!(!context.claim().is_valid());
+        self.write(format!("lost {}", context.partition()));
+    }
+}
