@@ -33,7 +33,7 @@ const LISTINGS: usize = 3;
 /// answers. Calls are bounded by [`EtcdOptions::request_timeout`] each.
 #[derive(Debug, Clone)]
 pub struct EtcdStore {
-    connection: Arc<Connection>,
+    pub(super) connection: Arc<Connection>,
     keep_alive: KeepAlive,
     watches: Watches,
 }

@@ -1,6 +1,10 @@
 //! Listings of many pages, readers that fall behind, and what a store says about itself.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use kafka_assigner_core::kv::{Op, Txn};
+use tokio::time::timeout;
 
 use super::{EtcdOptions, private_etcd, put, store, values_to};
 use crate::{Error, Store};
@@ -51,6 +55,29 @@ async fn a_transaction_names_the_lease_that_is_over() {
         other => panic!("{other:?}"),
     }
     assert!(store.get(b"/a").await.unwrap().0.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_outlives_its_store_and_everything_ends_with_it() {
+    let Some(mut etcd) = private_etcd() else { return };
+    let store = store(&super::hasty([etcd.endpoint()]));
+    let connection = Arc::downgrade(&store.connection);
+    let start = put(&store, "/a/k", "1").await.unwrap();
+    let lease = store.grant(super::PATIENCE).await.unwrap();
+    store.keep_alive(lease.id).await.unwrap();
+    let mut watch = store.watch(b"/a/", start).await.unwrap();
+    drop(store);
+    assert_eq!(values_to(&mut watch, start).await, ["1"]);
+
+    etcd.kill();
+    drop(watch);
+
+    let ended = async {
+        while connection.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(super::PATIENCE, ended).await.expect("no task is left that retries for ever");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

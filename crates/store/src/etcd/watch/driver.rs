@@ -69,6 +69,7 @@ impl Driver {
 
     /// Runs all watches over one stream, until it breaks or nobody is left who could watch.
     async fn session(&mut self) -> Result<(), Fault> {
+        self.registry.forget_unread();
         while self.registry.is_empty() {
             match self.commands.recv().await {
                 Some(Command::Open(subscription)) => self.registry.park(subscription),
@@ -112,7 +113,7 @@ impl Driver {
         let mut client = link.maintenance();
         let asking = client.status(link.request(StatusRequest {}));
         match timeout(self.connection.attempt_timeout, asking).await {
-            Ok(Ok(status)) => Ok(progress::is_true(&status.into_inner().version)),
+            Ok(Ok(status)) => Ok(believe(&status.into_inner().version)),
             Ok(Err(status)) => match Fault::from(status) {
                 fault if fault.is_final(self.connection.can_log_in()) => Ok(false),
                 fault => Err(fault),
@@ -191,4 +192,12 @@ impl Driver {
         let answer = answer.map_err(|_| Fault::Lost(None))??.into_inner();
         Ok(header_revision(answer.header))
     }
+}
+
+fn believe(version: &str) -> bool {
+    let is_true = progress::is_true(version);
+    if !is_true {
+        tracing::warn!(version, "this etcd can't tell how far a quiet watch is; 3.4.25, 3.5.8 and newer can");
+    }
+    is_true
 }

@@ -65,6 +65,11 @@ impl Subscription {
         self.items.capacity() > 1
     }
 
+    /// Whether the reader has more than half of the room still to read.
+    fn is_behind(&self) -> bool {
+        self.items.capacity() <= self.items.max_capacity() / 2
+    }
+
     fn fail(self, error: Error) {
         // Whoever waited may have given up; the items always have room for one error.
         match self.ready {
@@ -113,6 +118,11 @@ impl Registry {
         self.placed.is_empty() && self.parked.is_empty()
     }
 
+    /// Forgets watches that wait for a stream and that nobody reads any more.
+    pub(super) fn forget_unread(&mut self) {
+        self.parked.retain(|subscription| !subscription.items.is_closed());
+    }
+
     /// Takes in a watch while there is no stream.
     pub(super) fn park(&mut self, subscription: Subscription) {
         self.parked.push(subscription);
@@ -138,12 +148,12 @@ impl Registry {
             .extract_if(.., |_, subscription| subscription.items.is_closed())
             .map(|(id, _)| cancel(id))
             .collect();
+        self.forget_unread();
         for subscription in std::mem::take(&mut self.parked) {
-            let room = subscription.items.capacity() > subscription.items.max_capacity() / 2;
-            match subscription {
-                closed if closed.items.is_closed() => {}
-                caught_up if room => requests.push(self.place(caught_up)),
-                behind => self.parked.push(behind),
+            if subscription.is_behind() {
+                self.parked.push(subscription);
+            } else {
+                requests.push(self.place(subscription));
             }
         }
         requests
