@@ -2,4 +2,6 @@
 
 mod consumer;
 mod fake;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod recorder;

@@ -1,0 +1,150 @@
+//! The one rdkafka client of a process. Everything that blocks runs on the blocking pool.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use rdkafka::error::KafkaResult;
+use rdkafka::{Offset, TopicPartitionList};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::debug;
+
+use super::reader::Reader;
+use super::{KafkaOptions, KafkaRunnerError};
+use crate::partition::TopicPartition;
+
+/// Long against an election of a group coordinator's successor, short against a phase's 30 s.
+const KAFKA_BOUND: Duration = Duration::from_secs(5);
+
+/// One offset to commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) partition: TopicPartition,
+    /// The offset after the last processed record.
+    pub(super) next: i64,
+    pub(super) epoch: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct Client(Arc<Inner>);
+
+struct Inner {
+    /// Taken only when it is dropped.
+    consumer: Option<Arc<StreamConsumer>>,
+    _polling: DropGuard,
+}
+
+impl Drop for Inner {
+    /// Closing librdkafka can block for 100 ms, which must not stall a runtime thread.
+    fn drop(&mut self) {
+        let consumer = self.consumer.take();
+        std::thread::spawn(move || drop(consumer));
+    }
+}
+
+impl Client {
+    pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        let consumer: StreamConsumer = options.client_config().create().map_err(KafkaRunnerError::Client)?;
+        let consumer = Arc::new(consumer);
+        let polling = CancellationToken::new();
+        tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
+        Ok(Self(Arc::new(Inner { consumer: Some(consumer), _polling: polling.drop_guard() })))
+    }
+
+    fn consumer(&self) -> Arc<StreamConsumer> {
+        self.0.consumer.clone().expect("taken only when dropped")
+    }
+
+    /// Begins to fetch a partition from `offset` on.
+    pub(super) async fn read(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+    ) -> Result<Reader, KafkaRunnerError> {
+        let (client, at) = (self.clone(), partition.clone());
+        blocking(move || client.assign(&at, offset)).await
+    }
+
+    fn assign(&self, partition: &TopicPartition, offset: i64) -> Result<Reader, KafkaRunnerError> {
+        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
+        let consumer = self.consumer();
+        // Before it is assigned: librdkafka then never forwards it to the common queue.
+        let queue = consumer
+            .split_partition_queue(partition.topic(), partition.partition())
+            .ok_or_else(|| KafkaRunnerError::NotHeld(partition.clone()))?;
+        // Retention may have removed the first records.
+        let start = if offset == 0 { Offset::Beginning } else { Offset::Offset(offset) };
+        let list = list([(partition, start)]).map_err(failed)?;
+        consumer.incremental_assign(&list).map_err(failed)?;
+        Ok(Reader::new(queue, partition.clone(), offset))
+    }
+
+    /// Ends the fetching of a partition. Its reader must be gone or unused.
+    pub(super) async fn forget(&self, partition: &TopicPartition) {
+        let (client, at) = (self.clone(), partition.clone());
+        let forgotten =
+            blocking(move || client.consumer().incremental_unassign(&list([(&at, Offset::Invalid)])?)).await;
+        if let Err(error) = forgotten {
+            // It was never assigned: there is nothing to end.
+            debug!(%partition, %error, "not unassigned");
+        }
+    }
+
+    /// The offset that the group has committed; 0 where it has committed nothing.
+    pub(super) async fn committed(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+        let (client, at) = (self.clone(), partition.clone());
+        let committed = blocking(move || client.read_committed(&at)).await;
+        committed.map_err(|source| KafkaRunnerError::Committed { partition: partition.clone(), source })
+    }
+
+    fn read_committed(&self, partition: &TopicPartition) -> KafkaResult<i64> {
+        let asked = list([(partition, Offset::Invalid)])?;
+        let answered = self.consumer().committed_offsets(asked, KAFKA_BOUND)?;
+        for element in answered.elements() {
+            element.error()?;
+            if let Offset::Offset(offset) = element.offset() {
+                return Ok(offset);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Commits, and waits until the broker has answered.
+    pub(super) async fn commit(&self, positions: Vec<Position>) -> Result<(), KafkaRunnerError> {
+        let client = self.clone();
+        let committed = blocking(move || {
+            let mut list = TopicPartitionList::with_capacity(positions.len());
+            for position in &positions {
+                let (topic, partition) = (position.partition.topic(), position.partition.partition());
+                let mut element = list.add_partition(topic, partition);
+                element.set_offset(Offset::Offset(position.next))?;
+                element.set_metadata(format!("epoch={}", position.epoch));
+            }
+            client.consumer().commit(&list, CommitMode::Sync)
+        });
+        committed.await.map_err(KafkaRunnerError::Commit)
+    }
+}
+
+fn list<'a>(
+    partitions: impl IntoIterator<Item = (&'a TopicPartition, Offset)>,
+) -> KafkaResult<TopicPartitionList> {
+    let mut list = TopicPartitionList::new();
+    for (partition, offset) in partitions {
+        list.add_partition_offset(partition.topic(), partition.partition(), offset)?;
+    }
+    Ok(list)
+}
+
+/// librdkafka's own events: errors of brokers, from which it recovers by itself.
+async fn serve_events(consumer: Arc<StreamConsumer>) {
+    loop {
+        if let Err(error) = consumer.recv().await {
+            debug!(%error, "kafka");
+        }
+    }
+}
+
+async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    tokio::task::spawn_blocking(work).await.expect("the work does not panic, and nothing aborts it")
+}

@@ -1,0 +1,65 @@
+//! What the user implements to handle records.
+
+use async_trait::async_trait;
+
+use super::Record;
+use crate::context::OwnedContext;
+use crate::handler::{HandlerError, PartitionHandler};
+use crate::partition::TopicPartition;
+
+/// Handles the records of partitions, with a state for each partition that the runner owns.
+///
+/// The calls of [`PartitionHandler`] come too: `warm` before the first record is read, `assigned` before the first
+/// one is processed, `drain` after the last one and before its commit, `release` and `lost` when the state is gone.
+#[async_trait]
+pub trait RecordHandler: PartitionHandler {
+    /// What the records of one partition amount to, for example counts for each key; `()` where there is none.
+    type State: Default + Send + 'static;
+
+    /// Where to begin with a partition: a state, and the offset up to which it stands. By default an empty state
+    /// and the partition's beginning.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the preparation then fails.
+    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Self::State>, HandlerError> {
+        let _ = partition;
+        Ok(Restored { state: Self::State::default(), next_offset: Some(0) })
+    }
+
+    /// Brings the state forward by one record that another owner has handled, or is handling: no side effects.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the preparation then fails.
+    fn catch_up(
+        &self,
+        partition: &TopicPartition,
+        state: &mut Self::State,
+        record: &Record,
+    ) -> Result<(), HandlerError>;
+
+    /// Handles one record: state and side effects. Put the context's epoch beside every effect.
+    ///
+    /// When the partition is lost, the call may be dropped at an await.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the same record is tried again after a wait, for ever: it is never skipped.
+    async fn process(
+        &self,
+        context: &OwnedContext,
+        state: &mut Self::State,
+        record: &Record,
+    ) -> Result<(), HandlerError>;
+}
+
+/// A state to begin with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored<S> {
+    /// The state.
+    pub state: S,
+    /// The first offset that is not in it; 0 = everything since the beginning is missing. `None` = the state needs
+    /// no history: reading begins at the committed offset.
+    pub next_offset: Option<i64>,
+}
