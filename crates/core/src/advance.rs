@@ -85,7 +85,7 @@ pub(crate) fn exists(state: &GroupState, at: &TopicPartition) -> bool {
 }
 
 /// Whether `name` is registered and takes the whole unit.
-fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition]) -> bool {
+pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition]) -> bool {
     state.registration(name).is_some_and(|consumer| {
         consumer.standing == Standing::Active && unit.iter().all(|at| consumer.subscribes(&at.topic))
     })

@@ -203,28 +203,28 @@ impl<'a> Planner<'a> {
     }
 
     fn claimant(&self, at: &TopicPartition, unit: &Unit, desired: &Desired) -> Claimant {
-        let owner = self.state.assignment(at).and_then(|a| a.owner.as_ref());
-        let target = desired.target(unit);
-        let Some(owner) = owner else {
-            return target.map_or_else(
-                || Claimant::Wait(desired.why_nobody(unit)),
-                |to| Claimant::Grant { to: to.clone(), from: None },
-            );
+        let Some(owner) = self.state.assignment(at).and_then(|a| a.owner.as_ref()) else {
+            return self.for_target(None, unit, desired);
         };
         if !is_over(self.state.presence(&owner.member())) || self.is_driven(at) {
             return Claimant::Working;
         }
-        let from = Some(owner.name.clone());
         if self.returned(&owner.name, unit) {
-            return Claimant::Grant { to: owner.name.clone(), from };
+            return Claimant::Grant { to: owner.name.clone(), from: Some(owner.name.clone()) };
         }
         if self.now.memory.awaits(self.state, &owner.name, self.now.moment)
             && !self.state.consumers().contains_key(&owner.name)
         {
             return Claimant::Wait(DeferReason::AwaitingRejoin { owner: owner.name.clone() });
         }
-        match target {
-            Some(to) => Claimant::Grant { to: to.clone(), from },
+        self.for_target(Some(owner.name.clone()), unit, desired)
+    }
+
+    fn for_target(&self, from: Option<MemberName>, unit: &Unit, desired: &Desired) -> Claimant {
+        match desired.target(unit).cloned() {
+            Some(to) if self.active(&to).is_some() => Claimant::Grant { to, from },
+            // A draining consumer, or one that is not here, holds the rest of its set.
+            Some(consumer) => Claimant::Wait(DeferReason::TargetUnable { consumer }),
             None => Claimant::Wait(desired.why_nobody(unit)),
         }
     }
@@ -253,9 +253,7 @@ impl<'a> Planner<'a> {
     }
 
     fn grant(&mut self, to: &MemberName, from: Option<MemberName>, unit: Vec<TopicPartition>) {
-        let Some(registration) = self.active(to) else {
-            return self.defer(&unit, Some(to), DeferReason::TargetUnable { consumer: to.clone() });
-        };
+        let Some(registration) = self.active(to) else { return };
         let member = Member { name: to.clone(), incarnation: registration.incarnation.clone() };
         let why = match &from {
             None => Reason::Unowned,

@@ -1,6 +1,7 @@
 //! The group as a strategy sees it, and what the strategy makes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kafka_assigner_strategies::{
     InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Placement, Problem, ProblemBuilder,
@@ -9,12 +10,12 @@ use kafka_assigner_strategies::{
 
 use super::WhatIf;
 use super::sets::{Set, sets};
-use crate::advance::Now;
+use crate::advance::{Now, may_have};
 use crate::id::{Member, TopicPartition};
 use crate::name::MemberName;
 use crate::reason::DeferReason;
 use crate::record::{Consumer, Standing};
-use crate::state::{Entry, GroupState};
+use crate::state::{Entry, GroupState, Presence};
 
 /// Holds what can't be decided; no consumer can have this name.
 const NOBODY: &str = "?";
@@ -92,15 +93,14 @@ struct Telling<'a> {
     builder: ProblemBuilder,
     topics: Vec<(TopicHandle, &'a Set)>,
     handles: BTreeMap<MemberName, MemberHandle>,
-    nobody: MemberHandle,
+    nobody: Option<MemberHandle>,
 }
 
 impl<'a> Telling<'a> {
     fn new(state: &'a GroupState, now: Now<'a>, sets: &'a [Set]) -> Self {
         let mut builder = Problem::builder();
         let topics = sets.iter().map(|set| (builder.topic(set.name().shared(), set.units()), set)).collect();
-        let nobody = builder.member(MemberSpec { state: MemberState::Hold, ..MemberSpec::new(NOBODY) });
-        Self { state, now, builder, topics, handles: BTreeMap::new(), nobody }
+        Self { state, now, builder, topics, handles: BTreeMap::new(), nobody: None }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -109,14 +109,14 @@ impl<'a> Telling<'a> {
                 Entry::Readable(consumer) if consumer.is_ending() => continue,
                 Entry::Readable(consumer) => self.member(name, consumer, what_if.without.contains(name)),
                 // Present, and what it takes is unknown: it keeps what it has.
-                Entry::Unreadable(_) => hold(name),
+                Entry::Unreadable(_) => hold(name.shared()),
             };
             self.handles.insert(name.clone(), self.builder.member(spec));
         }
         let absent: BTreeSet<&MemberName> = self.state.absent_owners().collect();
         for name in absent {
             if self.now.memory.awaits(self.state, name, self.now.moment) {
-                self.handles.insert(name.clone(), self.builder.member(hold(name)));
+                self.handles.insert(name.clone(), self.builder.member(hold(name.shared())));
             }
         }
     }
@@ -156,7 +156,8 @@ impl<'a> Telling<'a> {
         let broken = || partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
         let unreadable = set.unreadable.clone().or_else(broken);
         if unreadable.is_some() {
-            self.builder.fixed(topic, number, self.nobody);
+            let nobody = self.nobody();
+            self.builder.fixed(topic, number, nobody);
         } else if let Some(handle) = self.heading_for(&partitions) {
             self.builder.fixed(topic, number, handle);
         } else {
@@ -165,11 +166,23 @@ impl<'a> Telling<'a> {
         (partitions, unreadable)
     }
 
-    /// Where a handoff in flight brings the unit.
+    /// A member that is told only where it is needed, so that it appears in no reason otherwise.
+    fn nobody(&mut self) -> MemberHandle {
+        let spec = || MemberSpec { subscription: Subscription::Topics(Vec::new()), ..hold(NOBODY) };
+        *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
+    }
+
+    /// Where a handoff in flight brings the unit, unless it is bound to be cancelled: pinned to somebody who may
+    /// not have it, the rest of its set would wait for ever.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
-            self.handles.get(&handoff.new.name).copied()
+            let may_arrive = match self.state.presence(&handoff.new) {
+                Presence::Here => may_have(self.state, &handoff.new.name, &handoff.unit),
+                Presence::Unknown => true,
+                Presence::Ending | Presence::Gone => false,
+            };
+            self.handles.get(&handoff.new.name).copied().filter(|_| may_arrive)
         })
     }
 
@@ -209,6 +222,6 @@ impl<'a> Telling<'a> {
     }
 }
 
-fn hold(name: &MemberName) -> MemberSpec {
-    MemberSpec { state: MemberState::Hold, ..MemberSpec::new(name.shared()) }
+fn hold(name: impl Into<Arc<str>>) -> MemberSpec {
+    MemberSpec { state: MemberState::Hold, ..MemberSpec::new(name) }
 }

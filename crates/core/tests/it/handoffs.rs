@@ -1,0 +1,146 @@
+//! A handoff from its beginning to its end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::action::Step;
+use kafka_assigner_core::advance::advance;
+use kafka_assigner_core::id::Member;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Op, Txn};
+use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::record::{Consumer, Phase, Progress, Taken, encode};
+use kafka_assigner_core::view::Role;
+
+fn role(lab: &Lab, member: &Member) -> Option<Role> {
+    lab.view(member).roles.get(&tp("t", 1)).cloned()
+}
+
+#[test]
+fn the_old_owner_works_until_the_new_one_works() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    let Some(Role::Owner { epoch: old_epoch, .. }) = role(&lab, &a) else { panic!() };
+    lab.pass();
+    assert!(matches!(role(&lab, &b), Some(Role::Warming { .. })));
+    lab.say(&b, &tp("t", 1), None, &Ack::Ready);
+    lab.pass();
+    let Some(Role::Owner { epoch, taking: Some(_), .. }) = role(&lab, &b) else { panic!() };
+    assert!(epoch > old_epoch);
+    let still = role(&lab, &a).unwrap();
+    assert!(matches!(still, Role::Owner { epoch, .. } if epoch == old_epoch), "release before taken");
+    lab.say(&b, &tp("t", 1), None, &Ack::Taken(Taken::default()));
+    assert!(matches!(role(&lab, &a), Some(Role::Releasing { epoch, .. }) if epoch == old_epoch));
+    assert!(matches!(role(&lab, &b), Some(Role::Owner { taking: None, .. })));
+    lab.say(&a, &tp("t", 1), None, &Ack::Released);
+    assert_eq!(role(&lab, &a), None);
+    assert!(lab.state.handoffs().is_empty());
+}
+
+#[test]
+fn a_cancelled_handoff_looks_like_none() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    let a = lab.join("a");
+    lab.settle();
+    let before = lab.view(&a);
+    let b = lab.join("b");
+    lab.pass();
+    lab.say(&b, &tp("t", 1), None, &Ack::WarmFailed { reason: "no".to_owned() });
+    let steps = lab.steps();
+    lab.carry_out(steps);
+    assert_eq!(lab.state.handoff(&tp("t", 1)).unwrap().phase, Phase::Cancelled);
+    let (cancelled, of_b) = (lab.view(&a), lab.view(&b));
+    let steps = lab.steps();
+    lab.carry_out(steps);
+    assert!(lab.state.handoffs().is_empty());
+    assert_eq!(lab.view(&a).roles, cancelled.roles);
+    assert_eq!(lab.view(&b).roles, of_b.roles);
+    assert_eq!(before.roles, cancelled.roles);
+    assert!(!of_b.roles.contains_key(&tp("t", 1)));
+}
+
+/// The consumer's instance reports how far its warm-up is.
+fn report(lab: &mut Lab, member: &Member, done: u64) {
+    let handoff = lab.state.handoff(&tp("t", 1)).unwrap().id.clone();
+    let registration = lab.state.registration(&member.name).unwrap().clone();
+    let progress = BTreeMap::from([("t/1".to_owned(), Progress { handoff, done, total: None })]);
+    let next = Consumer { progress, ..(*registration).clone() };
+    let key = lab.state.layout().encode(&Key::Consumer(member.name.clone()));
+    assert!(lab.apply(&Txn::guarded(vec![], vec![Op::put_leased(key, encode(&next), registration.lease)])));
+}
+
+#[test]
+fn progress_extends_a_warm_up_for_as_long_as_it_goes_on() {
+    // F27, L30
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    for done in 1..10 {
+        lab.later(Duration::from_secs(200));
+        report(&mut lab, &b, done);
+        assert_eq!(advance(&lab.state, &tp("t", 1), lab.now()), None);
+    }
+    lab.later(Duration::from_secs(200));
+    report(&mut lab, &b, 9);
+    lab.later(Duration::from_secs(100));
+    let cancel = advance(&lab.state, &tp("t", 1), lab.now());
+    assert!(matches!(cancel.unwrap().step, Step::Cancel { .. }), "the same number again is no progress");
+}
+
+#[test]
+fn reported_progress_is_no_change_of_membership() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    let before = lab.shelf.clone();
+    report(&mut lab, &b, 1);
+    let record = lab.shelf.records().find(|record| before.get(&record.key) != Some(record)).unwrap().clone();
+    let mut state = kafka_assigner_core::state::GroupState::new(lab.state.layout().clone());
+    state.reset(&before.snapshot());
+    let touched = state.apply(&[kafka_assigner_core::kv::Change::Put(record)], lab.shelf.revision());
+    assert!(!touched.calls_for_plan() && touched.members.is_empty());
+    assert!(touched.progress.contains(&b.name));
+}
+
+#[test]
+fn a_new_leader_starts_every_deadline_afresh() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    lab.settle();
+    lab.join("b");
+    lab.pass();
+    lab.later(Duration::from_secs(299));
+    lab.memory = kafka_assigner_core::memory::Memory::default();
+    lab.memory.recall(&lab.state, lab.moment);
+    lab.later(Duration::from_secs(299));
+    assert_eq!(advance(&lab.state, &tp("t", 1), lab.now()), None);
+    lab.later(Duration::from_secs(1));
+    assert!(advance(&lab.state, &tp("t", 1), lab.now()).is_some());
+}
+
+#[test]
+fn nothing_a_deposed_leader_decided_applies() {
+    // I7, L12
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    let grants = lab.plan().actions;
+    lab.remove(&Key::Leader);
+    lab.put(
+        &Key::Leader,
+        encode(&kafka_assigner_core::record::Leader::new(
+            "other".to_owned(),
+            "http://other".to_owned(),
+            kafka_assigner_core::moment::WallMillis(0),
+        )),
+    );
+    let before = lab.shelf.clone();
+    assert!(lab.carry_out(grants).is_empty());
+    assert_eq!(lab.shelf, before);
+}

@@ -1,0 +1,355 @@
+//! Whatever happens in whatever order: afterwards the group comes to rest, and on the way nothing that must hold
+//! is broken. That epochs rise (I2) is held by the lab at every single change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Must, Txn};
+use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Taken};
+use kafka_assigner_core::session::Leaving;
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::view::{ConsumerView, Role};
+use proptest::prelude::*;
+
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+const TOPICS: [&str; 3] = ["t", "u", "v"];
+
+/// What can happen; whatever does not fit the moment does nothing.
+#[derive(Debug, Clone)]
+enum Event {
+    Join { who: usize, only: Option<usize>, most: Option<u32> },
+    Crash(usize),
+    Leave(usize),
+    Drain(usize),
+    Restart(usize),
+    Topic { which: usize, partitions: u32, in_set: bool },
+    NoTopic(usize),
+    Say { who: usize, what: usize, at: usize },
+    Budget(u32),
+    Grace(u64),
+    Spoil(usize),
+    Mend,
+    Later(u64),
+    Pass,
+    NewLeader,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let who = 0..NAMES.len();
+    let topic = 0..TOPICS.len();
+    prop_oneof![
+        5 => (who.clone(), prop::option::weighted(0.2, topic.clone()), prop::option::weighted(0.2, 0u32..4))
+            .prop_map(|(who, only, most)| Event::Join { who, only, most }),
+        2 => who.clone().prop_map(Event::Crash),
+        1 => who.clone().prop_map(Event::Leave),
+        1 => who.clone().prop_map(Event::Drain),
+        1 => who.clone().prop_map(Event::Restart),
+        2 => (topic.clone(), 1u32..5, any::<bool>())
+            .prop_map(|(which, partitions, in_set)| Event::Topic { which, partitions, in_set }),
+        1 => topic.prop_map(Event::NoTopic),
+        8 => (who, 0..4usize, 0..16usize).prop_map(|(who, what, at)| Event::Say { who, what, at }),
+        1 => (1u32..4).prop_map(Event::Budget),
+        1 => (0u64..20_000).prop_map(Event::Grace),
+        1 => (0..16usize).prop_map(Event::Spoil),
+        1 => Just(Event::Mend),
+        3 => (0u64..400).prop_map(Event::Later),
+        10 => Just(Event::Pass),
+        1 => Just(Event::NewLeader),
+    ]
+}
+
+/// A group in the middle of its history, with what was told to each session so far.
+struct Story {
+    lab: Lab,
+    config: GroupConfig,
+    spoiled: BTreeMap<TopicPartition, bytes::Bytes>,
+    marks: Vec<kafka_assigner_core::kv::LeaseId>,
+    told: BTreeMap<Member, ConsumerView>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let config = GroupConfig { phase_deadline_ms: 30_000, ..GroupConfig::default() };
+        let lab = Lab::with_topics(&[("t", 3), ("u", 2)]);
+        Self { lab, config, spoiled: BTreeMap::new(), marks: Vec::new(), told: BTreeMap::new() }
+    }
+
+    fn session(&self, who: usize) -> Option<Member> {
+        self.lab.members().into_iter().find(|member| member.name.as_str() == NAMES[who])
+    }
+
+    fn happen(&mut self, event: &Event) {
+        match event {
+            Event::Join { who, only, most } => {
+                self.lab.join_as(NAMES[*who], |consumer| {
+                    consumer.topics = only.iter().map(|topic| TOPICS[*topic].parse().unwrap()).collect();
+                    consumer.max_partitions = *most;
+                });
+            }
+            Event::Crash(who) => {
+                if self.session(*who).is_some() {
+                    self.lab.crash(NAMES[*who]);
+                }
+            }
+            Event::Leave(who) => self.leave(*who, &Leaving::Now),
+            Event::Drain(who) => self.leave(*who, &Leaving::Drain),
+            Event::Restart(who) => {
+                let mark = self.session(*who).map(|member| self.lab.restart(&member));
+                self.marks.extend(mark);
+            }
+            Event::Topic { which, partitions, in_set: true } => {
+                self.lab.topic_in_set(TOPICS[*which], *partitions, "s");
+            }
+            Event::Topic { which, partitions, in_set: false } => self.lab.topic(TOPICS[*which], *partitions),
+            Event::NoTopic(which) => self.lab.remove(&Key::Topic(TOPICS[*which].parse().unwrap())),
+            Event::Say { who, what, at } => self.say(*who, *what, *at),
+            Event::Budget(most) => {
+                self.config.max_moves_in_flight = *most;
+                self.lab.configure(&self.config);
+            }
+            Event::Grace(grace) => {
+                self.config.rejoin_grace_ms = *grace;
+                self.lab.configure(&self.config);
+            }
+            Event::Spoil(at) => self.spoil(*at),
+            Event::Mend => self.mend(),
+            Event::Later(seconds) => self.lab.later(Duration::from_secs(*seconds)),
+            Event::Pass => drop(self.pass()),
+            Event::NewLeader => {
+                self.lab.memory = Memory::default();
+                self.lab.memory.recall(&self.lab.state, self.lab.moment);
+            }
+        }
+        self.tell();
+    }
+
+    fn leave(&mut self, who: usize, leaving: &Leaving) {
+        if let Some(member) = self.session(who) {
+            self.lab.leave(&member, leaving);
+        }
+    }
+
+    fn say(&mut self, who: usize, what: usize, at: usize) {
+        let ack = [
+            Ack::Ready,
+            Ack::Taken(Taken::default()),
+            Ack::Released,
+            Ack::WarmFailed { reason: "no".to_owned() },
+        ][what]
+            .clone();
+        let at = self.lab.state.assignments().keys().nth(at).cloned();
+        if let (Some(member), Some(at)) = (self.session(who), at) {
+            self.lab.say(&member, &at, None, &ack);
+        }
+    }
+
+    /// A record of a partition breaks; its value is kept to mend it, since nobody writes it meanwhile.
+    fn spoil(&mut self, at: usize) {
+        let Some(at) = self.lab.state.assignments().keys().nth(at).cloned() else { return };
+        let key = Key::Assignment(at.clone());
+        let value = self.lab.shelf.get(&self.lab.state.layout().encode(&key)).unwrap().value.clone();
+        self.spoiled.entry(at).or_insert(value);
+        self.lab.put(&key, "{");
+    }
+
+    fn mend(&mut self) {
+        for (at, value) in std::mem::take(&mut self.spoiled) {
+            self.lab.put(&Key::Assignment(at), value);
+        }
+    }
+
+    /// One pass; every write of it carries the fence of the leader.
+    fn pass(&mut self) -> usize {
+        for action in self.lab.plan().actions.iter().chain(&self.lab.steps()) {
+            assert!(!action.unit.is_empty() && !action.write.guards.is_empty(), "{action:?}");
+            let is_spoiled = |at: &TopicPartition| self.spoiled.contains_key(at);
+            assert!(!action.unit.iter().any(is_spoiled), "{action:?} of what can't be read");
+        }
+        self.lab.pass().len()
+    }
+
+    /// What each member knows follows it by differences; it must be what a snapshot would show.
+    fn tell(&mut self) {
+        let lab = &self.lab;
+        self.told.retain(|member, _| lab.members().contains(member));
+        for member in lab.members() {
+            let next = lab.view(&member);
+            let told = self.told.remove(&member).unwrap_or_default();
+            let difference = told.difference(&next);
+            let mut roles = told.roles.clone();
+            difference.ended.keys().for_each(|at| drop(roles.remove(at)));
+            roles.extend(difference.roles.clone());
+            let followed = told.followed_by(next.clone());
+            assert!(same(&roles, &followed.roles), "{roles:?}\n{:?}", followed.roles);
+            assert!(followed.difference(&next).is_empty(), "told twice");
+            let decided = |(at, _): &(&TopicPartition, &Role)| !next.undecided.contains(*at);
+            assert!(followed.roles.iter().filter(decided).eq(&next.roles));
+            self.told.insert(member, followed);
+        }
+    }
+
+    fn come_to_rest(&mut self) {
+        self.mend();
+        std::mem::take(&mut self.marks).into_iter().for_each(|mark| self.lab.end_lease(mark));
+        // Whoever was passed over, or is awaited, no longer is.
+        self.lab.later(Duration::from_secs(3_600));
+        self.lab.settle();
+        self.tell();
+    }
+}
+
+fn same(a: &BTreeMap<TopicPartition, Role>, b: &BTreeMap<TopicPartition, Role>) -> bool {
+    a.keys().eq(b.keys()) && a.iter().all(|(at, role)| role.is_same(&b[at]))
+}
+
+/// Whom the records name where, found by looking at each of them.
+fn named(state: &GroupState) -> BTreeMap<MemberName, BTreeSet<TopicPartition>> {
+    let mut named: BTreeMap<MemberName, BTreeSet<TopicPartition>> = BTreeMap::new();
+    for (at, entry) in state.assignments() {
+        if let Some(owner) = entry.last_good().and_then(|a| a.owner.as_ref()) {
+            named.entry(owner.name.clone()).or_default().insert(at.clone());
+        }
+    }
+    for entry in state.handoffs().values() {
+        if let Some(HandoffRecord::Lead(handoff)) = entry.last_good() {
+            for name in [&handoff.old.name, &handoff.new.name] {
+                named.entry(name.clone()).or_default().extend(handoff.unit.iter().cloned());
+            }
+        }
+    }
+    named
+}
+
+fn indexed(state: &GroupState) -> BTreeMap<MemberName, BTreeSet<TopicPartition>> {
+    NAMES
+        .iter()
+        .map(|name| name.parse::<MemberName>().unwrap())
+        .map(|name| (name.clone(), state.concerned(&name).cloned().collect::<BTreeSet<_>>()))
+        .filter(|(_, concerned)| !concerned.is_empty())
+        .collect()
+}
+
+/// Who may have a partition: subscribed to all that moves with it, and takes partitions.
+fn has_a_taker(lab: &Lab, at: &TopicPartition) -> bool {
+    let label = |topic: &_| lab.state.topics()[topic].readable().and_then(|t| t.copartition.clone());
+    let mine = label(&at.topic);
+    let set = lab
+        .state
+        .topics()
+        .keys()
+        .filter(|topic| **topic == at.topic || (mine.is_some() && label(topic) == mine));
+    let set: Vec<_> = set.collect();
+    lab.state.consumers().values().filter_map(|entry| entry.readable()).any(|consumer| {
+        let takes = consumer.standing == kafka_assigner_core::record::Standing::Active;
+        takes && consumer.max_partitions.is_none() && set.iter().all(|topic| consumer.subscribes(topic))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn every_history_ends_in_the_fixed_point_with_an_owner_wherever_there_is_a_taker(
+        events in prop::collection::vec(event(), 0..60)
+    ) {
+        let mut story = Story::new();
+        events.iter().for_each(|event| story.happen(event));
+        story.come_to_rest();
+        let lab = &story.lab;
+        prop_assert!(lab.plan().actions.is_empty());
+        prop_assert!(lab.steps().is_empty());
+        prop_assert!(lab.state.handoffs().is_empty(), "{:?}", lab.state.handoffs());
+        prop_assert!(lab.state.intents().is_empty());
+        for (topic, entry) in lab.state.topics() {
+            for number in 0..entry.readable().unwrap().partitions {
+                let at = tp(topic.as_str(), number);
+                let owner = lab.owner(&at).and_then(|name| name.parse().ok());
+                let is_here = owner.is_some_and(|name: MemberName| lab.state.consumers().contains_key(&name));
+                prop_assert!(is_here || !has_a_taker(lab, &at), "{at} has no owner");
+            }
+        }
+        for at in lab.state.assignments().keys() {
+            prop_assert!(lab.state.topics().get(&at.topic).is_some(), "{at} of no topic");
+        }
+    }
+
+    #[test]
+    fn a_state_that_followed_is_the_state_that_a_listing_gives(
+        events in prop::collection::vec(event(), 0..60)
+    ) {
+        let mut story = Story::new();
+        for event in &events {
+            story.happen(event);
+            let followed = &story.lab.state;
+            let mut listed = GroupState::new(followed.layout().clone());
+            listed.reset(&story.lab.shelf.snapshot());
+            prop_assert_eq!(followed.unreadable(), listed.unreadable());
+            prop_assert_eq!(indexed(followed), named(followed), "the index");
+            prop_assert_eq!(indexed(&listed), named(&listed), "the index");
+            prop_assert_eq!(followed.revision(), listed.revision());
+            // Beside what can't be read now and could be before, both are the same.
+            if story.spoiled.is_empty() {
+                prop_assert_eq!(followed.assignments(), listed.assignments());
+                prop_assert_eq!(followed.handoffs(), listed.handoffs());
+                prop_assert_eq!(followed.consumers(), listed.consumers());
+                for member in story.lab.members() {
+                    prop_assert_eq!(
+                        story.lab.view(&member),
+                        kafka_assigner_core::view::consumer_view(&listed, &member)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_listing_brings_any_older_state_up_to_date(
+        events in prop::collection::vec(event(), 1..40), until in 0usize..40
+    ) {
+        let mut story = Story::new();
+        let mut old = story.lab.state.clone();
+        for (number, event) in events.iter().enumerate() {
+            story.happen(event);
+            if number == until {
+                old = story.lab.state.clone();
+            }
+        }
+        story.mend();
+        let touched = old.reset(&story.lab.shelf.snapshot());
+        prop_assert_eq!(old.assignments(), story.lab.state.assignments());
+        prop_assert_eq!(old.handoffs(), story.lab.state.handoffs());
+        prop_assert_eq!(indexed(&old), named(&old));
+        prop_assert!(old.reset(&story.lab.shelf.snapshot()).is_empty(), "{touched:?}");
+    }
+
+    #[test]
+    fn every_write_is_guarded_by_the_leader_or_by_the_session_that_speaks(
+        events in prop::collection::vec(event(), 0..40)
+    ) {
+        let mut story = Story::new();
+        for event in &events {
+            story.happen(event);
+            // In the place of each guard's key another value: then nothing of the write may apply.
+            for action in story.lab.plan().actions.iter().chain(&story.lab.steps()) {
+                let changed = action.write.ops.iter().filter(|op| matches!(op, kafka_assigner_core::kv::Op::Put { .. }));
+                for op in changed {
+                    let kafka_assigner_core::kv::Op::Put { key, .. } = op else { unreachable!() };
+                    let is_guarded = action.write.guards.iter().any(|guard| {
+                        guard.key == *key && matches!(guard.must, Must::BeAbsent | Must::HaveModRevision(_))
+                    });
+                    prop_assert!(is_guarded, "{action:?} writes {key:?} unseen");
+                }
+                let mut shelf = story.lab.shelf.clone();
+                let txn = Txn::guarded(action.write.guards.clone(), action.write.ops.clone());
+                prop_assert!(shelf.txn(&txn).is_some(), "{action:?} is outdated at once");
+                prop_assert!(shelf.txn(&txn).is_none(), "{action:?} applies twice");
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The decisions of core on a group in a map.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+mod acks;
+mod handoffs;
+mod histories;
+mod planning;
+mod records;
+mod sessions;
+mod sets;
+mod table;
+mod views;

@@ -1,0 +1,114 @@
+//! Co-partitioned topics move as one.
+
+use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::action::Step;
+use kafka_assigner_core::id::Member;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::record::{HandoffRecord, MAX_SET, Phase};
+use kafka_assigner_core::session::Leaving;
+
+fn set_of(topics: &[(&str, u32)]) -> Lab {
+    let mut lab = Lab::default();
+    topics.iter().for_each(|(name, partitions)| lab.topic_in_set(name, *partitions, "s"));
+    lab
+}
+
+fn owners(lab: &Lab, number: u32) -> Vec<&str> {
+    ["t", "u", "v"].iter().filter_map(|topic| lab.owner(&tp(topic, number))).collect()
+}
+
+#[test]
+fn a_set_moves_under_one_id_one_phase_and_one_epoch() {
+    let mut lab = set_of(&[("t", 2), ("u", 2), ("v", 1)]);
+    lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    let begun = lab.pass();
+    assert_eq!(begun.len(), 1);
+    assert_eq!(begun[0].unit, [tp("t", 1), tp("u", 1)], "v has no partition 1");
+    assert!(matches!(lab.stored(&Key::Handoff(tp("u", 1))), HandoffRecord::Reference(_)));
+    // Said of any partition, it holds for the unit.
+    lab.say(&b, &tp("u", 1), None, &Ack::Ready);
+    assert_eq!(lab.state.handoff(&tp("t", 1)).unwrap().phase, Phase::Ready);
+    lab.pass();
+    let epoch = |topic| lab.state.assignment(&tp(topic, 1)).unwrap().epoch;
+    assert_eq!(epoch("t"), epoch("u"));
+    lab.settle();
+    assert_eq!((owners(&lab, 0), owners(&lab, 1)), (vec!["a", "a", "a"], vec!["b", "b"]));
+    assert!(lab.state.handoffs().is_empty());
+}
+
+#[test]
+fn the_largest_set_fits_into_one_transaction_at_every_step() {
+    let names: Vec<String> = (0..MAX_SET).map(|n| format!("t{n}")).collect();
+    let mut lab = set_of(&names.iter().map(|name| (name.as_str(), 2)).collect::<Vec<_>>());
+    lab.join("a");
+    lab.settle();
+    lab.join("b");
+    let done = lab.settle();
+    for action in &done {
+        assert!(action.write.ops.len() <= 128 && action.write.guards.len() < 128, "{}", action.step);
+    }
+    assert_eq!(lab.loads().into_values().collect::<Vec<_>>(), [MAX_SET, MAX_SET]);
+    lab.crash("a");
+    for action in lab.settle() {
+        assert!(action.write.ops.len() <= 128 && action.write.guards.len() < 128, "{}", action.step);
+    }
+}
+
+#[test]
+fn a_set_with_several_owners_comes_together() {
+    // The topics got their label after they were spread.
+    let mut lab = Lab::with_topics(&[("t", 2), ("u", 2)]);
+    for name in ["a", "b"] {
+        lab.join(name);
+    }
+    lab.settle();
+    assert_ne!(lab.owner(&tp("t", 0)), lab.owner(&tp("u", 0)));
+    lab.topic_in_set("t", 2, "s");
+    lab.topic_in_set("u", 2, "s");
+    lab.settle();
+    assert_eq!(lab.owner(&tp("t", 0)), lab.owner(&tp("u", 0)));
+    assert_eq!(lab.owner(&tp("t", 1)), lab.owner(&tp("u", 1)));
+    assert_eq!(lab.loads().into_values().collect::<Vec<_>>(), [2, 2]);
+}
+
+/// `t/0` is on its way to `c` from `a`, and `u/0` from `b`: one set, two handoffs.
+fn two_parts() -> (Lab, Member) {
+    let mut lab = Lab::with_topics(&[("t", 1), ("u", 1)]);
+    let (a, b) = (lab.join("a"), lab.join("b"));
+    lab.settle();
+    lab.topic_in_set("t", 1, "s");
+    lab.topic_in_set("u", 1, "s");
+    let c = lab.join("c");
+    lab.leave(&a, &Leaving::Drain);
+    lab.leave(&b, &Leaving::Drain);
+    lab.pass();
+    assert_eq!(lab.state.handoffs().len(), 2);
+    (lab, c)
+}
+
+#[test]
+fn a_part_that_failed_is_not_tried_again_at_once_because_another_part_is_under_way() {
+    let (mut lab, c) = two_parts();
+    lab.say(&c, &tp("u", 0), None, &Ack::WarmFailed { reason: "no".to_owned() });
+    lab.pass();
+    lab.pass();
+    assert!(lab.state.handoff(&tp("u", 0)).is_none());
+    let plan = lab.plan();
+    assert!(plan.actions.is_empty());
+    assert_eq!(plan.deferred[0].why.label(), "failed_lately");
+}
+
+#[test]
+fn the_rest_of_a_set_is_not_granted_to_a_consumer_that_drains() {
+    let (mut lab, c) = two_parts();
+    lab.join("d");
+    lab.leave(&c, &Leaving::Drain);
+    lab.crash("b");
+    let planned = lab.plan();
+    assert!(planned.actions.iter().all(|a| !matches!(&a.step, Step::Grant { to, .. } if *to == c)));
+    lab.settle();
+    assert_eq!(owners(&lab, 0), ["d", "d"]);
+}
