@@ -63,7 +63,7 @@ impl<D: Driver> Store for Embedded<D> {
         shared.check()?;
         shared.engine().history().check(from)?;
         let prefix = Bytes::copy_from_slice(prefix);
-        Ok(watch::watch(Arc::downgrade(&self.0), shared.subscribe(), prefix, from))
+        Ok(watch::watch(Arc::downgrade(&self.0), shared.ticks(), prefix, from))
     }
 
     async fn grant(&self, ttl: Duration) -> Result<Lease, Error> {

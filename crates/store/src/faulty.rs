@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
-use tokio::sync::watch as tokio_watch;
 use tokio::time::sleep;
 
 pub use fate::{Counts, Fault, Rates};
 
+use crate::signal::Signal;
 use crate::{Error, MemoryStore, Store, Watch};
 use fate::{Dice, Fate};
 
@@ -45,7 +45,7 @@ struct Condition {
 
 #[derive(Debug)]
 struct Link {
-    condition: tokio_watch::Sender<Condition>,
+    condition: Signal<Condition>,
     dice: Mutex<Dice>,
     counts: Mutex<Counts>,
 }
@@ -70,7 +70,7 @@ pub struct FaultyStore<S> {
 impl<S: Store + Clone> FaultyStore<S> {
     /// A link without faults so far, whose dice follow from `seed`.
     pub fn new(inner: S, seed: u64) -> Self {
-        let (condition, dice) = (tokio_watch::Sender::default(), Mutex::new(Dice::new(seed)));
+        let (condition, dice) = (Signal::default(), Mutex::new(Dice::new(seed)));
         Self { inner, link: Arc::new(Link { condition, dice, counts: Mutex::default() }) }
     }
 
@@ -93,28 +93,28 @@ impl<S: Store + Clone> FaultyStore<S> {
     /// Takes the link down, until [`end_outage`](Self::end_outage).
     pub fn begin_outage(&self, outage: Outage) {
         self.link.count(|counts| counts.outages += 1);
-        self.link.condition.send_modify(|condition| condition.outage = Some(outage));
+        self.link.condition.update(|condition| condition.outage = Some(outage));
     }
 
     /// Brings the link back.
     pub fn end_outage(&self) {
-        self.link.condition.send_modify(|condition| condition.outage = None);
+        self.link.condition.update(|condition| condition.outage = None);
     }
 
     /// Ends all watches that run over this link.
     pub fn cut_watches(&self) {
-        self.link.condition.send_modify(|condition| condition.cuts += 1);
+        self.link.condition.update(|condition| condition.cuts += 1);
     }
 
     /// Holds back what watches deliver, so that views lag, until [`release_watches`](Self::release_watches).
     /// Nothing is lost, except where the store forgets it meanwhile.
     pub fn hold_watches(&self) {
-        self.link.condition.send_modify(|condition| condition.held = true);
+        self.link.condition.update(|condition| condition.held = true);
     }
 
     /// Lets watches deliver again.
     pub fn release_watches(&self) {
-        self.link.condition.send_modify(|condition| condition.held = false);
+        self.link.condition.update(|condition| condition.held = false);
     }
 
     /// Makes the next `batches` with changes vanish from watches without a word: what no store may do, and
@@ -144,7 +144,7 @@ impl<S: Store + Clone> FaultyStore<S> {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        let outage = self.link.condition.borrow().outage;
+        let outage = self.link.condition.read(|condition| condition.outage);
         if let Some(outage) = outage {
             return self.call_into(outage, operation, call).await;
         }

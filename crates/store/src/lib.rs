@@ -10,6 +10,7 @@ mod error;
 pub mod etcd;
 #[cfg(feature = "testing")]
 pub mod faulty;
+mod signal;
 mod traits;
 pub mod view;
 

@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_core::kv::{Change, Revision};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
 
 pub use keeper::Keeper;
 pub use listener::{Listener, Notice};
 
+use crate::signal::Signal;
 use crate::{Backoff, Store};
 
 /// What a view is made of: a value that changes are applied to.
@@ -73,6 +74,8 @@ pub struct Health {
     pub revision: Revision,
     /// Whether a watch runs.
     pub connected: bool,
+    /// Whether the keeper has ended: nothing changes any more.
+    pub stopped: bool,
     /// When the store was last heard of.
     pub last_progress: Option<Instant>,
     /// Listings that were taken over; one on a calm day.
@@ -115,7 +118,7 @@ struct State<T> {
 pub struct View<T: Materialized> {
     store: Arc<dyn Store>,
     state: Arc<RwLock<State<T>>>,
-    health: watch::Receiver<Health>,
+    health: Arc<Signal<Health>>,
     updates: broadcast::WeakSender<Arc<T::Touched>>,
 }
 
@@ -124,7 +127,7 @@ impl<T: Materialized> Clone for View<T> {
         Self {
             store: Arc::clone(&self.store),
             state: Arc::clone(&self.state),
-            health: self.health.clone(),
+            health: Arc::clone(&self.health),
             updates: self.updates.clone(),
         }
     }
@@ -134,12 +137,12 @@ impl<T: Materialized> View<T> {
     /// A view that starts from `empty`, and the keeper that has to be [run](Keeper::run) for it to move.
     pub fn new(store: Arc<dyn Store>, options: Options, empty: T) -> (Self, Keeper<T>) {
         let state = Arc::new(RwLock::new(State { value: empty, revision: Revision::default() }));
-        let health = watch::Sender::default();
+        let health = Arc::new(Signal::default());
         let updates = broadcast::Sender::new(options.backlog.max(1));
         let view = Self {
             store: Arc::clone(&store),
             state: Arc::clone(&state),
-            health: health.subscribe(),
+            health: Arc::clone(&health),
             updates: updates.downgrade(),
         };
         (view, Keeper::new(store, options, state, health, updates))
@@ -159,13 +162,13 @@ impl<T: Materialized> View<T> {
     /// The revision at which the copy stands; zero before the first listing.
     #[must_use]
     pub fn revision(&self) -> Revision {
-        self.health.borrow().revision
+        self.health.read(|health| health.revision)
     }
 
     /// How the view is doing.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.health.borrow().clone()
+        self.health.read(Health::clone)
     }
 
     /// Waits until the copy stands at `revision` or later, for at most `within`.
@@ -175,16 +178,16 @@ impl<T: Materialized> View<T> {
     /// # Errors
     /// [`Error::Behind`] after that time, [`Error::Stopped`] once the keeper has stopped.
     pub async fn wait_until(&self, revision: Revision, within: Duration) -> Result<(), Error> {
-        let mut health = self.health.clone();
-        if health.borrow().revision >= revision {
-            return Ok(());
+        if self.revision() < revision {
+            self.store.request_progress();
         }
-        self.store.request_progress();
-        match timeout(within, health.wait_for(|health| health.revision >= revision)).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) => Err(Error::Stopped),
-            Err(_) => Err(Error::Behind { asked: revision, stands_at: self.revision(), within }),
-        }
+        let reached = self.health.wait_for(|health| match health {
+            Health { revision: stands_at, .. } if *stands_at >= revision => Some(Ok(())),
+            Health { stopped: true, .. } => Some(Err(Error::Stopped)),
+            Health { .. } => None,
+        });
+        let behind = |_| Err(Error::Behind { asked: revision, stands_at: self.revision(), within });
+        timeout(within, reached).await.unwrap_or_else(behind)
     }
 
     /// Listens to every update from now on. Subscribe first, then [read](Self::read): nothing is missed.

@@ -69,10 +69,8 @@ impl Bench {
 
     /// Waits until the view's health is as asked.
     async fn until(&self, mut healthy: impl FnMut(&Health) -> bool) -> Health {
-        let mut health = self.view.health.clone();
-        let within = Duration::from_secs(300);
-        let seen = timeout(within, health.wait_for(|health| healthy(health))).await;
-        seen.expect("it comes to that").expect("the keeper runs").clone()
+        let seen = self.view.health.wait_for(|health| healthy(health).then(|| health.clone()));
+        timeout(Duration::from_secs(300), seen).await.expect("it comes to that")
     }
 }
 

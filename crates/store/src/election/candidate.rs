@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use kafka_assigner_core::kv::{Change, Compare, Lease, Must, Op, Revision, Txn};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use super::keeper::{Keeper, Won};
-use super::term::Term;
+use super::term::{Standing, Term};
 use crate::backoff::Retries;
 use crate::{Error, Store};
 
@@ -42,25 +42,21 @@ impl Candidate {
         let victory = give_up.run_until_cancelled(self.win(wait)).await;
         let Some(victory) = victory else { return self.release().await };
         let (release, released) = (CancellationToken::new(), CancellationToken::new());
-        let (valid_until, end) = (watch::Sender::new(victory.valid_until()), watch::Sender::new(None));
-        let ended = CancellationToken::new();
+        let standing = Arc::new(Standing::new(victory.valid_until()));
         let term = Term {
             key: self.options.key.clone(),
             create_revision: victory.create_revision,
             lease: victory.lease,
-            valid_until: valid_until.subscribe(),
-            end: end.subscribe(),
-            ended: ended.clone(),
+            standing: Arc::clone(&standing),
             released: released.clone(),
             release: release.clone().drop_guard(),
         };
         // Where nobody waits for it any more, the term is dropped and gives itself back.
         drop(won.send(term));
-        let keeper = Keeper::new(&*self.store, &self.options, victory, valid_until);
+        let keeper = Keeper::new(&*self.store, &self.options, victory, &standing);
         let why = keeper.keep(&release).await;
         tracing::info!(?why, key = %self.options.key.escape_ascii(), "the term has ended");
-        end.send_replace(Some(why));
-        ended.cancel();
+        standing.close(why);
         self.release().await;
         released.cancel();
     }

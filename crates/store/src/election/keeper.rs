@@ -5,13 +5,12 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use super::candidate::vacated;
-use super::term::End;
+use super::term::{End, Standing};
 use crate::backoff::Retries;
 use crate::{Error, Store};
 
@@ -46,7 +45,7 @@ pub(super) struct Keeper<'a> {
     store: &'a dyn Store,
     options: &'a Options,
     won: Won,
-    valid_until: watch::Sender<Instant>,
+    standing: &'a Standing,
 }
 
 impl<'a> Keeper<'a> {
@@ -54,9 +53,9 @@ impl<'a> Keeper<'a> {
         store: &'a dyn Store,
         options: &'a Options,
         won: Won,
-        valid_until: watch::Sender<Instant>,
+        standing: &'a Standing,
     ) -> Self {
-        Self { store, options, won, valid_until }
+        Self { store, options, won, standing }
     }
 
     /// Keeps the term until it ends, or until `release`.
@@ -115,7 +114,7 @@ impl<'a> Keeper<'a> {
     fn confirm(&mut self, sent: Instant, ttl: Duration) {
         self.won.confirmed = sent;
         self.won.lease.ttl = ttl;
-        self.valid_until.send_replace(self.won.valid_until());
+        self.standing.confirm(self.won.valid_until());
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a leader holds.
 
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
 use bytes::Bytes;
 use kafka_assigner_core::kv::{Compare, Lease, Must, Revision};
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -20,6 +21,34 @@ pub enum End {
     Unconfirmed,
 }
 
+/// How a term stands: what its keeper tells the leader.
+#[derive(Debug)]
+pub(super) struct Standing {
+    valid_until: Mutex<Instant>,
+    end: OnceLock<End>,
+    ended: CancellationToken,
+}
+
+impl Standing {
+    pub(super) fn new(valid_until: Instant) -> Self {
+        Self { valid_until: Mutex::new(valid_until), end: OnceLock::new(), ended: CancellationToken::new() }
+    }
+
+    fn valid_until(&self) -> MutexGuard<'_, Instant> {
+        self.valid_until.lock().expect("no code under this lock panics")
+    }
+
+    pub(super) fn confirm(&self, valid_until: Instant) {
+        *self.valid_until() = valid_until;
+    }
+
+    /// Ends the term; only the first end counts.
+    pub(super) fn close(&self, end: End) {
+        self.end.get_or_init(|| end);
+        self.ended.cancel();
+    }
+}
+
 /// One time of leading, from winning the key to its end.
 ///
 /// Dropping it gives the key back at once, in a task of its own.
@@ -28,9 +57,7 @@ pub struct Term {
     pub(super) key: Bytes,
     pub(super) create_revision: Revision,
     pub(super) lease: Lease,
-    pub(super) valid_until: watch::Receiver<Instant>,
-    pub(super) end: watch::Receiver<Option<End>>,
-    pub(super) ended: CancellationToken,
+    pub(super) standing: Arc<Standing>,
     pub(super) released: CancellationToken,
     pub(super) release: DropGuard,
 }
@@ -58,20 +85,19 @@ impl Term {
     /// lease ago. Cheap, and right even where the task that keeps the term was not run for a while.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        !self.ended.is_cancelled() && Instant::now() < *self.valid_until.borrow()
+        !self.standing.ended.is_cancelled() && Instant::now() < *self.standing.valid_until()
     }
 
     /// Is cancelled when the term ends; cancelling it oneself does nothing to the term.
     #[must_use]
     pub fn ended(&self) -> CancellationToken {
-        self.ended.child_token()
+        self.standing.ended.child_token()
     }
 
     /// Waits for the end, and tells why. Cancel safe.
     pub async fn end(&self) -> End {
-        let mut end = self.end.clone();
-        let end = end.wait_for(Option::is_some).await.ok().and_then(|end| *end);
-        end.unwrap_or(End::Resigned)
+        self.standing.ended.cancelled().await;
+        *self.standing.end.get().expect("the reason is set before the token")
     }
 
     /// Gives the key back, and waits until that is done or was given up after

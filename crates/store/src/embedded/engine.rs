@@ -203,3 +203,7 @@ impl Engine {
         self.history.push(changes.into());
     }
 }
+
+#[cfg(test)]
+#[path = "engine_test.rs"]
+mod engine_test;

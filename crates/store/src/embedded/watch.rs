@@ -4,17 +4,17 @@
 //! was [too slow](crate::Error::Compacted) when the history no longer has what it needs next. Watches
 //! are also what notices the end of a lease while nobody calls: no task of the store's own is needed.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 use kafka_assigner_core::kv::Revision;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::driver::Driver;
 use super::shared::Tick;
+use crate::signal::Signal;
 use crate::{Error, Watch, WatchBatch};
 
 /// Changes after which a batch is closed at the next transaction's end: a watch that catches up with
@@ -26,7 +26,7 @@ const SCAN: u64 = 8_192;
 
 struct Cursor<D> {
     driver: Weak<D>,
-    ticks: watch::Receiver<Tick>,
+    ticks: Arc<Signal<Tick>>,
     prefix: Bytes,
     next: Revision,
     over: bool,
@@ -35,7 +35,7 @@ struct Cursor<D> {
 /// Watches from `from` on. It ends with an error when every handle of the store is gone.
 pub(crate) fn watch<D: Driver>(
     driver: Weak<D>,
-    ticks: watch::Receiver<Tick>,
+    ticks: Arc<Signal<Tick>>,
     prefix: Bytes,
     from: Revision,
 ) -> Watch {
@@ -55,14 +55,17 @@ async fn step<D: Driver>(mut cursor: Cursor<D>) -> Option<(Result<WatchBatch, Er
 impl<D: Driver> Cursor<D> {
     async fn advance(&mut self) -> Result<WatchBatch, Error> {
         loop {
-            let tick = self.ticks.borrow_and_update().clone();
+            let tick = self.ticks.read(Tick::clone);
             if let Some(why) = tick.failed {
                 return Err(Error::File(why));
+            }
+            if tick.closed {
+                return Err(closed());
             }
             if tick.published >= self.next {
                 return self.read(tick.published);
             }
-            self.wait(tick.next_deadline).await?;
+            self.wait(&tick).await?;
         }
     }
 
@@ -85,12 +88,12 @@ impl<D: Driver> Cursor<D> {
     }
 
     /// Waits until something was published, or ends the leases whose time has come.
-    async fn wait(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+    async fn wait(&self, seen: &Tick) -> Result<(), Error> {
         tokio::select! {
             biased;
             // A change first: it may have moved the deadline.
-            changed = self.ticks.changed() => changed.map_err(|_| closed()),
-            () = until(deadline) => {
+            () = self.ticks.wait_for(|tick| (tick != seen).then_some(())) => Ok(()),
+            () = until(seen.next_deadline) => {
                 let driver = self.driver.upgrade().ok_or_else(closed)?;
                 driver.expire().await
             }

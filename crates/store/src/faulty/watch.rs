@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use tokio::sync::watch::Receiver;
 use tokio::time::sleep;
 
 use super::{Condition, Link, Outage, refused};
@@ -12,7 +11,6 @@ use crate::{Error, Watch, WatchBatch};
 struct Line {
     inner: Watch,
     link: Arc<Link>,
-    condition: Receiver<Condition>,
     cuts: u64,
     over: bool,
 }
@@ -20,9 +18,8 @@ struct Line {
 /// Puts a watch on the link. The link is asked before each batch is fetched, so that what is held back
 /// is still in the store, where a compaction can take it away.
 pub(super) fn over(inner: Watch, link: Arc<Link>) -> Watch {
-    let condition = link.condition.subscribe();
-    let cuts = condition.borrow().cuts;
-    stream::unfold(Line { inner, link, condition, cuts, over: false }, step).boxed()
+    let cuts = link.condition.read(|condition| condition.cuts);
+    stream::unfold(Line { inner, link, cuts, over: false }, step).boxed()
 }
 
 async fn step(mut line: Line) -> Option<(Result<WatchBatch, Error>, Line)> {
@@ -37,7 +34,7 @@ async fn step(mut line: Line) -> Option<(Result<WatchBatch, Error>, Line)> {
 impl Line {
     async fn next(&mut self) -> Option<Result<WatchBatch, Error>> {
         loop {
-            let condition = self.condition.borrow_and_update().clone();
+            let condition = self.link.condition.read(Condition::clone);
             if condition.cuts > self.cuts || condition.outage == Some(Outage::Refusing) {
                 return Some(Err(self.cut()));
             }
@@ -45,7 +42,7 @@ impl Line {
             tokio::select! {
                 biased;
                 // The link first: what it does to the watch comes before what the watch has to say.
-                changed = self.condition.changed() => changed.expect("the line holds the link"),
+                () = self.link.condition.wait_for(|now| (*now != condition).then_some(())) => {}
                 batch = self.inner.next(), if open => {
                     let batch = batch?;
                     if !self.swallows(&batch) {

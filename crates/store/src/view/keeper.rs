@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use futures::StreamExt;
 use kafka_assigner_core::kv::{Change, Revision, Snapshot};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +13,7 @@ use super::check::Check;
 use super::index::Index;
 use super::{Health, Materialized, Options, State};
 use crate::backoff::Retries;
+use crate::signal::Signal;
 use crate::{Error, Store, WatchBatch};
 
 /// Keeps one view up to date while it [runs](Self::run).
@@ -21,7 +22,7 @@ pub struct Keeper<T: Materialized> {
     store: Arc<dyn Store>,
     options: Options,
     state: Arc<RwLock<State<T>>>,
-    health: watch::Sender<Health>,
+    health: Arc<Signal<Health>>,
     updates: broadcast::Sender<Arc<T::Touched>>,
     index: Index,
     revision: Revision,
@@ -33,7 +34,7 @@ impl<T: Materialized> Keeper<T> {
         store: Arc<dyn Store>,
         options: Options,
         state: Arc<RwLock<State<T>>>,
-        health: watch::Sender<Health>,
+        health: Arc<Signal<Health>>,
         updates: broadcast::Sender<Arc<T::Touched>>,
     ) -> Self {
         let (index, revision) = (Index::default(), Revision::default());
@@ -46,13 +47,12 @@ impl<T: Materialized> Keeper<T> {
     /// Dropping the future stops it too.
     pub async fn run(mut self, stop: CancellationToken) {
         stop.run_until_cancelled(self.keep()).await;
-        self.health.send_modify(|health| health.connected = false);
     }
 
     async fn keep(&mut self) {
         loop {
             let Err(error) = self.follow().await;
-            self.health.send_modify(|health| {
+            self.health.update(|health| {
                 health.connected = false;
                 health.last_error = Some(error.to_string());
             });
@@ -65,7 +65,7 @@ impl<T: Materialized> Keeper<T> {
         let snapshot = self.store.range(&self.options.prefix).await?;
         self.adopt(snapshot)?;
         let mut watch = self.store.watch(&self.options.prefix, self.revision.next()).await?;
-        self.health.send_modify(|health| health.connected = true);
+        self.health.update(|health| health.connected = true);
         let mut check = Check::new(Arc::clone(&self.store), self.options.clone());
         loop {
             tokio::select! {
@@ -89,7 +89,7 @@ impl<T: Materialized> Keeper<T> {
         let changes = self.index.difference(snapshot, &BTreeSet::new());
         let first = self.revision == Revision::default();
         self.apply(&changes, revision, first || !changes.is_empty());
-        self.health.send_modify(|health| health.listings += 1);
+        self.health.update(|health| health.listings += 1);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl<T: Materialized> Keeper<T> {
             tracing::warn!(count, %key, %revision, "the view had drifted from the store");
             self.apply(&changes, self.revision, true);
         }
-        self.health.send_modify(|health| {
+        self.health.update(|health| {
             health.checks += 1;
             health.drifted += changes.len() as u64;
         });
@@ -122,7 +122,7 @@ impl<T: Materialized> Keeper<T> {
         };
         self.index.apply(changes);
         self.revision = revision;
-        self.health.send_modify(|health| {
+        self.health.update(|health| {
             health.revision = revision;
             health.last_progress = Some(Instant::now());
         });
@@ -130,6 +130,15 @@ impl<T: Materialized> Keeper<T> {
             // No listener is no failure.
             let _ = self.updates.send(Arc::new(touched));
         }
+    }
+}
+
+impl<T: Materialized> Drop for Keeper<T> {
+    fn drop(&mut self) {
+        self.health.update(|health| {
+            health.connected = false;
+            health.stopped = true;
+        });
     }
 }
 
