@@ -1,4 +1,25 @@
 //! Keys, revisions, leases, transactions and watches; nothing about Kafka.
+//!
+//! [`Store`] is what the service needs of etcd, as a trait. Three stores keep its promises, and one
+//! conformance suite checks each of them:
+//!
+//! | store | where | for |
+//! | --- | --- | --- |
+//! | `EtcdStore` (feature `etcd`) | a cluster | a group of instances |
+//! | `FileStore` (feature `file`) | one process and its file | a single node |
+//! | [`MemoryStore`] | one process | tests, simulations, demonstrations |
+//!
+//! On the trait stand [`View`], a copy of everything under a prefix that follows the store, and
+//! [`Election`], which makes one instance the leader and fences its writes. [`Backoff`] is how both of them
+//! wait after a failure. The feature `testing` adds the suite and `FaultyStore`, a link that misbehaves on
+//! command.
+//!
+//! The vocabulary is plain data and lives in [`kafka_assigner_core::kv`]: decisions are made there as
+//! transactions, and carried out here. This crate uses tokio's time only, so that a paused clock works, and
+//! what waits in it is woken in a fixed order, so that a simulation can be replayed.
+//!
+//! Start reading at [`Store`], then [`view`] or [`election`]; the engine of the embedded stores is in
+//! [`embedded`].
 
 mod backoff;
 #[cfg(feature = "testing")]
