@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use kafka_assigner_core::kv::{Op, Txn};
 use tokio::time::timeout;
 
@@ -55,6 +56,26 @@ async fn a_transaction_names_the_lease_that_is_over() {
         other => panic!("{other:?}"),
     }
     assert!(store.get(b"/a").await.unwrap().0.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_right_after_a_listing_holds_up_nobodys_progress() {
+    let Some(etcd) = private_etcd() else { return };
+    let store = store(&EtcdOptions::new([etcd.endpoint()]));
+    let start = put(&store, "/a/k", "").await.unwrap();
+    let mut quiet = store.watch(b"/a/", start.next()).await.unwrap();
+    let elsewhere = put(&store, "/b/k", "").await.unwrap();
+    let _listed = store.watch(b"/b/", elsewhere.next()).await.unwrap();
+    let told = async {
+        loop {
+            store.request_progress();
+            let Ok(batch) = timeout(Duration::from_millis(50), quiet.next()).await else { continue };
+            if batch.expect("it goes on").expect("without an error").revision >= elsewhere {
+                return;
+            }
+        }
+    };
+    timeout(super::PATIENCE, told).await.expect("the quiet watch is told");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
