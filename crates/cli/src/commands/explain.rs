@@ -1,0 +1,26 @@
+//! `explain`.
+
+use clap::Args;
+use kafka_assigner_proto::v1;
+
+use super::PartitionOf;
+use crate::admin::{Admin, Operation};
+use crate::failure::Failure;
+use crate::reports::Explanation;
+
+/// Explains one partition.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    of: PartitionOf,
+}
+
+impl Operation for Explain {
+    type Report = Explanation;
+
+    async fn perform(self, admin: &Admin) -> Result<Explanation, Failure> {
+        let PartitionOf { of, partition } = self.of;
+        let request = v1::ExplainRequest { group: of.of.group, topic: of.topic, partition };
+        Ok(admin.ask(admin.client().explain(request)).await?.into())
+    }
+}

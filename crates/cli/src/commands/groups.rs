@@ -1,0 +1,135 @@
+//! `groups` and `group describe|set|delete`.
+
+use std::time::Duration;
+
+use clap::Args;
+use kafka_assigner_proto::v1;
+
+use super::Group;
+use super::confirm::Confirmation;
+use crate::admin::{Admin, Operation};
+use crate::failure::Failure;
+use crate::reports::{GroupDeleted, GroupDescription, GroupSet, Groups};
+
+/// Lists the groups.
+#[derive(Debug, Args)]
+pub(crate) struct List {}
+
+impl Operation for List {
+    type Report = Groups;
+
+    async fn perform(self, admin: &Admin) -> Result<Groups, Failure> {
+        let page = async |page_token| {
+            let request = v1::ListGroupsRequest { page_token, page_size: 0 };
+            let answer = admin.ask(admin.client().list_groups(request)).await?;
+            Ok((answer.groups, answer.next_page_token))
+        };
+        let groups = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        Ok(Groups { groups })
+    }
+}
+
+/// Describes a group.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    #[command(flatten)]
+    of: Group,
+}
+
+impl Operation for Describe {
+    type Report = GroupDescription;
+
+    async fn perform(self, admin: &Admin) -> Result<GroupDescription, Failure> {
+        let request = v1::DescribeGroupRequest { group: self.of.group };
+        Ok(admin.ask(admin.client().describe_group(request)).await?.into())
+    }
+}
+
+/// Creates or changes a group.
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    #[command(flatten)]
+    of: Group,
+    /// The strategy, one of those that `kafka-assigner strategies` lists [new groups: sticky-balanced]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// How long after its last sign of life a consumer's session ends, unless it asks for another time; 2s to 30m
+    /// [new groups: 30s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    session_timeout: Option<u64>,
+    /// How long a change of membership waits for the next one; at most 1m [new groups: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    debounce: Option<u64>,
+    /// How long a warm-up may go without reported progress; 1s to 1day [new groups: 5m]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    warm_deadline: Option<u64>,
+    /// How long every other phase of a move may last; 1s to 1h [new groups: 30s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    phase_deadline: Option<u64>,
+    /// The most moves in flight; at least 1 [new groups: 1000]
+    #[arg(long, value_name = "COUNT")]
+    max_moves_in_flight: Option<u32>,
+    /// The most partitions that one consumer warms at a time; at least 1 [new groups: 64]
+    #[arg(long, value_name = "COUNT")]
+    max_warming: Option<u32>,
+    /// How long the partitions of a consumer that vanished are kept for its name; at most 1h [new groups: 0s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    rejoin_grace: Option<u64>,
+}
+
+fn millis(text: &str) -> Result<u64, String> {
+    use crate::config::Value as _;
+    let wrong = || format!("it must be {}", Duration::EXPECTS);
+    let span = Duration::read(&toml::Value::from(text)).ok_or_else(wrong)?;
+    u64::try_from(span.as_millis()).map_err(|_| wrong())
+}
+
+impl Set {
+    fn config(&self) -> v1::GroupConfig {
+        v1::GroupConfig {
+            strategy: self.strategy.clone(),
+            mode: None,
+            session_timeout_ms: self.session_timeout,
+            debounce_ms: self.debounce,
+            warm_deadline_ms: self.warm_deadline,
+            phase_deadline_ms: self.phase_deadline,
+            max_moves_in_flight: self.max_moves_in_flight,
+            max_warming: self.max_warming,
+            rejoin_grace_ms: self.rejoin_grace,
+        }
+    }
+}
+
+impl Operation for Set {
+    type Report = GroupSet;
+
+    async fn perform(self, admin: &Admin) -> Result<GroupSet, Failure> {
+        let config = Some(self.config());
+        let group = self.of.group;
+        let request = v1::SetGroupConfigRequest { group: group.clone(), config };
+        let answer = admin.ask(admin.client().set_group_config(request)).await?;
+        let config = answer.config.ok_or_else(|| admin.nonsense("a group without a configuration"))?;
+        Ok(GroupSet { group, created: answer.created, config: config.into() })
+    }
+}
+
+/// Deletes a group.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    of: Group,
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+impl Operation for Delete {
+    type Report = GroupDeleted;
+
+    async fn perform(self, admin: &Admin) -> Result<GroupDeleted, Failure> {
+        let group = self.of.group;
+        self.confirmation.get(&format!("delete group {group} with all its records"))?;
+        let request = v1::DeleteGroupRequest { group: group.clone() };
+        let records = admin.ask(admin.client().delete_group(request)).await?.records;
+        Ok(GroupDeleted { group, records })
+    }
+}

@@ -1,0 +1,61 @@
+//! `handoffs` and `abort`.
+
+use clap::Args;
+use kafka_assigner_proto::v1;
+
+use super::{Group, PartitionOf};
+use crate::admin::{Admin, Operation};
+use crate::failure::Failure;
+use crate::reports::{Aborted, Handoffs};
+
+/// Lists the moves under way.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    of: Group,
+}
+
+impl Operation for List {
+    type Report = Handoffs;
+
+    async fn perform(self, admin: &Admin) -> Result<Handoffs, Failure> {
+        let page = async |page_token| {
+            let request = v1::ListHandoffsRequest { group: self.of.group.clone(), page_token, page_size: 0 };
+            let answer = admin.ask(admin.client().list_handoffs(request)).await?;
+            Ok((answer.handoffs, answer.next_page_token))
+        };
+        let handoffs = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        Ok(Handoffs { handoffs })
+    }
+}
+
+/// Asks for the cancellation of a move.
+#[derive(Debug, Args)]
+pub(crate) struct Abort {
+    #[command(flatten)]
+    of: PartitionOf,
+    /// Only if this is the handoff under way
+    #[arg(long, value_name = "ID")]
+    handoff: Option<String>,
+    /// Why, shown with the cancellation
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Operation for Abort {
+    type Report = Aborted;
+
+    async fn perform(self, admin: &Admin) -> Result<Aborted, Failure> {
+        let PartitionOf { of, partition } = self.of;
+        let (group, topic) = (of.of.group, of.topic);
+        let request = v1::AbortHandoffRequest {
+            group: group.clone(),
+            topic: topic.clone(),
+            partition,
+            handoff_id: self.handoff.unwrap_or_default(),
+            reason: self.reason.unwrap_or_default(),
+        };
+        let handoff_id = admin.ask(admin.client().abort_handoff(request)).await?.handoff_id;
+        Ok(Aborted { group, topic, partition, handoff_id })
+    }
+}

@@ -1,0 +1,83 @@
+//! `topics` and `topic set|delete`.
+
+use clap::Args;
+use kafka_assigner_proto::v1;
+
+use super::confirm::Confirmation;
+use super::{Group, TopicOf};
+use crate::admin::{Admin, Operation};
+use crate::failure::Failure;
+use crate::reports::{TopicDeleted, TopicSet, Topics};
+
+/// Lists the topics of a group.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    of: Group,
+}
+
+impl Operation for List {
+    type Report = Topics;
+
+    async fn perform(self, admin: &Admin) -> Result<Topics, Failure> {
+        let page = async |page_token| {
+            let request = v1::ListTopicsRequest { group: self.of.group.clone(), page_token, page_size: 0 };
+            let answer = admin.ask(admin.client().list_topics(request)).await?;
+            Ok((answer.topics, answer.next_page_token))
+        };
+        let topics = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        Ok(Topics { topics })
+    }
+}
+
+/// Adds or changes a topic.
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    #[command(flatten)]
+    of: TopicOf,
+    /// How many partitions it has; without it, as Kafka says
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    partitions: Option<u32>,
+    /// Topics with the same label move together, partition number by partition number; empty = it moves alone
+    #[arg(long, value_name = "LABEL")]
+    copartition: Option<String>,
+}
+
+impl Operation for Set {
+    type Report = TopicSet;
+
+    async fn perform(self, admin: &Admin) -> Result<TopicSet, Failure> {
+        let group = self.of.of.group;
+        let topic = v1::Topic {
+            topic: self.of.topic,
+            partitions: self.partitions.unwrap_or_default(),
+            copartition: self.copartition,
+            ..v1::Topic::default()
+        };
+        let request = v1::SetTopicRequest { group: group.clone(), topic: Some(topic) };
+        let answer = admin.ask(admin.client().set_topic(request)).await?;
+        let topic = answer.topic.ok_or_else(|| admin.nonsense("a topic was set but not returned"))?;
+        Ok(TopicSet { group, created: answer.created, topic: topic.into() })
+    }
+}
+
+/// Takes a topic out of a group.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    of: TopicOf,
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+impl Operation for Delete {
+    type Report = TopicDeleted;
+
+    async fn perform(self, admin: &Admin) -> Result<TopicDeleted, Failure> {
+        let (group, topic) = (self.of.of.group, self.of.topic);
+        self.confirmation.get(&format!("take topic {topic} out of group {group}, so that nobody owns it"))?;
+        let request = v1::DeleteTopicRequest { group: group.clone(), topic: topic.clone() };
+        admin.ask(admin.client().delete_topic(request)).await?;
+        Ok(TopicDeleted { group, topic })
+    }
+}

@@ -1,0 +1,25 @@
+//! Where settings come from: flags, environment, one file, defaults, in that order of precedence.
+//!
+//! A setting has one name. `leader_ttl` is the key in the file, `--leader-ttl` the flag and
+//! `KAFKA_ASSIGNER_LEADER_TTL` the variable; all of that, its help, its default and its type are one entry of
+//! one table. [`Resolved`] keeps where each value came from, for messages and for `--print-config`.
+//!
+//! Start reading at [`serve`](ServeConfig), the table itself; [`setting`] is the mechanism.
+
+mod error;
+mod flags;
+mod layers;
+mod print;
+mod secret;
+mod serve;
+mod setting;
+mod text;
+mod value;
+
+pub(crate) use error::ConfigError;
+pub(crate) use flags::Flags;
+pub(crate) use layers::{File, Layers, Origin};
+pub(crate) use serve::{LogFormat, ServeConfig};
+pub(crate) use setting::{Configuration, Resolved, Setting};
+pub(crate) use text::Endpoint;
+pub(crate) use value::Value;

@@ -1,0 +1,77 @@
+//! What can be wrong with a configuration.
+
+use std::path::PathBuf;
+
+use super::secret::HIDDEN;
+use super::value::Form;
+use super::{Origin, Setting};
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file can't be read.
+    #[error("can't read the configuration file {path}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML.
+    #[error("the configuration file {path} is not valid TOML", path = path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: toml::de::Error,
+    },
+    /// The file has a key that is no setting.
+    #[error("{key:?} in {path} is not a setting{hint}", path = path.display())]
+    UnknownKey {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// What may have been meant; empty or a sentence that goes on from there.
+        hint: String,
+    },
+    /// A value that is not allowed.
+    #[error("{name} = {value} ({origin}) is refused: it must be {expects}")]
+    WrongValue {
+        /// The setting.
+        name: &'static str,
+        /// What it was set to, hidden where it is a secret.
+        value: String,
+        /// Who set it.
+        origin: Origin,
+        /// What is allowed.
+        expects: String,
+    },
+    /// A setting that another one needs.
+    #[error("{name} ({origin}) needs {missing}, which is not set")]
+    Missing {
+        /// The setting that is set.
+        name: &'static str,
+        /// Who set it.
+        origin: Origin,
+        /// The one that is not.
+        missing: &'static str,
+    },
+}
+
+impl ConfigError {
+    /// A [`ConfigError::WrongValue`] that shows `value` unless it is a secret or may contain one.
+    pub(super) fn wrong(
+        setting: &Setting,
+        origin: Origin,
+        value: Option<&toml::Value>,
+        expects: impl Into<String>,
+    ) -> Self {
+        let value = match value {
+            None => "\"\"".to_owned(),
+            Some(_) if setting.secret || setting.form == Form::Table => HIDDEN.to_owned(),
+            Some(value) => value.to_string(),
+        };
+        Self::WrongValue { name: setting.name, value, origin, expects: expects.into() }
+    }
+}

@@ -1,0 +1,62 @@
+//! The settings as flags of a command.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::value::Form;
+use super::{Configuration, Setting};
+
+/// What was given as flags, for the settings of `C`.
+#[derive(Debug, Clone)]
+pub(crate) struct Flags<C> {
+    /// Each flag by its setting's name, with all that it was given.
+    pub(crate) given: BTreeMap<String, Vec<String>>,
+    settings: PhantomData<C>,
+}
+
+impl<C: Configuration> Args for Flags<C> {
+    fn augment_args(command: Command) -> Command {
+        command.args(C::SETTINGS.iter().map(flag))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<C: Configuration> FromArgMatches for Flags<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |setting: &Setting| {
+            let texts = matches.get_many::<String>(setting.name)?;
+            Some((setting.name.to_owned(), texts.cloned().collect()))
+        };
+        Ok(Self { given: C::SETTINGS.iter().filter_map(given).collect(), settings: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn flag(setting: &'static Setting) -> Arg {
+    let arg = Arg::new(setting.name).long(setting.flag()).help(help(setting)).help_heading("Settings");
+    match setting.form {
+        Form::One => arg.value_name("VALUE"),
+        Form::Switch => {
+            arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
+        }
+        Form::List => arg.value_name("VALUE,…").action(ArgAction::Append),
+        Form::Table => arg.value_name("KEY=VALUE,…").action(ArgAction::Append),
+    }
+}
+
+fn help(setting: &Setting) -> String {
+    let mut text = setting.lines().collect::<Vec<_>>().join(" ");
+    if !setting.default.is_empty() {
+        text.push_str(&format!(" [default: {}]", setting.default));
+    }
+    text
+}

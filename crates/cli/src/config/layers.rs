@@ -1,0 +1,145 @@
+//! The places that values come from, strongest first.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use super::value::Value;
+use super::{ConfigError, Setting};
+
+/// Who set a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The flag of that name.
+    Flag(String),
+    /// The environment variable of that name.
+    Variable(String),
+    /// The configuration file.
+    File(PathBuf),
+    /// Nobody.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "from --{flag}"),
+            Self::Variable(variable) => write!(f, "from {variable}"),
+            Self::File(path) => write!(f, "from {}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// What was said about settings, and where.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    /// Each flag by its setting's name, with all that it was given.
+    pub(crate) flags: BTreeMap<String, Vec<String>>,
+    /// The environment. Variables that are no settings are left alone: Kubernetes sets `KAFKA_ASSIGNER_PORT` and
+    /// the like for a service called `kafka-assigner`.
+    pub(crate) environment: BTreeMap<String, String>,
+    /// The file.
+    pub(crate) file: Option<File>,
+}
+
+/// A configuration file.
+#[derive(Debug)]
+pub(crate) struct File {
+    path: PathBuf,
+    values: toml::Table,
+}
+
+impl File {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`] and [`ConfigError::Syntax`].
+    pub(crate) fn open(path: PathBuf) -> Result<Self, ConfigError> {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(path, &text),
+            Err(source) => Err(ConfigError::Unreadable { path, source }),
+        }
+    }
+
+    fn parse(path: PathBuf, text: &str) -> Result<Self, ConfigError> {
+        match toml::from_str(text) {
+            Ok(values) => Ok(Self { path, values }),
+            Err(source) => Err(ConfigError::Syntax { path, source }),
+        }
+    }
+}
+
+impl Layers {
+    /// The strongest value of a setting.
+    pub(super) fn find(&self, setting: &Setting) -> (toml::Value, Origin) {
+        self.flag(setting)
+            .or_else(|| self.variable(setting))
+            .or_else(|| self.key(setting))
+            .unwrap_or_else(|| (text(setting, setting.default), Origin::Default))
+    }
+
+    fn flag(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
+        let given = self.flags.get(setting.name)?;
+        Some((setting.form.parse(given), Origin::Flag(setting.flag())))
+    }
+
+    fn variable(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
+        let name = setting.variable();
+        let said = self.environment.get(&name)?;
+        Some((text(setting, said), Origin::Variable(name)))
+    }
+
+    fn key(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
+        let file = self.file.as_ref()?;
+        Some((file.values.get(setting.name)?.clone(), Origin::File(file.path.clone())))
+    }
+
+    /// Reads the strongest value of a setting.
+    ///
+    /// # Errors
+    /// [`ConfigError::WrongValue`].
+    pub(super) fn read<T: Value>(&self, setting: &Setting) -> Result<T, ConfigError> {
+        let (value, origin) = self.find(setting);
+        T::read(&value).ok_or_else(|| ConfigError::wrong(setting, origin, Some(&value), setting.allowed()))
+    }
+
+    /// # Errors
+    /// [`ConfigError::UnknownKey`] for the first key of the file that is none of `settings`.
+    pub(super) fn refuse_unknown(&self, settings: &[Setting]) -> Result<(), ConfigError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        match file.values.keys().find(|key| settings.iter().all(|s| s.name != *key)) {
+            None => Ok(()),
+            Some(key) => {
+                let (path, hint) = (file.path.clone(), hint(key, settings));
+                Err(ConfigError::UnknownKey { path, key: key.clone(), hint })
+            }
+        }
+    }
+}
+
+fn text(setting: &Setting, said: &str) -> toml::Value {
+    setting.form.parse(&[said.to_owned()])
+}
+
+/// Names the setting that is most like `key`, where one is.
+fn hint(key: &str, settings: &[Setting]) -> String {
+    // A third of the letters wrong or swapped still looks like a slip; more looks like another word.
+    const ALIKE: f64 = 0.66;
+    let likeness = |setting: &Setting| strsim::normalized_damerau_levenshtein(key, setting.name);
+    settings
+        .iter()
+        .map(|setting| (likeness(setting), setting.name))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or_else(String::new, |(_, name)| format!("; did you mean {name:?}?"))
+}
+
+#[cfg(test)]
+impl Layers {
+    /// Layers with only a file of that text, for tests.
+    pub(super) fn of_file(text: &str) -> Self {
+        let file = File::parse(PathBuf::from("assigner.toml"), text).unwrap();
+        Self { file: Some(file), ..Self::default() }
+    }
+}

@@ -1,0 +1,235 @@
+//! What an instance can be told.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kafka_assigner_core::record::{GroupConfig, InvalidConfig};
+
+use super::secret::{Properties, Secret};
+use super::setting::settings;
+use super::text::{Broker, Endpoint, LogLevel, Name, Prefix, UserName};
+use super::value::Value;
+use super::{ConfigError, Layers, Resolved};
+
+settings! {
+    /// Everything that `serve` needs to know.
+    pub(crate) struct ServeConfig {
+        /// Where gRPC is served: to consumers, and to operators.
+        listen: SocketAddr = "127.0.0.1:7420",
+        /// Where HTTP is served: /livez, /readyz and /metrics.
+        http_listen: SocketAddr = "127.0.0.1:7421",
+        /// Where others reach this instance over gRPC, as consumers are told when another instance goes away.
+        /// Not set: the address of `listen`.
+        advertise: Option<Endpoint> = "",
+        /// The name of this instance, unique among those of one store. Not set: a random one at each start.
+        instance: Option<Name> = "",
+        /// Whether to listen beyond this machine without TLS.
+        insecure: bool = "false",
+        /// The certificate chain of the gRPC server, a PEM file. Not set: no TLS.
+        tls_cert: Option<PathBuf> = "",
+        /// The private key for `tls_cert`, a PEM file.
+        tls_key: Option<PathBuf> = "",
+        /// The authorities, a PEM file, one of which must have signed the certificate of everybody who calls.
+        /// Not set: callers need no certificate.
+        tls_client_ca: Option<PathBuf> = "",
+
+        /// The file of the single-node store, created where it is missing. Not used with `etcd`.
+        data: PathBuf = "./kafka-assigner.redb",
+        /// The endpoints of the etcd cluster that the instances share. Not set: one node with its file, `data`.
+        etcd: Vec<Endpoint> = "",
+        /// The user to log in to etcd as.
+        etcd_user: Option<UserName> = "",
+        /// The password of `etcd_user`. Better set by its variable or the file: others see flags.
+        etcd_password: Option<Secret> = "",
+        /// The authorities that etcd's certificate is checked against, a PEM file. Needed for https endpoints.
+        etcd_ca: Option<PathBuf> = "",
+        /// The certificate to show to etcd, a PEM file.
+        etcd_cert: Option<PathBuf> = "",
+        /// The private key for `etcd_cert`, a PEM file.
+        etcd_key: Option<PathBuf> = "",
+        /// Whether to compact etcd's history when it is older than an hour. False for a cluster shared with
+        /// others who decide that.
+        etcd_compaction: bool = "true",
+        /// What the keys of all records begin with, in either store.
+        prefix: Prefix = "/kafka-assigner/",
+
+        /// The Kafka brokers to ask for the partitions of topics. Not set: operators say how many there are.
+        kafka: Vec<Broker> = "",
+        /// Properties of librdkafka for the connection to `kafka`, such as security.protocol.
+        kafka_properties: Properties = "",
+
+        /// Whether a consumer that names an unknown group creates it, with the settings `group_…`.
+        auto_create: bool = "true",
+        /// How long after a leader's last sign of life another instance takes its place; 2s to 1m.
+        leader_ttl: Duration = "5s",
+
+        /// Which log lines are written to the standard error.
+        log_level: LogLevel = "info",
+        /// How log lines are written: text for people, json for programs.
+        log_format: LogFormat = "text",
+
+        /// New groups: the strategy, one of those that `kafka-assigner strategies` lists.
+        group_strategy: Name = "sticky-balanced",
+        /// New groups: how long after its last sign of life a consumer's session ends, unless it asks for
+        /// another time; 2s to 30m.
+        group_session_timeout: Duration = "30s",
+        /// New groups: how long a change of membership waits for the next one; at most 1m.
+        group_debounce: Duration = "100ms",
+        /// New groups: how long a warm-up may go without reported progress; 1s to 1day.
+        group_warm_deadline: Duration = "5m",
+        /// New groups: how long every other phase of a move may last; 1s to 1h.
+        group_phase_deadline: Duration = "30s",
+        /// New groups: the most moves in flight; at least 1.
+        group_max_moves_in_flight: u32 = "1000",
+        /// New groups: the most partitions that one consumer warms at a time; at least 1.
+        group_max_warming: u32 = "64",
+        /// New groups: how long the partitions of a consumer that vanished are kept for its name; at most 1h.
+        group_rejoin_grace: Duration = "0s",
+    }
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line.
+    Json,
+}
+
+impl Value for LogFormat {
+    const EXPECTS: &'static str = "text or json";
+
+    fn read(value: &toml::Value) -> Option<Self> {
+        match value.as_str()? {
+            "text" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    fn write(&self) -> Option<toml::Value> {
+        Some(toml::Value::from(match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }))
+    }
+}
+
+impl ServeConfig {
+    /// Resolves the configuration and checks how its values fit together.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first thing that is wrong.
+    pub(crate) fn resolve(layers: &Layers) -> Result<Resolved<Self>, ConfigError> {
+        let resolved = Resolved::<Self>::new(layers)?;
+        resolved.check_pairs()?;
+        resolved.check_listeners()?;
+        resolved.check_leader_ttl()?;
+        resolved.check_group()?;
+        Ok(resolved)
+    }
+
+    /// What a group gets that is created by its first consumer.
+    pub(crate) fn group_config(&self) -> GroupConfig {
+        GroupConfig {
+            strategy: self.group_strategy.to_string(),
+            session_timeout_ms: millis(self.group_session_timeout),
+            debounce_ms: millis(self.group_debounce),
+            warm_deadline_ms: millis(self.group_warm_deadline),
+            phase_deadline_ms: millis(self.group_phase_deadline),
+            max_moves_in_flight: self.group_max_moves_in_flight,
+            max_warming: self.group_max_warming,
+            rejoin_grace_ms: millis(self.group_rejoin_grace),
+            ..GroupConfig::default()
+        }
+    }
+
+    fn uses_https_for_etcd(&self) -> bool {
+        self.etcd.iter().any(|endpoint| endpoint.to_string().starts_with("https:"))
+    }
+}
+
+/// More than fits is far beyond every bound that a span is checked against.
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Resolved<ServeConfig> {
+    fn check_pairs(&self) -> Result<(), ConfigError> {
+        let c = &self.config;
+        let has_etcd = !c.etcd.is_empty();
+        self.needs(("tls_cert", c.tls_cert.is_some()), ("tls_key", c.tls_key.is_some()))?;
+        self.needs(("tls_key", c.tls_key.is_some()), ("tls_cert", c.tls_cert.is_some()))?;
+        self.needs(("tls_client_ca", c.tls_client_ca.is_some()), ("tls_cert", c.tls_cert.is_some()))?;
+        self.needs(("etcd_user", c.etcd_user.is_some()), ("etcd_password", c.etcd_password.is_some()))?;
+        self.needs(("etcd_password", c.etcd_password.is_some()), ("etcd_user", c.etcd_user.is_some()))?;
+        self.needs(("etcd_cert", c.etcd_cert.is_some()), ("etcd_key", c.etcd_key.is_some()))?;
+        self.needs(("etcd_key", c.etcd_key.is_some()), ("etcd_cert", c.etcd_cert.is_some()))?;
+        self.needs(("etcd_cert", c.etcd_cert.is_some()), ("etcd_ca", c.etcd_ca.is_some()))?;
+        self.needs(("etcd", c.uses_https_for_etcd()), ("etcd_ca", c.etcd_ca.is_some()))?;
+        self.needs(("etcd_user", c.etcd_user.is_some()), ("etcd", has_etcd))?;
+        self.needs(("etcd_ca", c.etcd_ca.is_some()), ("etcd", has_etcd))?;
+        self.needs(
+            ("kafka_properties", !c.kafka_properties.reveal().is_empty()),
+            ("kafka", !c.kafka.is_empty()),
+        )
+    }
+
+    fn needs(&self, one: (&'static str, bool), other: (&'static str, bool)) -> Result<(), ConfigError> {
+        if !one.1 || other.1 {
+            return Ok(());
+        }
+        Err(ConfigError::Missing { name: one.0, origin: self.origin(one.0), missing: other.0 })
+    }
+
+    fn check_listeners(&self) -> Result<(), ConfigError> {
+        let c = &self.config;
+        if c.listen == c.http_listen && c.listen.port() != 0 {
+            return Err(self.refuse("http_listen", "another address than listen's"));
+        }
+        if !c.insecure && c.tls_cert.is_none() && !c.listen.ip().is_loopback() {
+            return Err(self.refuse("listen", "a loopback address unless tls_cert or insecure is set"));
+        }
+        if !c.insecure && !c.http_listen.ip().is_loopback() {
+            return Err(
+                self.refuse("http_listen", "a loopback address unless insecure is set: HTTP has no TLS")
+            );
+        }
+        Ok(())
+    }
+
+    /// Below 2 s etcd keeps no lease; over a minute a group would stand still for longer than anybody wants.
+    fn check_leader_ttl(&self) -> Result<(), ConfigError> {
+        let allowed = Duration::from_secs(2)..=Duration::from_secs(60);
+        if allowed.contains(&self.config.leader_ttl) {
+            Ok(())
+        } else {
+            Err(self.refuse("leader_ttl", "2s to 1m"))
+        }
+    }
+
+    fn check_group(&self) -> Result<(), ConfigError> {
+        self.config.group_config().validate().map_err(|invalid| match invalid {
+            InvalidConfig::OutOfRange { field, low, high, .. } => self.refuse_group(field, low, high),
+            InvalidConfig::UnknownStrategy { known, .. } => {
+                self.refuse("group_strategy", format!("one of {known}"))
+            }
+        })
+    }
+
+    fn refuse_group(&self, field: &str, low: u64, high: u64) -> ConfigError {
+        match field.strip_suffix("_ms") {
+            None => self.refuse(&format!("group_{field}"), format!("{low} to {high}")),
+            Some(span) => {
+                let [low, high] = [low, high].map(|ms| humantime::format_duration(Duration::from_millis(ms)));
+                self.refuse(&format!("group_{span}"), format!("{low} to {high}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "serve_test.rs"]
+mod serve_test;

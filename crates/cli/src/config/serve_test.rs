@@ -1,0 +1,147 @@
+use super::super::{Configuration, Flags};
+use super::*;
+
+fn resolve(file: &str) -> Result<Resolved<ServeConfig>, ConfigError> {
+    ServeConfig::resolve(&Layers::of_file(file))
+}
+
+fn refusal(file: &str) -> String {
+    resolve(file).unwrap_err().to_string()
+}
+
+#[test]
+fn the_defaults_need_nothing_and_create_groups_as_the_core_does() {
+    let resolved = ServeConfig::resolve(&Layers::default()).unwrap();
+    assert_eq!(resolved.config.group_config(), GroupConfig::default());
+    assert_eq!(resolved.config.prefix.to_string(), kafka_assigner_core::key::DEFAULT_PREFIX);
+    assert_eq!(resolved.config.listen.to_string(), "127.0.0.1:7420");
+    assert!(resolved.config.auto_create);
+}
+
+#[test]
+fn what_is_printed_gives_the_same_configuration_when_it_is_read() {
+    let file = r#"
+        listen = "0.0.0.0:1"
+        insecure = true
+        etcd = ["http://a:2379", "http://b:2379"]
+        etcd_compaction = false
+        kafka = ["k:9092"]
+        kafka_properties = { "security.protocol" = "ssl", "socket.timeout.ms" = 5000 }
+        leader_ttl = "2500ms"
+        log_format = "json"
+        group_max_warming = 3
+    "#;
+    let printed = resolve(file).unwrap();
+    let read = resolve(&printed.to_toml()).unwrap();
+    assert_eq!(read.config, printed.config);
+    assert_eq!(printed.config.kafka_properties.reveal()["socket.timeout.ms"], "5000");
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let file = r#"
+        etcd = "http://a:2379"
+        etcd_user = "me"
+        etcd_password = "hunter2"
+        kafka = "k:9092"
+        [kafka_properties]
+        "sasl.password" = "hunter2"
+        "sasl.username" = "me"
+    "#;
+    let error = refusal(file);
+    assert!(error.starts_with("etcd = \"http://a:2379\"") && error.contains("must be a list"), "{error}");
+    let lists =
+        file.replace("\"http://a:2379\"", "[\"http://a:2379\"]").replace("\"k:9092\"", "[\"k:9092\"]");
+    let resolved = resolve(&lists).unwrap();
+    let page = resolved.to_toml();
+    assert!(!page.contains("hunter2"), "{page}");
+    assert!(page.contains("# etcd_password = (hidden) # from assigner.toml"), "{page}");
+    assert!(page.contains("# kafka_properties.\"sasl.password\" = (hidden)"), "{page}");
+    assert!(!format!("{resolved:?}").contains("hunter2"));
+    assert_eq!(resolved.config.etcd_password.unwrap().reveal(), "hunter2");
+}
+
+#[test]
+fn a_wrong_secret_is_refused_unseen() {
+    assert!(!refusal("etcd_password = 12345").contains("12345"));
+    assert!(!refusal("kafka_properties = \"sasl.password:12345\"").contains("12345"));
+}
+
+#[test]
+fn halves_of_pairs_are_refused() {
+    for (file, missing) in [
+        ("tls_cert = \"c\"", "tls_key"),
+        ("tls_key = \"k\"", "tls_cert"),
+        ("tls_client_ca = \"c\"", "tls_cert"),
+        ("etcd_user = \"u\"", "etcd_password"),
+        ("etcd_user = \"u\"\netcd_password = \"p\"", "etcd"),
+        ("etcd = [\"https://e:2379\"]", "etcd_ca"),
+        ("kafka_properties = { a = \"b\" }", "kafka"),
+    ] {
+        let error = refusal(file);
+        assert!(error.ends_with(&format!("needs {missing}, which is not set")), "{file}: {error}");
+    }
+}
+
+#[test]
+fn listening_beyond_the_machine_needs_tls_or_consent() {
+    let error = refusal("listen = \"0.0.0.0:7420\"");
+    assert_eq!(
+        error,
+        "listen = \"0.0.0.0:7420\" (from assigner.toml) is refused: \
+         it must be a loopback address unless tls_cert or insecure is set"
+    );
+    resolve("listen = \"0.0.0.0:7420\"\ninsecure = true").unwrap();
+    resolve("listen = \"0.0.0.0:7420\"\ntls_cert = \"c\"\ntls_key = \"k\"").unwrap();
+    assert!(refusal("http_listen = \"[::]:7421\"").contains("http_listen"));
+    assert!(refusal("http_listen = \"127.0.0.1:7420\"").contains("another address"));
+}
+
+#[test]
+fn a_refused_default_for_groups_is_named_as_it_is_set() {
+    assert_eq!(
+        refusal("group_session_timeout = \"1s\""),
+        "group_session_timeout = \"1s\" (from assigner.toml) is refused: it must be 2s to 30m"
+    );
+    assert!(refusal("group_max_warming = 0").contains("group_max_warming = 0"));
+    assert!(refusal("group_strategy = \"best\"").contains("one of sticky-balanced, jump-hash"));
+    assert!(refusal("leader_ttl = \"1s\"").contains("it must be 2s to 1m"));
+}
+
+#[test]
+fn every_default_for_groups_is_refused_under_its_own_name() {
+    let resolved = ServeConfig::resolve(&Layers::default()).unwrap();
+    for field in [
+        "session_timeout_ms",
+        "debounce_ms",
+        "warm_deadline_ms",
+        "phase_deadline_ms",
+        "max_moves_in_flight",
+        "max_warming",
+        "rejoin_grace_ms",
+    ] {
+        let error = resolved.refuse_group(field, 1, 2).to_string();
+        assert!(error.contains(field.trim_end_matches("_ms")), "{error}");
+    }
+}
+
+#[test]
+fn each_setting_is_a_flag() {
+    let command = <Flags<ServeConfig> as clap::Args>::augment_args(clap::Command::new("serve"));
+    command.clone().debug_assert();
+    let line = [
+        "serve",
+        "--insecure",
+        "--etcd",
+        "http://a:1,http://b:1",
+        "--etcd=http://c:1",
+        "--auto-create=false",
+    ];
+    let matches = command.try_get_matches_from(line).unwrap();
+    let flags = <Flags<ServeConfig> as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
+    let layers = Layers { flags: flags.given, ..Layers::default() };
+    let config = ServeConfig::resolve(&layers).unwrap().config;
+    assert!(config.insecure && !config.auto_create);
+    assert_eq!(config.etcd.len(), 3);
+    assert_eq!(ServeConfig::SETTINGS.len(), config.values().len());
+}

@@ -1,0 +1,153 @@
+//! What a setting is, and the table that declares many of them at once.
+
+use super::value::Form;
+use super::{ConfigError, Layers, Origin};
+
+/// One setting, as its declaration says.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its name, in snake case: the key in the file, from which flag and variable follow.
+    pub(crate) name: &'static str,
+    /// What it is for, one or more lines.
+    pub(crate) doc: &'static str,
+    /// Its default as one would write it in a flag; empty = not set.
+    pub(crate) default: &'static str,
+    /// How it is written.
+    pub(crate) form: Form,
+    /// What may be written, of a list for each item, as the end of "it must be …".
+    pub(crate) expects: &'static str,
+    /// Whether its value is never shown.
+    pub(crate) secret: bool,
+}
+
+impl Setting {
+    /// The long flag, without its dashes.
+    pub(crate) fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// The environment variable.
+    pub(crate) fn variable(&self) -> String {
+        format!("KAFKA_ASSIGNER_{}", self.name.to_ascii_uppercase())
+    }
+
+    /// What may be written, as the end of "it must be …".
+    pub(super) fn allowed(&self) -> String {
+        match self.form {
+            Form::List => format!("a list, each item {}", self.expects),
+            Form::One | Form::Switch | Form::Table => self.expects.to_owned(),
+        }
+    }
+
+    /// The lines of its description.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'static str> {
+        self.doc.lines().map(str::trim)
+    }
+}
+
+/// A struct whose fields are settings; written by [`settings!`].
+pub(crate) trait Configuration: Sized {
+    /// The settings, in the order of the fields.
+    const SETTINGS: &'static [Setting];
+
+    /// Reads every field.
+    ///
+    /// # Errors
+    /// [`ConfigError::WrongValue`] for the first one that is not what its type takes.
+    fn read(layers: &Layers) -> Result<Self, ConfigError>;
+
+    /// The values, in the order of the fields; `None` = not set.
+    fn values(&self) -> Vec<Option<toml::Value>>;
+}
+
+/// A configuration with the origin of each of its values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Resolved<C> {
+    /// The configuration.
+    pub(crate) config: C,
+    /// Where each value came from, in the order of [`Configuration::SETTINGS`].
+    pub(crate) origins: Vec<Origin>,
+}
+
+impl<C: Configuration> Resolved<C> {
+    /// Takes each value from the strongest layer that has it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first unknown key or wrong value.
+    pub(crate) fn new(layers: &Layers) -> Result<Self, ConfigError> {
+        layers.refuse_unknown(C::SETTINGS)?;
+        let config = C::read(layers)?;
+        let origins = C::SETTINGS.iter().map(|setting| layers.find(setting).1).collect();
+        Ok(Self { config, origins })
+    }
+
+    /// The error for a value of the right type that can't be used.
+    ///
+    /// # Panics
+    /// Where no setting is called `name`.
+    pub(crate) fn refuse(&self, name: &str, expects: impl Into<String>) -> ConfigError {
+        let position = Self::position(name);
+        let value = self.config.values().swap_remove(position);
+        ConfigError::wrong(&C::SETTINGS[position], self.origins[position].clone(), value.as_ref(), expects)
+    }
+
+    /// Who set the setting called `name`.
+    ///
+    /// # Panics
+    /// Where there is none of that name.
+    pub(crate) fn origin(&self, name: &str) -> Origin {
+        self.origins[Self::position(name)].clone()
+    }
+
+    fn position(name: &str) -> usize {
+        C::SETTINGS.iter().position(|s| s.name == name).expect("the name is one of the declared settings")
+    }
+}
+
+/// Declares a configuration: a struct, and with it the table of its settings.
+///
+/// Each field is `name: Type = "default"`, where the default is written as in a flag and an empty one means
+/// "not set". The field's documentation is the setting's help.
+macro_rules! settings {
+    (
+        $(#[$meta:meta])*
+        pub(crate) struct $config:ident {
+            $( $(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:literal, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub(crate) struct $config {
+            $( $(#[doc = $doc])+ pub(crate) $name: $type, )+
+        }
+
+        impl $crate::config::Configuration for $config {
+            const SETTINGS: &'static [$crate::config::Setting] = &[
+                $( $crate::config::Setting {
+                    name: stringify!($name),
+                    doc: concat!($($doc, "\n"),+),
+                    default: $default,
+                    form: <$type as $crate::config::Value>::FORM,
+                    expects: <$type as $crate::config::Value>::EXPECTS,
+                    secret: <$type as $crate::config::Value>::SECRET,
+                }, )+
+            ];
+
+            fn read(layers: &$crate::config::Layers) -> Result<Self, $crate::config::ConfigError> {
+                let mut settings = Self::SETTINGS.iter();
+                let mut next = || settings.next().expect("each field is a setting");
+                Ok(Self { $( $name: layers.read::<$type>(next())?, )+ })
+            }
+
+            fn values(&self) -> Vec<Option<toml::Value>> {
+                vec![ $( $crate::config::Value::write(&self.$name), )+ ]
+            }
+        }
+    };
+}
+
+pub(super) use settings;
+
+#[cfg(test)]
+#[path = "setting_test.rs"]
+mod setting_test;

@@ -1,0 +1,137 @@
+//! Texts that keep a rule.
+
+use std::fmt;
+
+use kafka_assigner_core::name::MemberName;
+use tonic::transport::Uri;
+use tracing_subscriber::EnvFilter;
+
+use super::value::Value;
+
+macro_rules! text_value {
+    ($(#[$doc:meta])* $type:ident, $expects:literal, $rule:path) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub(crate) struct $type(String);
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Value for $type {
+            const EXPECTS: &'static str = $expects;
+
+            fn read(value: &toml::Value) -> Option<Self> {
+                value.as_str().filter(|text| $rule(text)).map(|text| Self(text.to_owned()))
+            }
+
+            fn write(&self) -> Option<toml::Value> {
+                Some(toml::Value::from(self.0.as_str()))
+            }
+        }
+    };
+}
+
+text_value!(
+    /// Where something is reached over gRPC or HTTP.
+    Endpoint,
+    "a URL without a path, such as http://10.0.0.1:7420 or https://assigner.example:7420",
+    is_endpoint
+);
+text_value!(
+    /// A Kafka broker.
+    Broker,
+    "a host and a port, such as kafka-1:9092",
+    is_broker
+);
+text_value!(
+    /// What precedes the keys of all groups.
+    Prefix,
+    "a text that begins and ends with a slash, such as /kafka-assigner/",
+    is_prefix
+);
+text_value!(
+    /// A name by the rule for names.
+    Name,
+    "1 to 249 of letters, digits, \".\", \"_\" and \"-\", and neither \".\" nor \"..\"",
+    is_name
+);
+text_value!(
+    /// A user.
+    UserName,
+    "a text",
+    is_any
+);
+text_value!(
+    /// Which log lines are written.
+    LogLevel,
+    "error, warn, info, debug or trace, also by module, such as info,kafka_assigner_server=debug",
+    is_filter
+);
+
+fn is_endpoint(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else { return false };
+    let has_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+    has_scheme
+        && uri.host().is_some_and(|host| !host.is_empty())
+        && uri.path() == "/"
+        && uri.query().is_none()
+}
+
+fn is_broker(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    !host.is_empty() && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+fn is_prefix(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('/') && text.ends_with('/')
+}
+
+fn is_name(text: &str) -> bool {
+    MemberName::new(text).is_ok()
+}
+
+const fn is_any(_: &str) -> bool {
+    true
+}
+
+fn is_filter(text: &str) -> bool {
+    !text.is_empty() && EnvFilter::try_new(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(rule: fn(&str) -> bool, texts: &[&str]) -> Vec<bool> {
+        texts.iter().map(|text| rule(text)).collect()
+    }
+
+    #[test]
+    fn an_endpoint_is_a_url_without_a_path() {
+        let good = ["http://127.0.0.1:7420", "https://assigner.example:7420", "http://[::1]:2379/"];
+        assert_eq!(taken(is_endpoint, &good), [true; 3]);
+        let bad = ["127.0.0.1:7420", "etcd:2379", "ftp://x", "http://x/path", "http://x?y", ""];
+        assert_eq!(taken(is_endpoint, &bad), [false; 6]);
+    }
+
+    #[test]
+    fn a_broker_is_a_host_and_a_port() {
+        assert_eq!(taken(is_broker, &["kafka-1:9092", "[::1]:9092"]), [true; 2]);
+        assert_eq!(taken(is_broker, &["kafka-1", ":9092", "k:0", "k:port", "http://k:1"]), [false; 5]);
+    }
+
+    #[test]
+    fn a_prefix_is_enclosed_in_slashes() {
+        assert_eq!(taken(is_prefix, &["/a/", "/a/b/"]), [true; 2]);
+        assert_eq!(taken(is_prefix, &["", "/", "a/", "/a"]), [false; 4]);
+    }
+
+    #[test]
+    fn a_log_level_is_a_filter() {
+        assert_eq!(taken(is_filter, &["info", "warn,kafka_assigner_server=trace"]), [true; 2]);
+        assert_eq!(taken(is_filter, &["", "server=loud"]), [false; 2]);
+    }
+}

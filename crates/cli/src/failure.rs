@@ -1,0 +1,202 @@
+//! Everything that can go wrong in a command: its words, its exit code and what to do next.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kafka_assigner_proto::{Reason, ReasonExt as _};
+use tonic::{Code, Status};
+
+use crate::config::ConfigError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The configuration is wrong.
+    #[error("wrong configuration")]
+    Config(#[from] ConfigError),
+    /// A file named on the command line can't be read.
+    #[error("can't read {flag} {path}", path = path.display())]
+    Unreadable {
+        /// The flag that named it.
+        flag: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Nothing answers at the address.
+    #[error("no instance answers at {server}")]
+    Unreachable {
+        /// The address.
+        server: String,
+        /// Why.
+        source: tonic::transport::Error,
+    },
+    /// The connection broke, or what answers is no instance.
+    #[error("the connection to {server} failed")]
+    Broken {
+        /// The address.
+        server: String,
+        /// Why.
+        source: Box<Status>,
+    },
+    /// The instance did not answer in time.
+    #[error("{server} did not answer within {}", humantime::format_duration(*after))]
+    TimedOut {
+        /// The address.
+        server: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// The instance said no.
+    #[error("{}", refusal(.0))]
+    Refused(Box<Status>),
+    /// The instance answered with something that this version does not understand.
+    #[error("the answer of {server} makes no sense: {what}")]
+    Nonsense {
+        /// The address.
+        server: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Something that deletes was neither confirmed by `--yes` nor could a terminal be asked.
+    #[error("will not {what} without --yes, since there is no terminal to ask on")]
+    Unconfirmed {
+        /// What would be done.
+        what: String,
+    },
+    /// The operator said no.
+    #[error("nothing was changed")]
+    Declined,
+    /// The instance ended a stream that goes on until it is interrupted.
+    #[error("{server} ended the stream")]
+    StreamEnded {
+        /// The address.
+        server: String,
+    },
+    /// The output can't be written.
+    #[error("can't write the output")]
+    Output(#[source] std::io::Error),
+}
+
+/// What the status says, with its code and reason.
+fn refusal(status: &Status) -> String {
+    let message = if status.message().is_empty() { status.code().description() } else { status.message() };
+    let code = code_name(status.code());
+    match status.reason() {
+        Some(reason) => format!("{message} ({code}, {reason})"),
+        None => format!("{message} ({code})"),
+    }
+}
+
+/// The code as gRPC's own documents write it: `NotFound` is `NOT_FOUND`.
+fn code_name(code: Code) -> String {
+    let mut name = String::new();
+    for letter in format!("{code:?}").chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
+    }
+    name
+}
+
+impl Failure {
+    /// The process's exit code: 1 = refused or failed, 2 = wrong usage or configuration, 3 = no instance reached.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Unreadable { .. } | Self::Unconfirmed { .. } => 2,
+            Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } => 3,
+            Self::Refused(_)
+            | Self::Nonsense { .. }
+            | Self::Declined
+            | Self::StreamEnded { .. }
+            | Self::Output(_) => 1,
+        }
+    }
+
+    /// Whether the reader of our output went away, as `head` does: nothing to tell anybody.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
+    /// The failure with its causes, and what to do next.
+    pub(crate) fn report(&self) -> String {
+        let mut text = format!("error: {self}");
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            // A layer that only repeats what it wraps adds nothing, nor does tonic's name for its own layer.
+            let words = error.to_string();
+            if !text.ends_with(&words) && words != "transport error" {
+                write!(text, ": {words}").expect("a String takes everything");
+            }
+            cause = error.source();
+        }
+        if let Some(hint) = self.hint() {
+            write!(text, "\nhint: {hint}").expect("a String takes everything");
+        }
+        text
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Config(_) => Some("`kafka-assigner serve --help` lists the settings"),
+            Self::Unreachable { .. } => {
+                Some("start an instance with `kafka-assigner serve`, or name another one with --server")
+            }
+            Self::Broken { .. } => {
+                Some("--server must be an instance's gRPC address, with https:// where it has TLS")
+            }
+            Self::TimedOut { .. } => {
+                Some("name another instance with --server, or look at this one's /readyz")
+            }
+            Self::Nonsense { .. } => Some("use the version of this program that the instance has"),
+            Self::StreamEnded { .. } => Some("run it again; it shows the present state first"),
+            Self::Refused(status) => status.reason().and_then(hint),
+            Self::Unreadable { .. } | Self::Unconfirmed { .. } | Self::Declined | Self::Output(_) => None,
+        }
+    }
+}
+
+fn hint(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::GroupNotFound => Some("`kafka-assigner groups` lists the groups"),
+        Reason::TopicNotFound | Reason::PartitionNotFound => {
+            Some("`kafka-assigner topics GROUP` lists the topics with their partitions")
+        }
+        Reason::ConsumerNotFound => Some("`kafka-assigner consumers GROUP` lists the consumers"),
+        Reason::HandoffNotFound => Some("`kafka-assigner handoffs GROUP` lists the moves under way"),
+        Reason::GroupInUse => Some("stop its consumers first; `kafka-assigner consumers GROUP` lists them"),
+        Reason::KafkaNotConfigured => Some("say how many partitions it has with --partitions"),
+        Reason::LostRace | Reason::StoreUnavailable => Some("nothing was lost; try again"),
+        Reason::ViewBehind | Reason::ShuttingDown => Some("try again, or another instance with --server"),
+        Reason::ReaderTooSlow => Some("run it again; it shows the present state first"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_proto::status;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_shows_message_code_reason_and_what_to_do() {
+        let failure = Failure::Refused(Box::new(status(Reason::GroupNotFound, "group \"a\" is unknown")));
+        assert_eq!(
+            failure.report(),
+            "error: group \"a\" is unknown (NOT_FOUND, GROUP_NOT_FOUND)\n\
+             hint: `kafka-assigner groups` lists the groups"
+        );
+        assert_eq!(failure.exit_code(), 1);
+    }
+
+    #[test]
+    fn a_refusal_without_words_is_named_by_its_code() {
+        let failure = Failure::Refused(Box::new(Status::new(Code::ResourceExhausted, "")));
+        assert!(failure.report().ends_with("(RESOURCE_EXHAUSTED)"), "{}", failure.report());
+    }
+}

@@ -1,0 +1,83 @@
+//! How results are written: tables for people, JSON for programs.
+
+mod page;
+mod style;
+mod table;
+mod words;
+
+use std::io::{self, Write as _};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+pub(crate) use page::Page;
+pub(crate) use style::Style;
+pub(crate) use table::{Cell, Table, Tone, lines};
+pub(crate) use words::{moment, or_dash, span};
+
+/// What a command found out.
+pub(crate) trait Report: Serialize {
+    /// Shows it to people. Its JSON comes from [`Serialize`]; the names of its fields are stable.
+    fn show(&self, page: &mut Page);
+}
+
+/// The form of the output: tables for people, or JSON with stable field names for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}
+
+/// The flag for the form of the output.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// Tables for people, or JSON with stable field names for programs
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+impl Output {
+    /// Writes a report to the standard output.
+    ///
+    /// # Errors
+    /// [`Failure::Output`].
+    pub(crate) fn write(self, report: &impl Report) -> Result<(), Failure> {
+        let text = match self.format {
+            Format::Table => {
+                let mut page = Page::new(Style::of_stdout());
+                report.show(&mut page);
+                page.into_text()
+            }
+            Format::Json => json(report, serde_json::to_string_pretty)?,
+        };
+        print(&text)
+    }
+
+    /// Writes a report of a stream: at once, and as JSON on one line.
+    ///
+    /// # Errors
+    /// [`Failure::Output`].
+    pub(crate) fn write_line(self, report: &impl Report) -> Result<(), Failure> {
+        match self.format {
+            Format::Table => self.write(report),
+            Format::Json => print(&json(report, serde_json::to_string)?),
+        }
+    }
+}
+
+fn json<R>(report: &R, encode: fn(&R) -> serde_json::Result<String>) -> Result<String, Failure> {
+    let mut text = encode(report).map_err(|error| Failure::Output(error.into()))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Writes text to the standard output.
+///
+/// # Errors
+/// [`Failure::Output`].
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::Output)
+}

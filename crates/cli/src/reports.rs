@@ -1,0 +1,36 @@
+//! What commands find out: each report is a table for people and, field by field, JSON for programs.
+//!
+//! The names of fields are stable: later versions add fields and take none away. What is missing is `null`.
+//! Moments are `…_unix_ms`, milliseconds since 1970; time spans are `…_ms`.
+
+mod assignment;
+mod consumer;
+mod done;
+mod event;
+mod explanation;
+mod group;
+mod handoff;
+mod plan;
+mod strategy;
+mod topic;
+
+pub(crate) use assignment::{Assignment, Assignments};
+pub(crate) use consumer::{Consumer, Consumers};
+pub(crate) use done::{Aborted, GroupDeleted, GroupSet, TopicDeleted, TopicSet};
+pub(crate) use event::Event;
+pub(crate) use explanation::Explanation;
+pub(crate) use group::{GroupConfig, GroupDescription, GroupSummary, Groups, Leader};
+pub(crate) use handoff::{Handoff, HandoffEnded, Handoffs};
+pub(crate) use plan::{Plan, PlannedMove};
+pub(crate) use strategy::{Strategies, Strategy};
+pub(crate) use topic::{Topic, Topics};
+
+/// The wire's empty text stands for none.
+fn some(text: String) -> Option<String> {
+    if text.is_empty() { None } else { Some(text) }
+}
+
+/// The wire's moment zero stands for unknown.
+const fn known(unix_ms: i64) -> Option<i64> {
+    if unix_ms == 0 { None } else { Some(unix_ms) }
+}

@@ -1,0 +1,78 @@
+//! Assignments.
+
+use kafka_assigner_proto::v1;
+use serde::Serialize;
+
+use super::{known, some};
+use crate::output::{Cell, Page, Report, Table, Tone, moment};
+
+/// Who owns what.
+#[derive(Debug, Serialize)]
+pub(crate) struct Assignments {
+    /// By topic and partition.
+    pub(crate) assignments: Vec<Assignment>,
+}
+
+/// Who owns one partition.
+#[derive(Debug, Serialize)]
+pub(crate) struct Assignment {
+    topic: String,
+    partition: i32,
+    owner: Option<String>,
+    incarnation: Option<String>,
+    /// `null` = never granted.
+    epoch: Option<u64>,
+    since_unix_ms: Option<i64>,
+    why: String,
+}
+
+impl From<v1::PartitionAssignment> for Assignment {
+    fn from(wire: v1::PartitionAssignment) -> Self {
+        Self {
+            topic: wire.topic,
+            partition: wire.partition,
+            owner: some(wire.owner),
+            incarnation: some(wire.incarnation),
+            epoch: if wire.epoch == 0 { None } else { Some(wire.epoch) },
+            since_unix_ms: known(wire.since_unix_ms),
+            why: wire.why,
+        }
+    }
+}
+
+impl Assignment {
+    fn owner_cell(&self) -> Cell {
+        self.owner.as_ref().map_or_else(|| Cell::from("none").tone(Tone::Bad), Cell::from)
+    }
+
+    fn epoch_cell(&self) -> Cell {
+        self.epoch.map_or_else(|| Cell::from("-"), Cell::from)
+    }
+
+    /// The assignment in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { topic, partition, why, .. } = self;
+        let epoch = self.epoch.map_or_else(String::new, |epoch| format!(" at epoch {epoch}"));
+        match &self.owner {
+            None => format!("{topic}/{partition} has no owner: {why}"),
+            Some(owner) => format!("{topic}/{partition} is owned by {owner}{epoch}: {why}"),
+        }
+    }
+}
+
+impl Report for Assignments {
+    fn show(&self, page: &mut Page) {
+        let mut table = Table::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "SINCE", "WHY"]);
+        for assignment in &self.assignments {
+            table.row([
+                (&assignment.topic).into(),
+                assignment.partition.into(),
+                assignment.owner_cell(),
+                assignment.epoch_cell(),
+                moment(assignment.since_unix_ms).into(),
+                (&assignment.why).into(),
+            ]);
+        }
+        page.table(table, "no partitions");
+    }
+}

@@ -1,0 +1,92 @@
+//! Changes as they happen.
+
+use kafka_assigner_proto::v1;
+use kafka_assigner_proto::v1::watch_event::Event as Wire;
+use serde::Serialize;
+
+use super::{Assignment, Consumer, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader, Topic};
+use crate::output::{Page, Report};
+
+/// One change, with the revision that it came with.
+#[derive(Debug, Serialize)]
+pub(crate) struct Event {
+    revision: u64,
+    #[serde(flatten)]
+    change: Change,
+}
+
+/// What changed: in JSON the field of that name, beside `revision`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    /// The group as it is; always the first.
+    Group(GroupSummary),
+    /// A consumer came or changed.
+    Consumer(Consumer),
+    /// The consumer of that name went.
+    ConsumerGone(String),
+    /// A partition has another owner or epoch.
+    Assignment(Assignment),
+    /// A move began or went on.
+    Handoff(Handoff),
+    /// A move ended.
+    HandoffEnded(HandoffEnded),
+    /// Another leader, or none.
+    Leader(Option<Leader>),
+    /// A topic came or changed.
+    Topic(Topic),
+    /// The topic of that name went.
+    TopicGone(String),
+    /// The configuration changed.
+    Config(GroupConfig),
+}
+
+impl Event {
+    /// The event, or `None` where it is of a kind that this version does not know.
+    pub(crate) fn new(wire: v1::WatchEvent) -> Option<Self> {
+        Some(Self { revision: wire.revision, change: wire.event?.into() })
+    }
+}
+
+impl From<Wire> for Change {
+    fn from(wire: Wire) -> Self {
+        match wire {
+            Wire::Group(group) => Self::Group(group.into()),
+            Wire::Consumer(consumer) => Self::Consumer(consumer.into()),
+            Wire::ConsumerGone(name) => Self::ConsumerGone(name),
+            Wire::Assignment(assignment) => Self::Assignment(assignment.into()),
+            Wire::Handoff(handoff) => Self::Handoff(handoff.into()),
+            Wire::HandoffEnded(ended) => Self::HandoffEnded(ended.into()),
+            Wire::Leader(leader) => Self::Leader(Leader::new(leader)),
+            Wire::Topic(topic) => Self::Topic(topic.into()),
+            Wire::TopicGone(name) => Self::TopicGone(name),
+            Wire::Config(config) => Self::Config(config.into()),
+        }
+    }
+}
+
+impl Change {
+    fn sentence(&self) -> String {
+        match self {
+            Self::Group(group) => group.sentence(),
+            Self::Consumer(consumer) => consumer.sentence(),
+            Self::ConsumerGone(name) => format!("consumer {name} is gone"),
+            Self::Assignment(assignment) => assignment.sentence(),
+            Self::Handoff(handoff) => handoff.sentence(),
+            Self::HandoffEnded(ended) => ended.sentence(),
+            Self::Leader(None) => "no instance leads".to_owned(),
+            Self::Leader(Some(leader)) => format!("led by {}", leader.words()),
+            Self::Topic(topic) => topic.sentence(),
+            Self::TopicGone(name) => format!("topic {name} is gone"),
+            Self::Config(_) => {
+                "the configuration changed; `kafka-assigner group describe` shows it".to_owned()
+            }
+        }
+    }
+}
+
+impl Report for Event {
+    fn show(&self, page: &mut Page) {
+        page.line(format!("{:>8}  {}", self.revision, self.change.sentence()));
+    }
+}

@@ -1,0 +1,183 @@
+//! Moves under way, and how they ended.
+
+use kafka_assigner_proto::v1;
+use serde::Serialize;
+
+use super::{known, some};
+use crate::output::{Cell, Page, Report, Table, Tone, span};
+
+/// The moves under way.
+#[derive(Debug, Serialize)]
+pub(crate) struct Handoffs {
+    /// By topic and partition.
+    pub(crate) handoffs: Vec<Handoff>,
+}
+
+/// One move under way.
+#[derive(Debug, Serialize)]
+pub(crate) struct Handoff {
+    topic: String,
+    partition: i32,
+    handoff_id: String,
+    old_owner: Option<String>,
+    new_owner: Option<String>,
+    /// `warming`, `ready`, `complete`, `cancelled` or `unknown`.
+    phase: &'static str,
+    since_unix_ms: Option<i64>,
+    /// `null` = the instance that answers does not lead the group.
+    deadline_ms: Option<u64>,
+    /// In the consumer's own unit; `null` = nothing was reported.
+    progress: Option<Progress>,
+    taken: bool,
+    waiting_for: String,
+    why: String,
+    cancelled_because: Option<String>,
+}
+
+/// How far a warm-up is.
+#[derive(Debug, Serialize)]
+struct Progress {
+    done: u64,
+    /// `null` = the consumer does not know.
+    total: Option<u64>,
+}
+
+impl From<v1::Handoff> for Handoff {
+    fn from(wire: v1::Handoff) -> Self {
+        let phase = phase(wire.phase());
+        Self {
+            topic: wire.topic,
+            partition: wire.partition,
+            handoff_id: wire.handoff_id,
+            old_owner: some(wire.old_owner),
+            new_owner: some(wire.new_owner),
+            phase,
+            since_unix_ms: known(wire.since_unix_ms),
+            deadline_ms: wire.deadline_ms,
+            progress: wire.progress.map(|p| Progress { done: p.done, total: p.total }),
+            taken: wire.taken,
+            waiting_for: wire.waiting_for,
+            why: wire.why,
+            cancelled_because: some(wire.cancelled_because),
+        }
+    }
+}
+
+const fn phase(phase: v1::Phase) -> &'static str {
+    match phase {
+        v1::Phase::Unspecified => "unknown",
+        v1::Phase::Warming => "warming",
+        v1::Phase::Ready => "ready",
+        v1::Phase::Complete => "complete",
+        v1::Phase::Cancelled => "cancelled",
+    }
+}
+
+impl Progress {
+    fn words(&self) -> String {
+        self.total.map_or_else(|| self.done.to_string(), |total| format!("{} of {total}", self.done))
+    }
+}
+
+impl Handoff {
+    fn phase_cell(&self) -> Cell {
+        Cell::from(self.phase).tone(match self.phase {
+            "complete" => Tone::Good,
+            "warming" | "ready" => Tone::Busy,
+            _ => Tone::Bad,
+        })
+    }
+
+    fn progress_text(&self) -> String {
+        self.progress.as_ref().map_or_else(|| "-".to_owned(), Progress::words)
+    }
+
+    /// The move in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { topic, partition, phase, why, .. } = self;
+        let path = path(self.old_owner.as_ref(), self.new_owner.as_ref());
+        let progress = self.progress.as_ref().map_or_else(String::new, |p| format!(", warmed {}", p.words()));
+        let waiting = if self.waiting_for.is_empty() {
+            String::new()
+        } else {
+            format!(", waits for {}", self.waiting_for)
+        };
+        let because = self.cancelled_because.as_ref().unwrap_or(why);
+        format!("{topic}/{partition} moves {path}: {phase}{progress}{waiting}: {because}")
+    }
+}
+
+/// From whom to whom.
+pub(super) fn path(from: Option<&String>, to: Option<&String>) -> String {
+    let name = |side: Option<&String>| side.map_or("nobody", String::as_str).to_owned();
+    format!("from {} to {}", name(from), name(to))
+}
+
+impl Report for Handoffs {
+    fn show(&self, page: &mut Page) {
+        let mut table = Table::new([
+            "TOPIC",
+            "PARTITION",
+            "FROM",
+            "TO",
+            "PHASE",
+            "WARMED",
+            "TIME LEFT",
+            "WAITING FOR",
+            "WHY",
+        ]);
+        for handoff in &self.handoffs {
+            table.row([
+                (&handoff.topic).into(),
+                handoff.partition.into(),
+                handoff.old_owner.as_deref().unwrap_or("-").into(),
+                handoff.new_owner.as_deref().unwrap_or("-").into(),
+                handoff.phase_cell(),
+                handoff.progress_text().into(),
+                handoff.deadline_ms.map_or_else(|| "-".to_owned(), span).into(),
+                (&handoff.waiting_for).into(),
+                handoff.cancelled_because.as_ref().unwrap_or(&handoff.why).into(),
+            ]);
+        }
+        page.table(table, "no moves under way");
+    }
+}
+
+/// A move that ended.
+#[derive(Debug, Serialize)]
+pub(crate) struct HandoffEnded {
+    topic: String,
+    partition: i32,
+    handoff_id: Option<String>,
+    old_owner: Option<String>,
+    new_owner: Option<String>,
+    moved: bool,
+    why: String,
+}
+
+impl From<v1::HandoffEnded> for HandoffEnded {
+    fn from(wire: v1::HandoffEnded) -> Self {
+        Self {
+            topic: wire.topic,
+            partition: wire.partition,
+            handoff_id: some(wire.handoff_id),
+            old_owner: some(wire.old_owner),
+            new_owner: some(wire.new_owner),
+            moved: wire.moved,
+            why: wire.why,
+        }
+    }
+}
+
+impl HandoffEnded {
+    /// The end in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { topic, partition, why, .. } = self;
+        let path = path(self.old_owner.as_ref(), self.new_owner.as_ref());
+        if self.moved {
+            format!("{topic}/{partition} moved {path}: {why}")
+        } else {
+            format!("{topic}/{partition} stays, its move {path} was called off: {why}")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Topics.
+
+use kafka_assigner_proto::v1;
+use serde::Serialize;
+
+use super::some;
+use crate::output::{Page, Report, Table, or_dash};
+
+/// The topics of a group.
+#[derive(Debug, Serialize)]
+pub(crate) struct Topics {
+    /// By name.
+    pub(crate) topics: Vec<Topic>,
+}
+
+/// A topic.
+#[derive(Debug, Serialize)]
+pub(crate) struct Topic {
+    topic: String,
+    partitions: u32,
+    /// `operator`, `kafka` or `unknown`.
+    source: &'static str,
+    topic_id: Option<String>,
+    copartition: Option<String>,
+}
+
+impl From<v1::Topic> for Topic {
+    fn from(wire: v1::Topic) -> Self {
+        let source = match wire.source() {
+            v1::TopicSource::Unspecified => "unknown",
+            v1::TopicSource::Operator => "operator",
+            v1::TopicSource::Kafka => "kafka",
+        };
+        let (topic_id, copartition) = (some(wire.topic_id), wire.copartition.and_then(some));
+        Self { topic: wire.topic, partitions: wire.partitions, source, topic_id, copartition }
+    }
+}
+
+impl Topic {
+    /// The topic in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { topic, partitions, source, .. } = self;
+        match &self.copartition {
+            None => format!("topic {topic} has {partitions} partitions ({source})"),
+            Some(label) => {
+                format!("topic {topic} has {partitions} partitions ({source}) and moves with {label}")
+            }
+        }
+    }
+}
+
+impl Report for Topics {
+    fn show(&self, page: &mut Page) {
+        let mut table = Table::new(["TOPIC", "PARTITIONS", "SOURCE", "COPARTITION"]);
+        for topic in &self.topics {
+            table.row([
+                (&topic.topic).into(),
+                topic.partitions.into(),
+                topic.source.into(),
+                or_dash(topic.copartition.as_ref()).into(),
+            ]);
+        }
+        page.table(table, "no topics");
+    }
+}

@@ -1,0 +1,48 @@
+//! `serve`: resolves the configuration, and runs an instance with it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::config::{File, Flags, Layers, ServeConfig};
+use crate::failure::Failure;
+use crate::output;
+
+/// The arguments of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// A TOML file with settings, named as in --print-config
+    #[arg(long, value_name = "FILE", env = "KAFKA_ASSIGNER_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+    /// Print the settings that would be used as such a file, each with its origin, and exit
+    #[arg(long)]
+    print_config: bool,
+    #[command(flatten)]
+    flags: Flags<ServeConfig>,
+}
+
+impl Serve {
+    /// Runs an instance until it is told to stop, or prints its configuration.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let layers = Layers {
+            flags: self.flags.given,
+            environment: environment(),
+            file: self.config.map(File::open).transpose()?,
+        };
+        let resolved = ServeConfig::resolve(&layers)?;
+        if self.print_config {
+            return output::print(&resolved.to_toml());
+        }
+        Ok(())
+    }
+}
+
+/// The variables that are text; no setting takes anything else.
+fn environment() -> std::collections::BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}

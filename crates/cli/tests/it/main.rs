@@ -1,0 +1,39 @@
+//! The program as its users meet it: transcripts of commands against an instance that answers from a script.
+//!
+//! The guide's own examples are among the transcripts, so that they can't fall behind the program. After a wanted
+//! change `TRYCMD=overwrite cargo test -p kafka-assigner-cli` writes them anew.
+
+mod answers;
+mod instance;
+mod scripts;
+
+use trycmd::TestCases;
+
+use instance::Instance;
+
+fn cases(instance: &Instance) -> TestCases {
+    let cases = TestCases::new();
+    cases.default_bin_name("kafka-assigner");
+    cases.env("KAFKA_ASSIGNER_SERVER", instance.url());
+    cases.env("COLUMNS", "100");
+    cases.insert_var("[SERVER]", instance.url().to_owned()).expect("a valid name for a variable");
+    cases
+}
+
+#[test]
+fn commands_print_what_the_guide_shows() {
+    let instance = Instance::start(scripts::orders());
+    cases(&instance).case("../../docs/guide/*.md");
+}
+
+#[test]
+fn commands_print_what_the_transcripts_say() {
+    let instance = Instance::start(scripts::orders());
+    cases(&instance).case("tests/cmd/*.md");
+}
+
+#[test]
+fn an_empty_instance_is_shown_in_words() {
+    let instance = Instance::start(scripts::Script::default());
+    cases(&instance).case("tests/cmd/empty/*.md");
+}

@@ -1,0 +1,216 @@
+//! What the scripted instance knows: a group in the middle of a deploy.
+
+use kafka_assigner_proto::v1::watch_event::Event;
+use kafka_assigner_proto::v1::{
+    Consumer, ConsumerLoad, ConsumerState, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader,
+    PartitionAssignment, Phase, PlannedDeferral, PlannedMove, PlannedStep, Renewal, Topic, TopicSource,
+    WarmProgress, WatchEvent,
+};
+
+/// 2026-03-01T09:00:00Z.
+const NINE: i64 = 1_772_355_600_000;
+
+/// All answers; the default one knows no group.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) groups: Vec<GroupSummary>,
+    pub(crate) config: GroupConfig,
+    pub(crate) leader: Option<Leader>,
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) consumers: Vec<Consumer>,
+    pub(crate) assignments: Vec<PartitionAssignment>,
+    pub(crate) handoffs: Vec<Handoff>,
+    pub(crate) moves: Vec<PlannedMove>,
+    pub(crate) deferred: Vec<PlannedDeferral>,
+    pub(crate) loads: Vec<ConsumerLoad>,
+    pub(crate) events: Vec<WatchEvent>,
+}
+
+/// The group `orders`, to which the consumer cache-c has just been added, and the idle group `billing`.
+pub(crate) fn orders() -> Script {
+    Script {
+        groups: groups(),
+        config: config(),
+        leader: Some(leader()),
+        topics: topics(),
+        consumers: consumers(),
+        assignments: assignments(),
+        handoffs: vec![handoff()],
+        moves: moves(),
+        deferred: deferred(),
+        loads: loads(),
+        events: events(),
+    }
+}
+
+fn groups() -> Vec<GroupSummary> {
+    let billing = GroupSummary {
+        group: "billing".into(),
+        strategy: "jump-hash".into(),
+        topics: 1,
+        partitions: 12,
+        unowned: 12,
+        ..GroupSummary::default()
+    };
+    let orders = GroupSummary {
+        group: "orders".into(),
+        strategy: "sticky-balanced".into(),
+        consumers: 3,
+        topics: 2,
+        partitions: 5,
+        unowned: 1,
+        handoffs: 1,
+    };
+    vec![billing, orders]
+}
+
+fn config() -> GroupConfig {
+    GroupConfig {
+        strategy: Some("sticky-balanced".into()),
+        mode: Some("overlap".into()),
+        session_timeout_ms: Some(30_000),
+        debounce_ms: Some(100),
+        warm_deadline_ms: Some(300_000),
+        phase_deadline_ms: Some(30_000),
+        max_moves_in_flight: Some(1_000),
+        max_warming: Some(64),
+        rejoin_grace_ms: Some(0),
+    }
+}
+
+fn leader() -> Leader {
+    Leader { instance: "assigner-1".into(), endpoint: "http://10.0.0.1:7420".into(), term: 97 }
+}
+
+fn topics() -> Vec<Topic> {
+    let topic = |name: &str, partitions, source: TopicSource| Topic {
+        topic: name.into(),
+        partitions,
+        source: source.into(),
+        ..Topic::default()
+    };
+    vec![topic("orders", 4, TopicSource::Kafka), topic("refunds", 1, TopicSource::Operator)]
+}
+
+fn consumers() -> Vec<Consumer> {
+    let consumer = |name: &str, state: ConsumerState, owned, warming| Consumer {
+        name: name.into(),
+        incarnation: format!("{name}-7f3a"),
+        state: state.into(),
+        owned,
+        warming,
+        session_timeout_ms: 30_000,
+        renewal: Renewal::Client.into(),
+        since_unix_ms: NINE,
+        client: "kafka-assigner-client/0.1.0".into(),
+        instance: "assigner-1".into(),
+        ..Consumer::default()
+    };
+    vec![
+        consumer("cache-a", ConsumerState::Active, 2, 0),
+        consumer("cache-b", ConsumerState::Draining, 2, 0),
+        consumer("cache-c", ConsumerState::Active, 0, 1),
+    ]
+}
+
+fn assignments() -> Vec<PartitionAssignment> {
+    let owned = |partition, owner: &str, epoch| PartitionAssignment {
+        topic: "orders".into(),
+        partition,
+        owner: owner.into(),
+        incarnation: format!("{owner}-7f3a"),
+        epoch,
+        since_unix_ms: NINE + 1_000 * i64::from(partition),
+        why: "it had no owner".into(),
+    };
+    let unowned = PartitionAssignment {
+        topic: "refunds".into(),
+        why: "nobody may have it: no consumer reads refunds".into(),
+        ..PartitionAssignment::default()
+    };
+    vec![
+        owned(0, "cache-a", 1),
+        owned(1, "cache-b", 1),
+        owned(2, "cache-a", 3),
+        owned(3, "cache-b", 1),
+        unowned,
+    ]
+}
+
+fn handoff() -> Handoff {
+    let progress = WarmProgress {
+        topic: "orders".into(),
+        partition: 1,
+        done: 1_200,
+        total: Some(5_000),
+        ..Default::default()
+    };
+    Handoff {
+        topic: "orders".into(),
+        partition: 1,
+        handoff_id: "h-41".into(),
+        old_owner: "cache-b".into(),
+        new_owner: "cache-c".into(),
+        phase: Phase::Warming.into(),
+        since_unix_ms: NINE + 60_000,
+        deadline_ms: Some(284_000),
+        progress: Some(progress),
+        waiting_for: "cache-c to say that it is ready".into(),
+        why: "sticky-balanced: cache-b drains".into(),
+        ..Handoff::default()
+    }
+}
+
+fn moves() -> Vec<PlannedMove> {
+    vec![PlannedMove {
+        topic: "orders".into(),
+        partition: 3,
+        from: "cache-b".into(),
+        to: "cache-c".into(),
+        step: PlannedStep::Handoff.into(),
+        why: "sticky-balanced: cache-b drains".into(),
+    }]
+}
+
+fn deferred() -> Vec<PlannedDeferral> {
+    vec![PlannedDeferral {
+        topic: "refunds".into(),
+        partition: 0,
+        to: String::new(),
+        reason: "nobody_may".into(),
+        why: "nobody may have it: no consumer reads refunds".into(),
+    }]
+}
+
+fn loads() -> Vec<ConsumerLoad> {
+    let load = |name: &str, before, after| ConsumerLoad { consumer: name.into(), before, after };
+    vec![load("cache-a", 2, 2), load("cache-b", 2, 0), load("cache-c", 0, 2)]
+}
+
+fn events() -> Vec<WatchEvent> {
+    let event = |revision, event| WatchEvent { revision, event: Some(event) };
+    let ready =
+        Handoff { phase: Phase::Ready.into(), progress: None, waiting_for: "the leader".into(), ..handoff() };
+    let moved = PartitionAssignment { owner: "cache-c".into(), epoch: 2, ..assignments().swap_remove(1) };
+    let ended = HandoffEnded {
+        topic: "orders".into(),
+        partition: 1,
+        handoff_id: "h-41".into(),
+        old_owner: "cache-b".into(),
+        new_owner: "cache-c".into(),
+        moved: true,
+        why: "sticky-balanced: cache-b drains".into(),
+    };
+    vec![
+        event(210, Event::Group(groups().swap_remove(1))),
+        event(210, Event::Consumer(consumers().swap_remove(2))),
+        event(210, Event::Handoff(handoff())),
+        event(214, Event::Handoff(ready)),
+        event(215, Event::Assignment(PartitionAssignment { why: "handed over by cache-b".into(), ..moved })),
+        event(219, Event::HandoffEnded(ended)),
+        event(220, Event::ConsumerGone("cache-b".into())),
+        event(221, Event::Leader(Leader::default())),
+        WatchEvent { revision: 222, event: None },
+        event(223, Event::TopicGone("refunds".into())),
+    ]
+}
