@@ -1,8 +1,8 @@
 //! The store on etcd 3.4 and newer.
 //!
-//! Start reading at [`EtcdStore`]. Calls go through one place ([`connection`]) that knows the
+//! Start reading at [`EtcdStore`]. Calls go through one place (`connection`) that knows the
 //! endpoints, the deadline and what a failure means; watches and leases each have a task that keeps one
-//! stream open ([`watch`], [`keep_alive`]) and outlives its connections. `docs/design/etcd.md` draws it.
+//! stream open (`watch`, `keep_alive`) and outlives its connections. `docs/design/etcd.md` draws it.
 
 mod connection;
 mod convert;
