@@ -1,7 +1,7 @@
 //! The project's own tasks: `cargo xtask --help` lists them.
 //!
-//! Start reading at [`test`], the task that everything else here serves: [`tools`] finds or makes etcd
-//! and Kafka, [`servers`] starts them, [`suites`] reads what cargo's test suites say.
+//! Start reading at the module `test`, the task that everything else here serves: `tools` finds or makes etcd
+//! and Kafka, `servers` starts them, `suites` reads what cargo's test suites say.
 
 mod interrupt;
 mod run;
