@@ -10,16 +10,26 @@ use super::*;
 use crate::Store;
 use crate::embedded::engine::Seed;
 
+/// What a disk is told to do.
+#[derive(Debug, Default)]
+struct Orders {
+    broken: AtomicBool,
+    stalled: AtomicBool,
+}
+
 /// A disk that works until it is told not to.
 #[derive(Debug)]
 struct Disk {
     inner: InMemoryBackend,
-    broken: Arc<AtomicBool>,
+    orders: Arc<Orders>,
 }
 
 impl Disk {
     fn check(&self) -> io::Result<()> {
-        if self.broken.load(Ordering::SeqCst) {
+        while self.orders.stalled.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if self.orders.broken.load(Ordering::SeqCst) {
             return Err(io::Error::other("the disk is broken"));
         }
         Ok(())
@@ -51,13 +61,13 @@ impl StorageBackend for Disk {
     }
 }
 
-fn store_on_disk() -> (FileStore, Arc<AtomicBool>) {
-    let broken = Arc::new(AtomicBool::new(false));
-    let disk = Disk { inner: InMemoryBackend::new(), broken: Arc::clone(&broken) };
+fn store_on_disk() -> (FileStore, Arc<Orders>) {
+    let orders = Arc::new(Orders::default());
+    let disk = Disk { inner: InMemoryBackend::new(), orders: Arc::clone(&orders) };
     let database = Database::builder().create_with_backend(disk).expect("it can be created");
     let (journal, seed) = Journal::on(database).expect("it can be laid out");
     let engine = Engine::new(seed, Retention::default(), Instant::now());
-    (FileStore::on(PathBuf::from("the-file"), journal, engine), broken)
+    (FileStore::on(PathBuf::from("the-file"), journal, engine), orders)
 }
 
 fn put() -> Txn {
@@ -66,10 +76,10 @@ fn put() -> Txn {
 
 #[tokio::test]
 async fn a_failed_write_ends_the_store_and_names_the_file() {
-    let (store, broken) = store_on_disk();
+    let (store, disk) = store_on_disk();
     let written = store.txn(put()).await.expect("the disk works").revision;
     let mut watch = store.watch(b"", written.next()).await.expect("it begins");
-    broken.store(true, Ordering::SeqCst);
+    disk.broken.store(true, Ordering::SeqCst);
     let told = [
         store.txn(put()).await.expect_err("it can't be written"),
         store.get(b"a").await.expect_err("what the engine holds may never have been written"),
@@ -81,16 +91,38 @@ async fn a_failed_write_ends_the_store_and_names_the_file() {
         let text = error.to_string();
         assert!(text.contains("the-file") && text.contains("the disk is broken"), "{text}");
     }
-    broken.store(false, Ordering::SeqCst);
+    disk.broken.store(false, Ordering::SeqCst);
     assert!(store.txn(put()).await.is_err(), "the failure is for good");
 }
 
 #[tokio::test]
+async fn nobody_sees_what_is_not_on_disk_yet() {
+    let (store, disk) = store_on_disk();
+    let written = store.txn(put()).await.expect("the disk works").revision;
+    let mut watch = store.watch(b"", written.next()).await.expect("it begins");
+    disk.stalled.store(true, Ordering::SeqCst);
+    let writing = tokio::spawn({
+        let store = store.clone();
+        async move { store.txn(put()).await }
+    });
+    while store.0.shared.engine().revision() == written {
+        tokio::task::yield_now().await;
+    }
+    let moment = Duration::from_millis(50);
+    assert!(timeout(moment, watch.next()).await.is_err(), "no watch");
+    assert!(timeout(moment, store.get(b"a")).await.is_err(), "no reader");
+    assert!(!writing.is_finished(), "nor the writer");
+    disk.stalled.store(false, Ordering::SeqCst);
+    let revision = writing.await.expect("no panic").expect("the disk works").revision;
+    assert_eq!(watch.next().await.expect("it goes on").expect("it works").revision, revision);
+}
+
+#[tokio::test]
 async fn an_ended_lease_that_can_not_be_written_ends_the_store_too() {
-    let (store, broken) = store_on_disk();
+    let (store, disk) = store_on_disk();
     store.grant(Duration::from_millis(20)).await.expect("the disk works");
     let mut watch = store.watch(b"", Revision(1)).await.expect("it begins");
-    broken.store(true, Ordering::SeqCst);
+    disk.broken.store(true, Ordering::SeqCst);
     assert!(matches!(watch.next().await, Some(Err(Error::File(_)))));
 }
 
