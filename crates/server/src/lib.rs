@@ -22,10 +22,14 @@ mod entropy;
 mod group;
 pub mod grpc;
 mod instance;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod metrics;
 mod options;
 mod peers;
+mod pulse;
 mod refusal;
+pub mod serve;
 pub mod topics;
 
 pub use clock::WallClock;
@@ -33,5 +37,7 @@ pub use consumer::{Commands, ConsumerService};
 pub use directory::Directory;
 pub use group::{Group, GroupView};
 pub use instance::Instance;
+#[cfg(feature = "kafka")]
+pub use kafka::KafkaTopics;
 pub use metrics::Metrics;
 pub use options::Options;

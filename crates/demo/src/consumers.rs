@@ -1,0 +1,236 @@
+//! The consumers of a run: each a process of its own with a real state for each partition, which it rebuilds from
+//! the topic when it takes the partition over.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use kafka_assigner_client::kafka::{
+    KafkaOptions, KafkaRunner, KafkaRunnerError, Message as _, Record, RecordHandler, Restored,
+};
+use kafka_assigner_client::{
+    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
+};
+use kafka_assigner_ledger::{FinalState, Handled, KeyState, Micros, Slot};
+use tokio::task::JoinHandle;
+
+use crate::options::Options;
+use crate::process::Process;
+use crate::producer::id_of;
+
+/// The group of the demonstration.
+pub(crate) const GROUP: &str = "demo";
+
+/// How long a leaving consumer may take to hand everything over. At the end of a run nobody is left to take it.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What one consumer process writes down; it outlives the process.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// The process; a consumer that starts again is another.
+    pub(crate) process: String,
+    handled: Mutex<Vec<Handled>>,
+    shelf: Mutex<BTreeMap<Slot, Shared>>,
+}
+
+/// The state of a partition, which the book can look into.
+type Shared = Arc<Mutex<Held>>;
+
+/// What a consumer holds of one partition.
+#[derive(Debug, Default)]
+struct Held {
+    /// The epoch under which it is owned; zero while it is only warmed.
+    epoch: u64,
+    keys: BTreeMap<String, KeyState>,
+}
+
+impl Held {
+    fn fold(&mut self, record: &Record) {
+        let key = record.key().and_then(|key| std::str::from_utf8(key).ok()).unwrap_or_default();
+        if let Some(id) = record.payload().and_then(id_of) {
+            self.keys.entry(key.to_owned()).or_default().fold(id);
+        }
+    }
+}
+
+impl Book {
+    fn new(process: String) -> Arc<Self> {
+        Arc::new(Self { process, handled: Mutex::default(), shelf: Mutex::default() })
+    }
+
+    /// How many records the process handled so far.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.handled).len()
+    }
+
+    /// What the process handled so far, in its order.
+    pub(crate) fn handled(&self) -> Vec<Handled> {
+        lock(&self.handled).clone()
+    }
+
+    /// The ids that the process handled since the first `seen` records.
+    pub(crate) fn ids_since(&self, seen: usize) -> Vec<u64> {
+        lock(&self.handled).iter().skip(seen).map(|handled| handled.id).collect()
+    }
+
+    /// The states of the partitions that it owns.
+    pub(crate) fn states(&self) -> Vec<FinalState> {
+        let state = |(slot, shared): (&Slot, &Shared)| {
+            let held = lock(shared);
+            (held.epoch > 0).then(|| FinalState {
+                slot: slot.clone(),
+                epoch: held.epoch,
+                process: self.process.clone(),
+                keys: held.keys.clone(),
+            })
+        };
+        lock(&self.shelf).iter().filter_map(state).collect()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn slot(partition: &TopicPartition) -> Slot {
+    Slot { topic: partition.topic().to_owned(), partition: partition.partition() }
+}
+
+pub(crate) fn now_micros() -> Micros {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Counts records by key, and writes down each that it handles.
+struct Counting(Arc<Book>);
+
+#[async_trait]
+impl PartitionHandler for Counting {
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        if let Some(held) = lock(&self.0.shelf).get(&slot(context.partition())) {
+            lock(held).epoch = context.epoch();
+        }
+        Ok(())
+    }
+
+    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
+        lock(&self.0.shelf).remove(&slot(partition));
+        Ok(())
+    }
+
+    async fn lost(&self, context: &OwnedContext) {
+        lock(&self.0.shelf).remove(&slot(context.partition()));
+    }
+}
+
+#[async_trait]
+impl RecordHandler for Counting {
+    type State = Shared;
+
+    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Shared>, HandlerError> {
+        let state = Shared::default();
+        lock(&self.0.shelf).insert(slot(partition), Arc::clone(&state));
+        Ok(Restored { state, next_offset: Some(0) })
+    }
+
+    fn catch_up(&self, _: &TopicPartition, state: &mut Shared, record: &Record) -> Result<(), HandlerError> {
+        lock(state).fold(record);
+        Ok(())
+    }
+
+    async fn process(
+        &self,
+        context: &OwnedContext,
+        state: &mut Shared,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
+        let epoch = context.epoch();
+        let mut held = lock(state);
+        held.epoch = epoch;
+        held.fold(record);
+        lock(&self.0.handled).push(Handled {
+            slot: slot(context.partition()),
+            offset: record.offset(),
+            id: record.payload().and_then(id_of).unwrap_or(u64::MAX),
+            epoch,
+            process: self.0.process.clone(),
+            at: now_micros(),
+        });
+        Ok(())
+    }
+}
+
+/// A running consumer.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) name: String,
+    pub(crate) book: Arc<Book>,
+    process: Process,
+    ended: JoinHandle<Result<(), Failure>>,
+}
+
+/// Why a consumer did not run, or ended otherwise than it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("no runtime for a consumer")]
+    Runtime(#[from] io::Error),
+    #[error("wrong options for a consumer")]
+    Options(#[from] kafka_assigner_client::OptionsError),
+    #[error("no Kafka client for a consumer")]
+    Kafka(#[from] KafkaRunnerError),
+    #[error("a consumer ended")]
+    Ended(#[from] kafka_assigner_client::ConsumerError),
+}
+
+impl Worker {
+    /// Starts the `life`th process of the consumer `name`.
+    pub(crate) fn start(
+        name: &str,
+        life: usize,
+        endpoints: Vec<String>,
+        brokers: &str,
+        topic: &str,
+    ) -> Result<Self, Failure> {
+        let book = Book::new(format!("{name}#{life}"));
+        let process = Process::new(name)?;
+        let options = ConsumerOptions {
+            group: GROUP.into(),
+            topics: vec![topic.into()],
+            session_timeout: Some(Options::SESSION_TIMEOUT),
+            drain_timeout: DRAIN_TIMEOUT,
+            ..ConsumerOptions::new(name, endpoints)
+        };
+        let kafka = KafkaOptions::new(brokers, format!("kafka-assigner-demo-{topic}"));
+        let handler = Counting(Arc::clone(&book));
+        let ended = process.spawn(|shutdown| async move {
+            let runner = KafkaRunner::new(&kafka, handler)?;
+            Consumer::new(options)?.run(runner, shutdown).await?;
+            Ok(())
+        });
+        Ok(Self { name: name.to_owned(), book, process, ended })
+    }
+
+    /// Asks it to leave: it hands its partitions over first.
+    pub(crate) fn ask_to_leave(&self) {
+        self.process.ask_to_end();
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.is_finished()
+    }
+
+    /// Waits until it has left, and says where it failed.
+    pub(crate) async fn left(self) -> Result<(), Failure> {
+        // A panic of the consumer's task was already printed by the runtime.
+        self.ended.await.unwrap_or(Ok(()))
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(self) -> Arc<Book> {
+        self.process.kill();
+        self.book
+    }
+}

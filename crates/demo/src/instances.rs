@@ -1,0 +1,123 @@
+//! The instances of a run: the same code as `serve`, each in a process of its own, all on one embedded store.
+
+use std::io;
+use std::sync::Arc;
+
+use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
+use kafka_assigner_server::{Instance, KafkaTopics, Options as InstanceOptions};
+use kafka_assigner_store::MemoryStore;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::options::Options;
+use crate::process::Process;
+
+/// How many instances there are.
+const INSTANCES: usize = 2;
+
+/// Why an instance did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("no runtime or no socket for an instance")]
+    Io(#[from] io::Error),
+    #[error("no Kafka client for an instance")]
+    Kafka(#[from] rdkafka::error::KafkaError),
+    #[error("an instance can't use the store")]
+    Store(#[from] kafka_assigner_store::Error),
+    #[error("an instance ended while it started")]
+    Ended,
+}
+
+/// The running instances.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    store: MemoryStore,
+    brokers: String,
+    seed: u64,
+    started: usize,
+    running: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    id: String,
+    address: String,
+    process: Process,
+    served: JoinHandle<()>,
+}
+
+impl Fleet {
+    pub(crate) async fn start(store: MemoryStore, brokers: &str, seed: u64) -> Result<Self, Failure> {
+        let mut fleet = Self { store, brokers: brokers.to_owned(), seed, started: 0, running: Vec::new() };
+        for _ in 0..INSTANCES {
+            fleet.start_one().await?;
+        }
+        Ok(fleet)
+    }
+
+    async fn start_one(&mut self) -> Result<String, Failure> {
+        self.started += 1;
+        let id = format!("instance-{}", self.started);
+        let process = Process::new(&id)?;
+        let topics = Arc::new(KafkaTopics::new(&self.brokers, &[])?);
+        let store = Arc::new(self.store.clone());
+        let seed = self.seed.wrapping_add(self.started as u64);
+        let name = id.clone();
+        let starting = process.spawn(|shutdown| async move {
+            let grpc = TcpListener::bind("127.0.0.1:0").await?;
+            let address = format!("http://{}", grpc.local_addr()?);
+            let options = options(&name, &address, seed);
+            let instance = Instance::start(store, options, Some(topics), &mut Registry::default()).await?;
+            Ok::<_, Failure>((address, tokio::spawn(run(instance, grpc, shutdown))))
+        });
+        let (address, served) = starting.await.map_err(|_| Failure::Ended)??;
+        self.running.push(Running { id: id.clone(), address, process, served });
+        Ok(id)
+    }
+
+    /// Where the running instances are reached.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.running.iter().map(|running| running.address.clone()).collect()
+    }
+
+    /// Kills the instance `id`.
+    pub(crate) fn kill(&mut self, id: &str) -> Option<()> {
+        let position = self.running.iter().position(|running| running.id == id)?;
+        self.running.remove(position).process.kill();
+        Some(())
+    }
+
+    /// Starts another instance in place of one that was killed.
+    pub(crate) async fn replenish(&mut self) -> Result<String, Failure> {
+        self.start_one().await
+    }
+
+    /// Stops all of them in good order.
+    pub(crate) async fn stop(self) {
+        for running in &self.running {
+            running.process.ask_to_end();
+        }
+        for running in self.running {
+            // One that panicked has said so, and is over too.
+            let _ended = running.served.await;
+        }
+    }
+}
+
+fn options(id: &str, address: &str, seed: u64) -> InstanceOptions {
+    let session_timeout_ms = u64::try_from(Options::SESSION_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+    InstanceOptions {
+        leader_ttl: Options::LEADER_TTL,
+        group_defaults: GroupConfig { session_timeout_ms, ..GroupConfig::default() },
+        ..InstanceOptions::new(id, address, seed)
+    }
+}
+
+async fn run(instance: Instance, grpc: TcpListener, shutdown: CancellationToken) {
+    if let Err(error) = serve(instance, Listeners { grpc, http: None }, ServeOptions::default(), shutdown).await {
+        tracing::error!(%error, "an instance of the demonstration ended");
+    }
+}

@@ -1,0 +1,100 @@
+//! What a run is told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How the demonstration runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long it runs; `None`: until it is interrupted, repeating the story.
+    pub duration: Option<Duration>,
+    /// Partitions of the topic, 1 to 1 000. Default 24.
+    pub partitions: u32,
+    /// Records per second in each partition, 1 to 200. Default 50.
+    pub rate: u32,
+    /// Brokers of a real cluster; `None`: an embedded one.
+    pub brokers: Option<String>,
+    /// Lines to produce in place of made-up records.
+    pub input: Option<PathBuf>,
+    /// Repeats the choices of another run; `None`: at random.
+    pub seed: Option<u64>,
+    /// Whether the last line of standard output is one JSON object, and the only one.
+    pub json: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { duration: None, partitions: 24, rate: 50, brokers: None, input: None, seed: None, json: false }
+    }
+}
+
+/// An option outside what it may be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidOption {
+    /// Too short for the story.
+    #[error("--for {}s is refused: the story takes at least 30s", .0.as_secs())]
+    TooShort(Duration),
+    /// A number out of its range.
+    #[error("--{option} {value} is refused: it must be 1 to {most}")]
+    OutOfRange {
+        /// The option.
+        option: &'static str,
+        /// What it was set to.
+        value: u32,
+        /// The most that is allowed.
+        most: u32,
+    },
+}
+
+impl Options {
+    /// The session timeout of the demonstration's consumers.
+    pub const SESSION_TIMEOUT: Duration = Duration::from_secs(4);
+    /// The time to live of its leaders.
+    pub const LEADER_TTL: Duration = Duration::from_secs(3);
+    const SHORTEST: Duration = Duration::from_secs(30);
+
+    /// Checks every option.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] for the first one that is outside.
+    pub fn validate(&self) -> Result<(), InvalidOption> {
+        if let Some(duration) = self.duration.filter(|duration| *duration < Self::SHORTEST) {
+            return Err(InvalidOption::TooShort(duration));
+        }
+        within("partitions", self.partitions, 1_000)?;
+        within("rate", self.rate, 200)
+    }
+
+    /// The time between two records of one partition.
+    #[must_use]
+    pub fn record_interval(&self) -> Duration {
+        Duration::from_secs(1) / self.rate
+    }
+
+    /// How long records are produced, where the run ends by itself.
+    #[must_use]
+    pub fn production(&self) -> Option<Duration> {
+        self.duration.map(|duration| duration.mul_f64(0.85))
+    }
+}
+
+const fn within(option: &'static str, value: u32, most: u32) -> Result<(), InvalidOption> {
+    if value >= 1 && value <= most { Ok(()) } else { Err(InvalidOption::OutOfRange { option, value, most }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_named_with_what_is_allowed() {
+        let short = Options { duration: Some(Duration::from_secs(29)), ..Options::default() };
+        assert_eq!(
+            short.validate().unwrap_err().to_string(),
+            "--for 29s is refused: the story takes at least 30s"
+        );
+        let many = Options { rate: 201, ..Options::default() };
+        assert_eq!(many.validate().unwrap_err().to_string(), "--rate 201 is refused: it must be 1 to 200");
+        assert_eq!(Options::default().validate(), Ok(()));
+    }
+}

@@ -1,0 +1,136 @@
+//! A whole run: everything is started, the story is played, what is left is handled, and everything adds up.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::kafka::Kafka;
+use crate::options::{InvalidOption, Options};
+use crate::producer::{Source, produce};
+use crate::report::Report;
+use crate::screen::Screen;
+use crate::story;
+use crate::window::show;
+use crate::world::World;
+use crate::{consumers, instances};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option is outside what it may be.
+    #[error(transparent)]
+    Option(#[from] InvalidOption),
+    /// The lines to produce can't be read.
+    #[error("--input {path} can't be read")]
+    Input {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Kafka did not do what it was asked.
+    #[error("Kafka failed")]
+    Kafka(#[from] rdkafka::error::KafkaError),
+    /// An instance did not start.
+    #[error("an instance did not start")]
+    Instance(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A consumer did not start, or did not run to its end.
+    #[error("a consumer failed")]
+    Consumer(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Nobody took the leadership over.
+    #[error("no instance leads 10 s after the leader was killed")]
+    NobodyLeads,
+}
+
+impl From<consumers::Failure> for Error {
+    fn from(failure: consumers::Failure) -> Self {
+        Self::Consumer(Box::new(failure))
+    }
+}
+
+/// Runs the demonstration, and returns what it came to. `interrupt` ends it early, in good order.
+///
+/// # Errors
+/// [`Error`] where something that is not part of the story failed.
+pub async fn run(options: Options, interrupt: CancellationToken) -> Result<Report, Error> {
+    options.validate()?;
+    let seed = options.seed.unwrap_or_else(rand::random);
+    let kafka = Arc::new(kafka(&options, seed).await?);
+    let source = source(options.input.as_deref())?;
+    let screen = Arc::new(Screen::open(options.json));
+    let mut world = World::start(&options, Arc::clone(&kafka), Arc::clone(&screen), seed).await?;
+    let showing = tokio::spawn(show(world.window(), screen));
+    let result = perform(&mut world, &options, source, interrupt).await;
+    showing.abort();
+    // The live view is gone before anything is printed over it.
+    let _aborted = showing.await;
+    result?;
+    world.end().await
+}
+
+async fn kafka(options: &Options, seed: u64) -> Result<Kafka, Error> {
+    Ok(match &options.brokers {
+        None => Kafka::embedded(options.partitions)?,
+        Some(brokers) => Kafka::real(brokers.clone(), options.partitions, seed).await?,
+    })
+}
+
+fn source(input: Option<&Path>) -> Result<Source, Error> {
+    let Some(path) = input else { return Ok(Source::Endless) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Input { path: path.display().to_string(), source })?;
+    Ok(Source::Lines(text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()))
+}
+
+/// Produces while the story is played, then waits for the last records.
+async fn perform(
+    world: &mut World,
+    options: &Options,
+    source: Source,
+    interrupt: CancellationToken,
+) -> Result<(), Error> {
+    story::settle(world).await;
+    let stop = CancellationToken::new();
+    let _stopped_in_any_case = stop.clone().drop_guard();
+    let production = spawn_production(world, options, source, stop.clone());
+    tokio::select! {
+        biased;
+        // Ended by hand: what was produced so far is still handled.
+        () = interrupt.cancelled() => world.note("interrupt", "interrupted: handling what was produced".into()),
+        played = story::play(world, options.production()) => played?,
+    }
+    stop.cancel();
+    // A panic there was already printed by the runtime; nothing would be produced, which the counts show.
+    production.await.unwrap_or(Ok(()))?;
+    if world.produced().is_full() {
+        world.note("full", "stopped producing: the embedded cluster keeps 4 MiB a partition".into());
+    }
+    world.note(
+        "production_over",
+        format!("{} records produced; handling the rest", world.produced().acknowledged()),
+    );
+    world.handle_the_rest().await;
+    Ok(())
+}
+
+fn spawn_production(
+    world: &World,
+    options: &Options,
+    source: Source,
+    stop: CancellationToken,
+) -> JoinHandle<Result<(), rdkafka::error::KafkaError>> {
+    let (kafka, produced) = (Arc::clone(world.kafka()), world.produced().clone());
+    let (partitions, every) = (options.partitions, options.record_interval());
+    tokio::spawn(async move { produce(&kafka, partitions, every, source, produced, stop).await })
+}
+
+impl From<instances::Failure> for Error {
+    fn from(failure: instances::Failure) -> Self {
+        Self::Instance(Box::new(failure))
+    }
+}

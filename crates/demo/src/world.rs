@@ -1,0 +1,253 @@
+//! What a run consists of, and what can be done to it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
+use kafka_assigner_ledger::{Incident, Ledger, Micros};
+use kafka_assigner_store::MemoryStore;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::consumers::{GROUP, Worker, now_micros};
+use crate::instances::Fleet;
+use crate::kafka::Kafka;
+use crate::observer::Observer;
+use crate::options::Options;
+use crate::producer::Produced;
+use crate::report::Report;
+use crate::run::Error;
+use crate::screen::Screen;
+use crate::story::CONSUMERS;
+use crate::window::{Window, millis};
+
+/// How long the last records may take after production ended.
+const LAST_RECORDS: Duration = Duration::from_secs(12);
+
+/// How often one looks whether they are handled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// An instance that was killed.
+pub(crate) struct Killed {
+    pub(crate) id: String,
+    at: Micros,
+}
+
+/// What a run consists of.
+pub(crate) struct World {
+    options: Options,
+    seed: u64,
+    rng: StdRng,
+    kafka: Arc<Kafka>,
+    produced: Produced,
+    pub(crate) observer: Observer,
+    fleet: Fleet,
+    workers: Vec<Worker>,
+    names: usize,
+    watching: JoinHandle<Result<(), kafka_assigner_store::Error>>,
+    window: Window,
+    incidents: Vec<Incident>,
+}
+
+impl World {
+    pub(crate) async fn start(
+        options: &Options,
+        kafka: Arc<Kafka>,
+        screen: Arc<Screen>,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let store = MemoryStore::new();
+        let group = GROUP.parse().expect("the demonstration's group has a valid name");
+        let observer = Observer::new(Layout::new(DEFAULT_PREFIX, group));
+        let watching = tokio::spawn(observer.clone().run(store.clone()));
+        let fleet = Fleet::start(store, &kafka.bootstrap, seed).await?;
+        let produced = Produced::default();
+        let window = Window::new(options.partitions, observer.clone(), produced.clone(), screen);
+        let mut world = Self {
+            options: options.clone(),
+            seed,
+            rng: StdRng::seed_from_u64(seed),
+            kafka,
+            produced,
+            observer,
+            fleet,
+            workers: Vec::new(),
+            names: 0,
+            watching,
+            window,
+            incidents: Vec::new(),
+        };
+        world.show_address();
+        for _ in 0..CONSUMERS {
+            world.join()?;
+        }
+        Ok(world)
+    }
+
+    fn show_address(&self) {
+        let address = self.fleet.addresses().first().cloned().unwrap_or_default();
+        self.note("listening", format!("try: kafka-assigner consumers {GROUP} --server {address}"));
+        self.window.show_address(address);
+    }
+
+    pub(crate) fn note(&self, event: &'static str, text: String) {
+        self.window.note(event, text);
+    }
+
+    /// A new consumer joins.
+    pub(crate) fn join(&mut self) -> Result<(), Error> {
+        self.names += 1;
+        let name = format!("worker-{}", self.names);
+        let endpoints = self.fleet.addresses();
+        let worker = Worker::start(&name, 1, endpoints, &self.kafka.bootstrap, &self.kafka.topic)?;
+        self.window.add(Arc::clone(&worker.book));
+        self.workers.push(worker);
+        self.note("consumer_joined", format!("{name} joins"));
+        Ok(())
+    }
+
+    fn pick(&mut self) -> usize {
+        self.rng.random_range(0..self.workers.len())
+    }
+
+    /// Some consumer leaves in good order.
+    pub(crate) async fn let_one_leave(&mut self) -> Result<(), Error> {
+        let index = self.pick();
+        let worker = self.workers.remove(index);
+        let name = worker.name.clone();
+        self.note("consumer_leaving", format!("{name} is asked to stop, and hands everything over first"));
+        self.window.mark(&worker.book, "leaving");
+        worker.ask_to_leave();
+        worker.left().await?;
+        self.window.mark_gone(&name);
+        self.note("consumer_left", format!("{name} is gone"));
+        Ok(())
+    }
+
+    /// Some consumer is killed.
+    pub(crate) fn kill_a_consumer(&mut self) {
+        let index = self.pick();
+        let worker = self.workers.remove(index);
+        let name = worker.name.clone();
+        let at = now_micros();
+        let book = worker.kill();
+        self.incidents.push(Incident::ConsumerKilled { process: book.process.clone(), at });
+        self.window.mark(&book, "killed");
+        let wait = Options::SESSION_TIMEOUT.as_secs();
+        self.note(
+            "consumer_killed",
+            format!("{name} is killed: nobody knows until its lease is over ({wait}s)"),
+        );
+    }
+
+    /// The leading instance is killed.
+    pub(crate) fn kill_leader(&mut self) -> Option<Killed> {
+        let leader = self.observer.look().leader()?;
+        let at = now_micros();
+        self.fleet.kill(&leader)?;
+        self.note(
+            "leader_killed",
+            format!("{leader}, which leads, is killed; handoffs go on with the next leader"),
+        );
+        Some(Killed { id: leader, at })
+    }
+
+    pub(crate) fn note_leader(&mut self, killed: &Killed) {
+        self.incidents.push(Incident::LeaderKilled { at: killed.at, led_again: now_micros() });
+        let leader = self.observer.look().leader().unwrap_or_default();
+        self.note("leader_elected", format!("{leader} leads"));
+        self.show_address();
+    }
+
+    /// An instance takes the place of the one that was killed.
+    pub(crate) async fn replace_killed_instance(&mut self) -> Result<(), Error> {
+        let id = self.fleet.replenish().await?;
+        self.note("instance_started", format!("{id} starts"));
+        Ok(())
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.observer.look().is_settled(self.workers.len(), self.options.partitions)
+    }
+
+    pub(crate) fn note_settled(&self) {
+        let owned = self.observer.look().owned();
+        let shares: Vec<String> = owned.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        self.note("settled", format!("settled: {}", shares.join(", ")));
+    }
+
+    /// Waits until every produced record was handled, for as long as that may take.
+    pub(crate) async fn handle_the_rest(&self) {
+        let records = self.produced.records(&self.kafka.topic);
+        let mut missing: BTreeSet<u64> = records.values().flatten().map(|record| record.id).collect();
+        let mut seen = vec![0; self.window.books().len()];
+        let all_handled = async {
+            loop {
+                for (book, seen) in self.window.books().iter().zip(&mut seen) {
+                    let ids = book.ids_since(*seen);
+                    *seen += ids.len();
+                    missing = &missing - &ids.into_iter().collect();
+                }
+                if missing.is_empty() {
+                    return;
+                }
+                sleep(LOOK).await;
+            }
+        };
+        // What is missing after that is lost, and counted so.
+        let _late = timeout(LAST_RECORDS, all_handled).await;
+    }
+
+    pub(crate) fn window(&self) -> Window {
+        self.window.clone()
+    }
+
+    pub(crate) const fn kafka(&self) -> &Arc<Kafka> {
+        &self.kafka
+    }
+
+    pub(crate) const fn produced(&self) -> &Produced {
+        &self.produced
+    }
+
+    /// Ends everything, and adds it up.
+    pub(crate) async fn end(self) -> Result<Report, Error> {
+        let states = self.workers.iter().flat_map(|worker| worker.book.states()).collect();
+        let handled = self.window.books().iter().flat_map(|book| book.handled()).collect();
+        let produced = self.produced.records(&self.kafka.topic);
+        let audit = Ledger { produced, handled, incidents: self.incidents, states }.audit();
+        let (completed, cancelled, leader_changes) = {
+            let seen = self.observer.look();
+            (seen.completed(), seen.cancelled(), seen.leader_changes())
+        };
+        stop_all(self.workers).await?;
+        self.fleet.stop().await;
+        self.watching.abort();
+        let events = self.window.events();
+        Ok(Report {
+            audit,
+            handoffs_completed: completed,
+            handoffs_cancelled: cancelled,
+            leader_changes,
+            record_interval_ms: millis(self.options.record_interval()),
+            session_timeout_ms: millis(Options::SESSION_TIMEOUT),
+            seed: self.seed,
+            events,
+        })
+    }
+}
+
+/// Asks the last consumers to leave. Nobody is left to take what they own, so that is not waited for.
+async fn stop_all(workers: Vec<Worker>) -> Result<(), Error> {
+    for worker in workers {
+        if worker.is_over() {
+            worker.left().await?;
+        } else {
+            drop(worker.kill());
+        }
+    }
+    Ok(())
+}
