@@ -108,14 +108,15 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             [self.session.next_wake(), self.roles.next_wake(), self.acks.next_wake(), self.stage.deadline()];
         let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
         let wake = self.consumer.clock.instant(wake);
+        // Tasks catch panics, so one fails to join only while the runtime itself shuts down.
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
-            Some(reply) = self.replies.join_next() => Turn::Reply(expect_end(reply)),
+            Some(Ok(reply)) = self.replies.join_next() => Turn::Reply(reply),
             // What the service wants, in order.
             command = next_command(&mut self.stream) => Turn::Command(command),
             // What handlers have finished.
-            Some(end) = self.calls.join_next() => Turn::Call(expect_end(end)),
+            Some(Ok(end)) = self.calls.join_next() => Turn::Call(end),
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
             // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
@@ -242,8 +243,4 @@ async fn next_command(
         Some((_, stream)) => stream.next().await,
         None => std::future::pending().await,
     }
-}
-
-fn expect_end<R>(joined: Result<R, tokio::task::JoinError>) -> R {
-    joined.expect("tasks catch panics of handlers, and only the driver's end aborts them")
 }

@@ -146,5 +146,10 @@ async fn serve_events(consumer: Arc<StreamConsumer>) {
 }
 
 async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    tokio::task::spawn_blocking(work).await.expect("the work does not panic, and nothing aborts it")
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime shuts down, and this task with it.
+        Err(_) => std::future::pending().await,
+    }
 }

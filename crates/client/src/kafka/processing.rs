@@ -22,8 +22,8 @@ const BATCH: usize = 64;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 /// How long a start waits for the first record of a partition that is at its end, so that the acknowledgement can
-/// name it. As long as a fetch may wait.
-const FIRST_RECORD_WAIT: Duration = Duration::from_millis(20);
+/// name it, and a stop for the last one. As long as a fetch may wait.
+const EDGE_WAIT: Duration = Duration::from_millis(20);
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
@@ -63,6 +63,8 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) live: Option<oneshot::Sender<()>>,
     /// How often the record that is ahead has failed.
     pub(super) failures: u32,
+    /// Whether a record was handled after the word to stop.
+    pub(super) overlapped: bool,
 }
 
 /// The claim has ended, or the task was told to stop.
@@ -74,8 +76,23 @@ impl<H: RecordHandler> Processing<H> {
         while self.wait(&mut partition.reader).await.is_ok() {
             self.batch(&mut partition).await;
         }
+        self.overlap(&mut partition).await;
         self.busy.set(None);
         partition
+    }
+
+    /// Handles one record after the word to stop, if one comes soon.
+    ///
+    /// The new owner has handled a record before that word was given. At the end of a partition its fetch may have
+    /// been a moment ahead of this one's, so stopping at once would leave up to a record's distance between the
+    /// last record here and the first one there.
+    async fn overlap(&mut self, partition: &mut Partition<H::State>) {
+        if self.overlapped || !self.context.claim().is_valid() {
+            return;
+        }
+        if timeout(EDGE_WAIT, partition.reader.record()).await.is_ok() && self.context.claim().is_valid() {
+            self.one(partition).await;
+        }
     }
 
     /// Waits until there is a record and the right to handle it.
@@ -103,7 +120,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Waiting longer for a first record would leave an idle partition unacknowledged.
     async fn idle_start(&mut self, reader: &mut Reader) {
-        if timeout(FIRST_RECORD_WAIT, reader.record()).await.is_err() {
+        if timeout(EDGE_WAIT, reader.record()).await.is_err() {
             self.is_live();
         }
     }
@@ -139,6 +156,7 @@ impl<H: RecordHandler> Processing<H> {
             Ok(()) => {
                 self.busy.set(None);
                 self.failures = 0;
+                self.overlapped = self.stop.is_cancelled();
                 true
             }
             Err(error) => {

@@ -182,6 +182,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
             stop: stop.clone(),
             live: Some(live),
             failures: 0,
+            overlapped: false,
         };
         let task = tokio::spawn(processing.run(partition));
         self.put(context.partition(), Slot::Running(Running { stop, busy, task }));
@@ -194,7 +195,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
             Slot::Still(partition) => partition,
             Slot::Running(running) => {
                 running.stop.cancel();
-                Box::new(running.task.await.expect("panics of handlers are caught, and only `lost` aborts"))
+                Box::new(running.task.await.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
             }
         };
         let next = partition.reader.next();

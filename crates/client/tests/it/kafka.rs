@@ -1,8 +1,8 @@
 //! The Kafka runner under a scripted service: over an embedded broker, and over a real one where there is one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use kafka_assigner_client::kafka::rdkafka::ClientConfig;
@@ -159,13 +159,15 @@ enum Did {
 #[derive(Debug, Clone)]
 struct Summing {
     done: Arc<watch::Sender<Vec<Did>>>,
+    /// When each record was processed.
+    times: Arc<Mutex<Vec<Instant>>>,
     /// So many calls of `process` fail first.
     failures: Arc<AtomicU32>,
 }
 
 impl Summing {
     fn new() -> Self {
-        Self { done: Arc::new(watch::Sender::default()), failures: Arc::default() }
+        Self { done: Arc::new(watch::Sender::default()), times: Arc::default(), failures: Arc::default() }
     }
 
     async fn wait_for(&self, reached: impl FnMut(&Vec<Did>) -> bool) -> Vec<Did> {
@@ -214,6 +216,7 @@ impl RecordHandler for Summing {
         }
         let number = number(record)?;
         *state += number;
+        self.times.lock().expect("no panic inside").push(Instant::now());
         self.done.send_modify(|done| done.push(Did::Processed(number, *state)));
         Ok(())
     }
@@ -289,6 +292,7 @@ on_brokers! {
     an_old_owner_commits_everything_it_handled_before_it_says_released
     a_record_that_fails_is_tried_again_and_never_skipped
     a_partition_that_comes_back_is_read_again
+    a_switch_under_load_loses_nothing_and_leaves_no_gap
 }
 
 async fn a_fresh_partition_is_processed_from_its_beginning_and_committed_with_its_epoch(broker: &Broker) {
@@ -368,4 +372,60 @@ async fn a_partition_that_comes_back_is_read_again(broker: &Broker) {
     let done = running.handler.wait_for_number(20).await;
     assert_eq!(done, [processed(1..11, 0), caught_up(1..11), processed(11..21, 55)].concat());
     running.stop().await;
+}
+
+/// Writes a number every two milliseconds until it is told to stop; returns the last one.
+fn keep_producing(broker: &Broker, from: u64, stop: CancellationToken) -> JoinHandle<u64> {
+    let (address, topic) = (broker.address.clone(), broker.topic.clone());
+    tokio::spawn(async move {
+        let producer: FutureProducer = ClientConfig::new()
+            .set("bootstrap.servers", &address)
+            .set("linger.ms", "0")
+            .create()
+            .expect("a producer");
+        let mut number = from;
+        while !stop.is_cancelled() {
+            let payload = number.to_string();
+            let record = FutureRecord::<(), _>::to(&topic).partition(0).payload(&payload);
+            producer.send(record, PATIENCE).await.expect("it is written");
+            number += 1;
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        number - 1
+    })
+}
+
+// I4 and W3.
+async fn a_switch_under_load_loses_nothing_and_leaves_no_gap(broker: &Broker) {
+    let (old, new) =
+        (Running::start(broker, granted(broker)).await, Running::start(broker, Snapshot::default()).await);
+    let stop = CancellationToken::new();
+    let producing = keep_producing(broker, 1, stop.clone());
+    old.handler.wait_for(|done| done.len() > 200).await;
+    new.fake.push(broker.warm("h"));
+    new.asked(Asked::Ready("h".into())).await;
+    new.fake.push(broker.assign(7, "h"));
+    new.asked(Asked::Taken("h".into())).await;
+    old.fake.push(broker.release("h"));
+    old.asked(Asked::Released("h".into())).await;
+    stop.cancel();
+    let last = producing.await.expect("no panic");
+    let by_new = new.handler.wait_for_number(last).await;
+    assert_eq!(by_new.last(), Some(&Did::Processed(last, last * (last + 1) / 2)), "the state missed some");
+    let by_old = old.handler.done.borrow().clone();
+    let processed: std::collections::BTreeSet<_> =
+        by_old.iter().chain(&by_new).filter_map(number_of).collect();
+    assert_eq!(processed.len() as u64, last, "a record was lost");
+    let last_of_old = *old.handler.times.lock().expect("no panic").last().expect("it worked");
+    let first_of_new = *new.handler.times.lock().expect("no panic").first().expect("it works");
+    assert!(first_of_new <= last_of_old, "a gap of {:?}", first_of_new - last_of_old);
+    old.stop().await;
+    new.stop().await;
+}
+
+fn number_of(did: &Did) -> Option<u64> {
+    match did {
+        Did::Processed(number, _) => Some(*number),
+        Did::CaughtUp(_) => None,
+    }
 }
