@@ -22,8 +22,10 @@
 pub mod ack;
 pub mod action;
 pub mod advance;
+pub mod census;
 pub mod claim;
 mod draft;
+pub mod explain;
 pub mod id;
 pub mod key;
 pub mod kv;

@@ -22,6 +22,7 @@ use crate::group::Group;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::{self, Peers};
+use crate::pulse::Pulses;
 use crate::refusal;
 use crate::topics::TopicSource;
 
@@ -38,6 +39,7 @@ struct Inner {
     clock: Monotonic,
     entropy: Arc<Entropy>,
     metrics: Metrics,
+    pulses: Pulses,
     peers: Peers,
     directory: View<Directory>,
     groups: Mutex<BTreeMap<GroupName, Served>>,
@@ -75,6 +77,7 @@ impl Instance {
             View::new(Arc::clone(&store), view::Options::new(groups.prefix()), groups);
         let instance = Self(Arc::new(Inner {
             metrics: Metrics::new(registry),
+            pulses: Pulses::default(),
             clock: Monotonic::start(),
             groups: Mutex::default(),
             stop: CancellationToken::new(),
@@ -148,6 +151,7 @@ impl Instance {
             topics: self.0.topics.clone(),
             peers: self.0.peers.clone(),
             metrics: self.0.metrics.clone(),
+            pulses: self.0.pulses.clone(),
             stop: stop.clone(),
         }
     }
@@ -251,6 +255,15 @@ impl Instance {
 
     pub(crate) fn entropy(&self) -> &Entropy {
         &self.0.entropy
+    }
+
+    /// The groups there are.
+    pub(crate) fn directory(&self) -> &View<Directory> {
+        &self.0.directory
+    }
+
+    pub(crate) fn pulses(&self) -> &Pulses {
+        &self.0.pulses
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

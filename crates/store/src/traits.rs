@@ -88,6 +88,15 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// report every revision by themselves.
     fn request_progress(&self) {}
 
+    /// What the store itself reports to be wrong with it, one line each, with what to do; nothing on a good day, and
+    /// nothing from a store that does not watch itself.
+    ///
+    /// # Errors
+    /// As for [`range`](Self::range).
+    async fn alarms(&self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
     /// The largest transaction that this store takes.
     fn limits(&self) -> Limits;
 }

@@ -110,7 +110,9 @@ impl Coordinator {
     pub(super) async fn lead(&self, executor: &Executor) {
         let mut updates = self.group.view().subscribe();
         let mut agenda = Agenda::new(self.clock.now());
+        let pulse = self.pulses.begin(self.group.name());
         loop {
+            pulse.beat();
             let decided = self.decide(&mut agenda);
             self.act(executor, &mut agenda, decided).await;
             let now = self.clock.now();

@@ -27,6 +27,7 @@ use crate::group::Group;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::Peers;
+use crate::pulse::Pulses;
 use crate::topics::TopicSource;
 use execute::Executor;
 
@@ -41,6 +42,7 @@ pub(crate) struct Coordinator {
     pub(crate) topics: Option<Arc<dyn TopicSource>>,
     pub(crate) peers: Peers,
     pub(crate) metrics: Metrics,
+    pub(crate) pulses: Pulses,
     pub(crate) stop: CancellationToken,
 }
 

@@ -1,5 +1,7 @@
 //! How the member in use is doing.
 
+use crate::Error;
+
 use super::wire::{AlarmMember, AlarmType, StatusResponse};
 
 /// What a member says about itself and the cluster's alarms.
@@ -30,5 +32,22 @@ impl EtcdStatus {
             out_of_space: raised(AlarmType::Nospace),
             corrupt: raised(AlarmType::Corrupt),
         }
+    }
+
+    /// What is wrong, one line each, with what to do.
+    #[must_use]
+    pub fn alarms(&self) -> Vec<String> {
+        let space = self.out_of_space.then(|| Error::NoSpace.to_string());
+        let corrupt = "a member of etcd found its data corrupt: replace that member";
+        space.into_iter().chain(self.corrupt.then(|| corrupt.to_owned())).chain(self.nearly_full()).collect()
+    }
+
+    /// Nine tenths of the quota leave some time to act: at the quota etcd refuses every write.
+    fn nearly_full(&self) -> Option<String> {
+        let quota = self.quota?;
+        (!self.out_of_space && self.size > quota / 10 * 9).then(|| {
+            let (size, in_use) = (self.size, self.size_in_use);
+            format!("{size} of {quota} bytes are taken, {in_use} hold data: compact and defragment etcd")
+        })
     }
 }

@@ -213,6 +213,10 @@ impl Store for EtcdStore {
         self.watches.ask_for_progress();
     }
 
+    async fn alarms(&self) -> Result<Vec<String>, Error> {
+        Ok(self.status().await?.alarms())
+    }
+
     fn limits(&self) -> Limits {
         Limits::ETCD
     }

@@ -1,0 +1,295 @@
+//! Why one partition is where it is: what the records say of it, and what a plan makes of it.
+
+use std::fmt;
+
+use crate::action::Step;
+use crate::id::{Epoch, TopicPartition};
+use crate::name::MemberName;
+use crate::plan::{Deferral, NoPlan, Plan};
+use crate::reason::{CancelReason, DeferReason, Reason};
+use crate::record::{Handoff, Phase};
+use crate::state::{Entry, GroupState, Presence};
+
+/// One thing that counts for where a partition is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cause {
+    /// A record of the partition can't be read, so it is left alone.
+    Unreadable {
+        /// What is wrong with it.
+        error: String,
+    },
+    /// The group does not have its topic, or not so many partitions of it.
+    NotInGroup,
+    /// Nobody owns it.
+    Unowned,
+    /// Somebody owns it.
+    Owned {
+        /// Who.
+        owner: MemberName,
+        /// What is known of the owner's session.
+        presence: Presence,
+        /// Under which epoch.
+        epoch: Epoch,
+        /// Why that one.
+        why: Reason,
+    },
+    /// It is on the move, alone or with others.
+    Moving {
+        /// Who gives.
+        from: MemberName,
+        /// Who takes.
+        to: MemberName,
+        /// Where the handoff stands.
+        phase: Phase,
+        /// What has to happen next.
+        waits_for: WaitsFor,
+        /// How many partitions move as one.
+        partitions: usize,
+        /// Why it moves.
+        why: Reason,
+    },
+    /// The last move was called off.
+    Cancelled {
+        /// Who was to take it.
+        to: MemberName,
+        /// Why not; unknown where the record does not say.
+        why: Option<CancelReason>,
+    },
+    /// Moves to a consumer failed, and it is passed over for a while.
+    Avoided {
+        /// The consumer.
+        consumer: MemberName,
+        /// How often in a row.
+        failures: u32,
+    },
+    /// A plan would do something with it.
+    Next {
+        /// What.
+        step: Step,
+    },
+    /// A plan would do something with it and can't yet.
+    Deferred {
+        /// Who would get it, where that is known.
+        to: Option<MemberName>,
+        /// What keeps it.
+        why: DeferReason,
+    },
+    /// A plan leaves it where it is.
+    Stays {
+        /// The strategy that was asked.
+        strategy: String,
+    },
+    /// Nothing is planned in the group at all.
+    NotPlanned {
+        /// Why.
+        why: NoPlan,
+    },
+}
+
+/// What a handoff waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// The new owner builds its state.
+    WarmUp(MemberName),
+    /// The leader makes the switch.
+    Switch,
+    /// The new owner says that it processes.
+    Taking(MemberName),
+    /// The old owner lets go.
+    Release(MemberName),
+    /// The leader clears it away.
+    Clearing,
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WarmUp(name) => write!(f, "{name} to warm up"),
+            Self::Switch => f.write_str("the leader to make the switch"),
+            Self::Taking(name) => write!(f, "{name} to say that it processes"),
+            Self::Release(name) => write!(f, "{name} to let go"),
+            Self::Clearing => f.write_str("the leader to clear it away"),
+        }
+    }
+}
+
+/// What `handoff` waits for.
+#[must_use]
+pub fn waits_for(handoff: &Handoff) -> WaitsFor {
+    match handoff.phase {
+        Phase::Warming => WaitsFor::WarmUp(handoff.new.name.clone()),
+        Phase::Ready => WaitsFor::Switch,
+        Phase::Complete if handoff.taken.is_none() => WaitsFor::Taking(handoff.new.name.clone()),
+        Phase::Complete => WaitsFor::Release(handoff.old.name.clone()),
+        Phase::Cancelled => WaitsFor::Clearing,
+    }
+}
+
+/// What counts for the partition `at`, the most important first. `planned` is what would be done now; nothing of
+/// it is.
+#[must_use]
+pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &NoPlan>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let error = state.error_at(at).or_else(|| state.topics().get(&at.topic).and_then(Entry::error));
+    causes.extend(error.map(|error| Cause::Unreadable { error: error.to_owned() }));
+    if !crate::advance::exists(state, at) {
+        causes.push(Cause::NotInGroup);
+    }
+    causes.push(ownership(state, at));
+    causes.extend(state.handoff_of(at).map(movement));
+    causes.extend(avoided(state, at));
+    causes.push(match planned {
+        Ok(plan) => outlook(plan, at),
+        Err(why) => Cause::NotPlanned { why: why.clone() },
+    });
+    causes
+}
+
+fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
+    let assignment = state.assignment(at);
+    match assignment.and_then(|assignment| Some((assignment, assignment.owner.as_ref()?))) {
+        None => Cause::Unowned,
+        Some((assignment, owner)) => Cause::Owned {
+            owner: owner.name.clone(),
+            presence: state.presence(&owner.member()),
+            epoch: assignment.epoch,
+            why: assignment.why.clone(),
+        },
+    }
+}
+
+fn movement(handoff: &Handoff) -> Cause {
+    if handoff.phase == Phase::Cancelled {
+        return Cause::Cancelled { to: handoff.new.name.clone(), why: handoff.cancelled.clone() };
+    }
+    Cause::Moving {
+        from: handoff.old.name.clone(),
+        to: handoff.new.name.clone(),
+        phase: handoff.phase,
+        waits_for: waits_for(handoff),
+        partitions: handoff.unit.len(),
+        why: handoff.why.clone(),
+    }
+}
+
+fn avoided<'s>(state: &'s GroupState, at: &TopicPartition) -> impl Iterator<Item = Cause> + 's {
+    let avoid = state.assignment(at).map_or(&[][..], |assignment| &assignment.avoid);
+    avoid.iter().map(|avoid| Cause::Avoided { consumer: avoid.consumer.clone(), failures: avoid.failures })
+}
+
+fn outlook(plan: &Plan, at: &TopicPartition) -> Cause {
+    if let Some(action) = plan.actions.iter().find(|action| action.unit.contains(at)) {
+        return Cause::Next { step: action.step.clone() };
+    }
+    match plan.deferred.iter().find(|deferral| deferral.unit.contains(at)) {
+        Some(Deferral { to, why, .. }) => Cause::Deferred { to: to.clone(), why: why.clone() },
+        None => Cause::Stays { strategy: plan.strategy.clone() },
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { error } => write!(f, "It is left alone, since a record can't be read: {error}."),
+            Self::NotInGroup => f.write_str("The group does not have this partition."),
+            Self::Unowned => f.write_str("Nobody owns it."),
+            Self::Owned { owner, presence, epoch, why } => {
+                write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence))
+            }
+            Self::Moving { from, to, phase, waits_for, partitions, why } => {
+                write!(f, "It moves from {from} to {to}")?;
+                if *partitions > 1 {
+                    write!(f, " with {} others", partitions - 1)?;
+                }
+                write!(f, " and is {phase}, waiting for {waits_for}; it moves because {why}.")
+            }
+            Self::Cancelled { to, why: Some(why) } => write!(f, "The move to {to} was called off: {why}."),
+            Self::Cancelled { to, why: None } => write!(f, "The move to {to} was called off."),
+            Self::Avoided { consumer, failures } => {
+                write!(f, "Moves to {consumer} failed {failures} times in a row; it is passed over for a while.")
+            }
+            Self::Next { step } => write!(f, "Next: {step}."),
+            Self::Deferred { to: Some(to), why } => write!(f, "It would go to {to}, but {why}."),
+            Self::Deferred { to: None, why } => write!(f, "It has to wait: {why}."),
+            Self::Stays { strategy } => write!(f, "{strategy} leaves it where it is."),
+            Self::NotPlanned { why } => write!(f, "Nothing is planned: {why}."),
+        }
+    }
+}
+
+const fn aside(presence: Presence) -> &'static str {
+    match presence {
+        Presence::Here => "",
+        Presence::Ending => ", though its session is being ended",
+        Presence::Gone => ", though its session is over",
+        Presence::Unknown => ", though its registration can't be read",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ack::Ack;
+    use crate::key::Key;
+    use crate::lab::{Lab, tp};
+
+    fn told(lab: &Lab, at: &TopicPartition) -> Vec<String> {
+        explain(&lab.state, at, Ok(&lab.plan())).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_settled_partition_is_explained_by_its_owner_and_the_strategy() {
+        let mut lab = Lab::with_topics(&[("t", 1)]);
+        lab.join("a");
+        lab.settle();
+        let told = told(&lab, &tp("t", 0));
+        assert!(told[0].starts_with("a owns it at epoch") && told[0].ends_with("it had no owner."), "{told:?}");
+        assert_eq!(told[1], "sticky-balanced leaves it where it is.");
+    }
+
+    #[test]
+    fn a_move_says_what_it_waits_for() {
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        lab.pass();
+        let at = lab.state.handoffs().keys().next().unwrap().clone();
+        assert!(told(&lab, &at)[1].contains("is warming, waiting for b to warm up"));
+        lab.say(&b, &at, None, &Ack::Ready);
+        assert!(told(&lab, &at)[1].contains("is ready, waiting for the leader to make the switch"));
+        lab.pass();
+        assert!(told(&lab, &at)[1].contains("is complete, waiting for b to say that it processes"));
+    }
+
+    #[test]
+    fn a_failed_move_shows_who_is_passed_over() {
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        lab.pass();
+        let at = lab.state.handoffs().keys().next().unwrap().clone();
+        lab.say(&b, &at, None, &Ack::WarmFailed { reason: "disk full".to_owned() });
+        lab.carry_out(lab.steps());
+        let told = told(&lab, &at).join(" ");
+        assert!(told.contains("called off: the new owner could not warm up: disk full"), "{told}");
+        assert!(told.contains("Moves to b failed 1 times in a row"), "{told}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_comes_first() {
+        let mut lab = Lab::with_topics(&[("t", 1)]);
+        lab.join("a");
+        lab.settle();
+        lab.put(&Key::Assignment(tp("t", 0)), "nonsense");
+        assert!(told(&lab, &tp("t", 0))[0].starts_with("It is left alone, since a record can't be read"));
+    }
+
+    #[test]
+    fn a_partition_of_no_topic_is_called_so() {
+        let lab = Lab::with_topics(&[("t", 1)]);
+        let told = told(&lab, &tp("t", 1));
+        assert_eq!(told[..2], ["The group does not have this partition.", "Nobody owns it."]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The gRPC server: our services, health and reflection, within bounds.
+
+use std::time::Duration;
+
+use kafka_assigner_proto::FILE_DESCRIPTOR_SET;
+use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssignerServer;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::{Router, TcpIncoming};
+use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+use super::{Error, Tls};
+use crate::consumer::ConsumerService;
+use crate::grpc::Consumers;
+use crate::instance::Instance;
+
+/// The most bytes of one request: a thousand acknowledgements with the longest names are below.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// How often an idle connection is pinged, and how long the answer may take. Together well below every session's
+/// default time to live, since a session that is renewed for its client lives as long as the stream does.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// The most calls and streams under way on one connection. One process has a handful of consumers; a proxy or a
+/// test may bundle hundreds.
+const MOST_CALLS: u32 = 1_000;
+
+/// How long a TLS handshake may take: what connects and says nothing must not add up.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// The gRPC side of an instance.
+pub(super) struct Grpc {
+    router: Router,
+    health: Health,
+}
+
+impl Grpc {
+    /// The services of `instance`.
+    pub(super) fn new(instance: &Instance, tls: Option<&Tls>) -> Result<Self, Error> {
+        let (reporter, health) = tonic_health::server::health_reporter();
+        let consumers = Consumers::new(ConsumerService::new(instance.clone()));
+        let router = server(tls)?
+            .add_service(KafkaAssignerServer::new(consumers).max_decoding_message_size(MOST_BYTES))
+            .add_service(health)
+            .add_service(definitions().build_v1().expect("the compiled definitions can be decoded"))
+            .add_service(definitions().build_v1alpha().expect("the compiled definitions can be decoded"));
+        Ok(Self { router, health: Health(reporter) })
+    }
+
+    /// What tells callers whether the instance serves.
+    pub(super) fn health(&self) -> Health {
+        self.health.clone()
+    }
+
+    /// Serves until `closed` and every connection has ended.
+    pub(super) async fn run(self, listener: TcpListener, closed: CancellationToken) -> Result<(), Error> {
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        self.router
+            .serve_with_incoming_shutdown(incoming, closed.cancelled_owned())
+            .await
+            .map_err(Error::Grpc)
+    }
+}
+
+/// The answers of the gRPC health service; serving unless told otherwise.
+#[derive(Clone)]
+pub(super) struct Health(HealthReporter);
+
+impl Health {
+    /// From now on load balancers send nobody here.
+    pub(super) async fn leave(&self) {
+        self.0.set_service_status("", ServingStatus::NotServing).await;
+    }
+}
+
+fn server(tls: Option<&Tls>) -> Result<Server, Error> {
+    let server = Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE))
+        .max_concurrent_streams(MOST_CALLS);
+    match tls {
+        Some(tls) => server.tls_config(tls_config(tls)).map_err(Error::Tls),
+        None => Ok(server),
+    }
+}
+
+fn tls_config(tls: &Tls) -> ServerTlsConfig {
+    let config =
+        ServerTlsConfig::new().identity(Identity::from_pem(&tls.certificate, &tls.key)).timeout(HANDSHAKE);
+    match &tls.client_ca {
+        Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
+        None => config,
+    }
+}
+
+/// What reflection tells. Older tools ask by its first version, so both are served.
+fn definitions() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}

@@ -1,0 +1,123 @@
+//! Whether an instance lives, and whether it can serve.
+
+use std::fmt;
+use std::time::Duration;
+
+use kafka_assigner_core::kv::Revision;
+use tokio::time::timeout;
+
+use crate::instance::Instance;
+use crate::refusal::describe;
+
+/// How long the store may take to answer a probe: kubelet's probes give up after a second by default, and an answer
+/// that says what is wrong is worth more than none.
+const STORE_PATIENCE: Duration = Duration::from_millis(800);
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    grade: Grade,
+    what: String,
+    /// How it is, for people.
+    how: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grade {
+    Ok,
+    /// Somebody has to act, and the instance still serves.
+    Warning,
+    Failed,
+}
+
+impl Finding {
+    fn new(grade: Grade, what: impl Into<String>, how: impl Into<String>) -> Self {
+        Self { grade, what: what.into(), how: how.into() }
+    }
+
+    fn fine(what: impl Into<String>, how: impl Into<String>) -> Self {
+        Self::new(Grade::Ok, what, how)
+    }
+
+    fn bad(what: impl Into<String>, how: impl Into<String>) -> Self {
+        Self::new(Grade::Failed, what, how)
+    }
+
+    /// Whether the instance can do without it.
+    pub(super) fn is_bearable(&self) -> bool {
+        self.grade != Grade::Failed
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grade = match self.grade {
+            Grade::Ok => "ok",
+            Grade::Warning => "warning",
+            Grade::Failed => "failed",
+        };
+        write!(f, "{grade} {}: {}", self.what, self.how)
+    }
+}
+
+/// Whether every loop of the instance moves; where one does not, only a restart helps.
+pub(super) fn alive(instance: &Instance) -> Vec<Finding> {
+    let stuck = instance.pulses().stuck();
+    if stuck.is_empty() {
+        return vec![Finding::fine("loops", "all move")];
+    }
+    let how = |since: Duration| format!("has not moved for {} s", since.as_secs());
+    let stuck = stuck.into_iter();
+    stuck.map(|(group, since)| Finding::bad(format!("leader of {group}"), how(since))).collect()
+}
+
+/// Whether the instance can serve: it does not stop, its views are loaded, and the store answers.
+pub(super) async fn ready(instance: &Instance) -> Vec<Finding> {
+    let mut findings = vec![standing(instance), views(instance)];
+    findings.extend(store(instance).await);
+    findings
+}
+
+fn standing(instance: &Instance) -> Finding {
+    if instance.leaving().is_cancelled() {
+        return Finding::bad("instance", "stopping");
+    }
+    Finding::fine("instance", instance.options().id.clone())
+}
+
+fn views(instance: &Instance) -> Finding {
+    if instance.directory().revision() == Revision::default() {
+        return Finding::bad("views", "the list of groups is not loaded");
+    }
+    let groups = instance.groups();
+    let missing = groups.iter().find(|group| group.view().revision() == Revision::default());
+    match missing {
+        Some(group) => Finding::bad("views", format!("group {} is not loaded", group.name())),
+        None => Finding::fine("views", format!("{} groups loaded", groups.len())),
+    }
+}
+
+async fn store(instance: &Instance) -> Vec<Finding> {
+    let key = instance.options().prefix.as_bytes();
+    let asked = async { (instance.store().get(key).await, instance.store().alarms().await) };
+    let Ok((read, alarms)) = timeout(STORE_PATIENCE, asked).await else {
+        return vec![Finding::bad("store", format!("no answer within {STORE_PATIENCE:?}"))];
+    };
+    let reached = match read {
+        Ok((_, revision)) => Finding::fine("store", format!("at revision {revision}")),
+        Err(error) => Finding::bad("store", describe(&error)),
+    };
+    let alarms = match alarms {
+        // With an alarm sessions are still renewed: taking every instance away would end them all.
+        Ok(alarms) => {
+            alarms.into_iter().map(|alarm| Finding::new(Grade::Warning, "store", alarm)).collect()
+        }
+        // Not everybody may ask for alarms.
+        Err(error) if reached.is_bearable() => {
+            let how = format!("its alarms can't be read: {}", describe(&error));
+            vec![Finding::new(Grade::Warning, "store", how)]
+        }
+        Err(_) => Vec::new(),
+    };
+    [vec![reached], alarms].concat()
+}
