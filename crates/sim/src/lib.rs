@@ -1,1 +1,35 @@
-//! sim
+//! Whole groups in simulated time: several instances on one store in memory, each over a link that misbehaves, and
+//! consumers that run the real client library over a network that does too.
+//!
+//! ```text
+//!  driver ── faults ──► world: consumers ─ network ─ instances ─ links ─ store
+//!                          │                                              │
+//!                          └───────────────► history ◄── observer ────────┘
+//!                                               │
+//!                                            checker ──► violations
+//! ```
+//!
+//! Everything follows from a seed: what a world looks like, what goes wrong in it and when, how long each call takes.
+//! Start reading at [`simulate`], then `driver` (what happens) and `checker` (what must hold; one file for each
+//! invariant). [`Hole`] lists the faults that can be put in on purpose, to see that the checker finds them.
+
+mod checker;
+mod coverage;
+mod driver;
+mod fault;
+mod floor;
+mod history;
+mod hole;
+mod ice;
+mod network;
+mod shape;
+mod simulate;
+mod store;
+mod worker;
+mod world;
+
+pub use checker::Violation;
+pub use coverage::{Counters, Coverage};
+pub use fault::{Fault, Moment, Party, Strike};
+pub use hole::Hole;
+pub use simulate::{Options, Outcome, simulate};

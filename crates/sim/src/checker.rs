@@ -1,0 +1,157 @@
+//! Decides, from what happened, whether everything that must hold did. One file for each invariant.
+
+mod i01_fencing;
+mod i02_epochs;
+mod i04_no_gap;
+mod i06_liveness;
+mod i07_one_writer;
+mod i08_ack_identity;
+mod i09_truth;
+mod i10_minimal;
+mod i11_fail_closed;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::key::{Key, Layout};
+use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_core::state::GroupState;
+
+use crate::history::{Entry, What};
+
+/// Something that must not happen, and did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which invariant it breaks.
+    pub invariant: &'static str,
+    /// When, in the world's time.
+    pub at: Duration,
+    /// What happened.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:.3} s: {}", self.invariant, self.at.as_secs_f64(), self.what)
+    }
+}
+
+/// One revision of the store.
+#[derive(Debug)]
+struct Step<'a> {
+    at: Duration,
+    revision: Revision,
+    before: &'a Arc<GroupState>,
+    after: &'a Arc<GroupState>,
+    changes: &'a [(Key, &'a Change)],
+    /// The instance that wrote it; `None`: a lease that ended, or somebody's hand.
+    writer: Option<&'a str>,
+}
+
+impl Step<'_> {
+    /// The partitions whose assignment changed.
+    fn assignments(&self) -> impl Iterator<Item = &TopicPartition> {
+        self.changes.iter().filter_map(|(key, _)| if let Key::Assignment(at) = key { Some(at) } else { None })
+    }
+
+    /// The partitions where a handoff's record changed.
+    fn handoffs(&self) -> impl Iterator<Item = &TopicPartition> {
+        self.changes.iter().filter_map(|(key, _)| if let Key::Handoff(at) = key { Some(at) } else { None })
+    }
+
+    /// Whether the writer held the leadership in the moment of its write.
+    fn leader_wrote(&self) -> bool {
+        let leader = self.before.leader().and_then(|entry| entry.last_good());
+        self.writer.is_some() && leader.map(|leader| leader.instance.as_str()) == self.writer
+    }
+}
+
+/// Where violations are put down.
+#[derive(Debug, Default)]
+struct Findings(Vec<Violation>);
+
+impl Findings {
+    fn report(&mut self, invariant: &'static str, at: Duration, what: impl Into<String>) {
+        self.0.push(Violation { invariant, at, what: what.into() });
+    }
+}
+
+/// Something that must hold.
+trait Invariant {
+    /// Looks at one revision of the store.
+    fn step(&mut self, _step: &Step<'_>, _findings: &mut Findings) {}
+
+    /// Looks at one thing that happened.
+    fn entry(&mut self, _entry: &Entry, _findings: &mut Findings) {}
+
+    /// Looks back, once everything is over.
+    fn finish(&mut self, _end: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {}
+}
+
+/// The violations of a history, by their times.
+pub(crate) fn check(entries: &[Entry], layout: &Layout, patience: Duration) -> Vec<Violation> {
+    let mut invariants: Vec<Box<dyn Invariant>> = vec![
+        Box::new(i01_fencing::Fencing),
+        Box::new(i02_epochs::Epochs::default()),
+        Box::new(i04_no_gap::NoGap::new(patience)),
+        Box::new(i06_liveness::Liveness::default()),
+        Box::new(i07_one_writer::OneWriter),
+        Box::new(i08_ack_identity::AckIdentity::default()),
+        Box::new(i09_truth::Truth::new(entries)),
+        Box::new(i10_minimal::Minimal::default()),
+        Box::new(i11_fail_closed::FailClosed),
+    ];
+    let mut findings = Findings::default();
+    let mut replay = Replay::new(entries, layout);
+    for entry in entries {
+        replay.entry(entry, &mut invariants, &mut findings);
+    }
+    let end = entries.last().map_or(Duration::ZERO, |entry| entry.at);
+    for invariant in &mut invariants {
+        invariant.finish(end, &replay.state, &mut findings);
+    }
+    findings.0.sort_by_key(|violation| violation.at);
+    findings.0
+}
+
+/// Builds the group's states anew from the changes.
+struct Replay<'a> {
+    layout: &'a Layout,
+    writers: BTreeMap<Revision, &'a str>,
+    state: Arc<GroupState>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(entries: &'a [Entry], layout: &'a Layout) -> Self {
+        let writers = entries.iter().filter_map(|entry| match &entry.what {
+            What::Wrote { instance, revision } => Some((*revision, &**instance)),
+            _ => None,
+        });
+        let state = Arc::new(GroupState::new(layout.clone()));
+        Self { layout, writers: writers.collect(), state }
+    }
+
+    fn entry(&mut self, entry: &Entry, invariants: &mut [Box<dyn Invariant>], findings: &mut Findings) {
+        if let What::Changed { revision, changes } = &entry.what {
+            let before = Arc::clone(&self.state);
+            let mut after = GroupState::clone(&before);
+            let _touched = after.apply(changes, *revision);
+            self.state = Arc::new(after);
+            let changes: Vec<(Key, &Change)> =
+                changes.iter().filter_map(|c| Some((self.layout.decode(c.key())?, c))).collect();
+            let step = Step {
+                at: entry.at,
+                revision: *revision,
+                before: &before,
+                after: &self.state,
+                changes: &changes,
+                writer: self.writers.get(revision).copied(),
+            };
+            invariants.iter_mut().for_each(|invariant| invariant.step(&step, findings));
+        }
+        invariants.iter_mut().for_each(|invariant| invariant.entry(entry, findings));
+    }
+}

@@ -1,0 +1,188 @@
+//! I4: from the first assignment on every partition is processed, except for a bounded time after its owner's death.
+//!
+//! A gap that opens because the old owner let go in good order is forgiven only where the new owner worked and died
+//! meanwhile. One that opens by a death, or because the owner lost its claim to a known fault, has to close within
+//! the world's patience, counted from its cause or from the end of the last fault that overlaps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::id::{Epoch, TopicPartition};
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::Change;
+use kafka_assigner_core::state::GroupState;
+
+use super::{Findings, Invariant, Step};
+use crate::history::{Entry, Scope, What, Why};
+
+#[derive(Debug)]
+pub(super) struct NoGap {
+    patience: Duration,
+    places: BTreeMap<TopicPartition, Place>,
+    excuses: Vec<Excuse>,
+}
+
+#[derive(Debug)]
+struct Excuse {
+    from: Duration,
+    until: Duration,
+    scope: Scope,
+}
+
+/// One partition that was processed before.
+#[derive(Debug, Default)]
+struct Place {
+    workers: BTreeSet<u32>,
+    owner: Option<Arc<str>>,
+    /// Who worked under the highest epoch, and how that ended.
+    latest: Option<(Epoch, u32, Option<Why>)>,
+    gap: Option<Gap>,
+}
+
+#[derive(Debug)]
+struct Gap {
+    since: Duration,
+    why: Why,
+    who: Arc<str>,
+    /// Those whose faults may prolong it.
+    involved: BTreeSet<Arc<str>>,
+    /// When it has to be over, if nothing else happens.
+    by: Duration,
+}
+
+impl NoGap {
+    pub(super) const fn new(patience: Duration) -> Self {
+        Self { patience, places: BTreeMap::new(), excuses: Vec::new() }
+    }
+
+    fn began(&mut self, entry: &Entry, process: u32, at: &TopicPartition, epoch: Epoch, findings: &mut Findings) {
+        let place = self.places.entry(at.clone()).or_default();
+        place.workers.insert(process);
+        if place.latest.is_none_or(|(latest, ..)| latest <= epoch) {
+            place.latest = Some((epoch, process, None));
+        }
+        if let Some(gap) = place.gap.take() {
+            self.judge(&gap, at, entry.at, findings);
+        }
+    }
+
+    fn ended(&mut self, entry: &Entry, process: u32, who: &Arc<str>, at: &TopicPartition, why: Why) {
+        let Some(place) = self.places.get_mut(at) else { return };
+        if !place.workers.remove(&process) {
+            return;
+        }
+        if let Some((_, latest, end)) = place.latest.as_mut()
+            && *latest == process
+        {
+            *end = Some(why);
+        }
+        if place.workers.is_empty() {
+            let involved: BTreeSet<Arc<str>> = place.owner.iter().chain([who]).cloned().collect();
+            let taker_died = place.latest.is_some_and(|(_, latest, end)| latest != process && is_death(end));
+            let by = self.first_deadline(entry.at, why, &involved, taker_died);
+            let gap = Gap { since: entry.at, why, who: Arc::clone(who), involved, by };
+            self.places.get_mut(at).expect("it was there").gap = Some(gap);
+        }
+    }
+
+    fn first_deadline(
+        &self,
+        now: Duration,
+        why: Why,
+        involved: &BTreeSet<Arc<str>>,
+        taker_died: bool,
+    ) -> Duration {
+        let is_forgiven = match why {
+            Why::Killed | Why::Frozen | Why::Left => true,
+            Why::Lost | Why::Lapsed => self.excuses(involved, now, now).next().is_some(),
+            Why::Drained => taker_died || self.excuses(involved, now, now).next().is_some(),
+        };
+        if is_forgiven { now + self.patience } else { now }
+    }
+
+    /// The excuses that overlap that time, each with the patience after it.
+    fn excuses(
+        &self,
+        involved: &BTreeSet<Arc<str>>,
+        from: Duration,
+        until: Duration,
+    ) -> impl Iterator<Item = &Excuse> {
+        self.excuses.iter().filter(move |excuse| {
+            excuse.from <= until && from <= excuse.until + self.patience && excuse.concerns(involved)
+        })
+    }
+
+    fn judge(&self, gap: &Gap, at: &TopicPartition, now: Duration, findings: &mut Findings) {
+        let mut by = gap.by;
+        if by > gap.since {
+            while let Some(later) = self
+                .excuses(&gap.involved, gap.since, by)
+                .map(|excuse| excuse.until + self.patience)
+                .filter(|until| *until > by)
+                .max()
+            {
+                by = later;
+            }
+        }
+        if now > by {
+            let (who, why, lasted) = (&gap.who, gap.why, now - gap.since);
+            let what = format!("nobody worked on {at} for {lasted:?}, since {who} ended ({why:?})");
+            findings.report("I4", gap.since, what);
+        }
+    }
+
+    fn owner_changed(&mut self, state: &GroupState, at: &TopicPartition) {
+        let owner = state.assignment(at).and_then(|a| a.owner.as_ref()).map(|o| Arc::from(o.name.as_str()));
+        let Some(place) = self.places.get_mut(at) else { return };
+        if let Some(gap) = &mut place.gap {
+            gap.involved.extend(owner.clone());
+        }
+        place.owner = owner;
+    }
+}
+
+impl Excuse {
+    fn concerns(&self, involved: &BTreeSet<Arc<str>>) -> bool {
+        match &self.scope {
+            Scope::Everyone => true,
+            Scope::Consumer(name) => involved.contains(name),
+        }
+    }
+}
+
+const fn is_death(end: Option<Why>) -> bool {
+    matches!(end, Some(Why::Killed | Why::Frozen | Why::Left | Why::Lost | Why::Lapsed))
+}
+
+impl Invariant for NoGap {
+    fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
+        for (key, change) in step.changes {
+            match (key, change) {
+                (Key::Assignment(at), _) => self.owner_changed(step.after, at),
+                // What does not exist needs nobody, until somebody has it again.
+                (Key::Topic(topic), Change::Delete { .. }) => self.places.retain(|at, _| at.topic != *topic),
+                _ => {}
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, findings: &mut Findings) {
+        match &entry.what {
+            What::Began { process, at, epoch, .. } => self.began(entry, *process, at, *epoch, findings),
+            What::Ended { process, consumer, at, why } => self.ended(entry, *process, consumer, at, *why),
+            What::Excused { scope, until } => {
+                self.excuses.push(Excuse { from: entry.at, until: *until, scope: scope.clone() });
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, end: Duration, _state: &Arc<GroupState>, findings: &mut Findings) {
+        for (at, place) in &self.places {
+            if let Some(gap) = &place.gap {
+                self.judge(gap, at, end, findings);
+            }
+        }
+    }
+}

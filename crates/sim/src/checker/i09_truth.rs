@@ -1,0 +1,188 @@
+//! I9: what a stream has told at a revision is exactly the member's view there; its first command is a snapshot;
+//! revisions never go back, also not from one stream to the next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::view::{Role, consumer_view};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{AssignedPartition, AssignmentCommand, ReleasePartition, WarmPartition};
+
+use super::{Findings, Invariant, Step};
+use crate::history::{Entry, What};
+
+/// What a member knows: the kind of its role in each partition, and the role's key.
+type Roles = BTreeMap<TopicPartition, String>;
+
+/// A stream as its commands have it.
+#[derive(Debug)]
+struct Told {
+    member: Member,
+    revision: Revision,
+    opened: bool,
+    roles: Roles,
+}
+
+/// What a member was told in full at one revision.
+#[derive(Debug)]
+struct Claim {
+    at: Duration,
+    stream: u64,
+    member: Member,
+    roles: Roles,
+}
+
+#[derive(Debug)]
+pub(super) struct Truth {
+    claims: BTreeMap<Revision, Vec<Claim>>,
+    /// Streams that are open to the end have to be up to date there.
+    open: BTreeMap<u64, Told>,
+    early: Findings,
+}
+
+impl Truth {
+    /// A revision's commands are complete once the next one's begin; the states are met later.
+    pub(super) fn new(entries: &[Entry]) -> Self {
+        let mut truth =
+            Self { claims: BTreeMap::new(), open: BTreeMap::new(), early: Findings::default() };
+        for entry in entries {
+            match &entry.what {
+                What::Attached { stream, member, seen } => truth.attached(*stream, member, *seen),
+                What::Told { stream, command } => truth.told(entry.at, *stream, command),
+                What::Detached { stream } => drop(truth.open.remove(stream)),
+                _ => {}
+            }
+        }
+        truth
+    }
+
+    fn attached(&mut self, stream: u64, member: &Member, seen: Revision) {
+        let (member, roles) = (member.clone(), Roles::new());
+        self.open.insert(stream, Told { member, revision: seen, opened: false, roles });
+    }
+
+    fn told(&mut self, at: Duration, stream: u64, command: &AssignmentCommand) {
+        let Some(told) = self.open.get_mut(&stream) else { return };
+        let (revision, Some(command)) = (Revision(command.revision), &command.command) else { return };
+        if matches!(command, Command::Fenced(_) | Command::GoAway(_)) {
+            return;
+        }
+        if revision < told.revision {
+            let what = format!("stream {stream} went back from {} to {revision}", told.revision);
+            self.early.report("I9", at, what);
+        }
+        if told.opened == matches!(command, Command::Snapshot(_)) {
+            self.early.report("I9", at, format!("stream {stream} has its snapshot in the wrong place"));
+        }
+        if told.opened && revision > told.revision {
+            let (member, roles) = (told.member.clone(), told.roles.clone());
+            self.claims.entry(told.revision).or_default().push(Claim { at, stream, member, roles });
+        }
+        told.opened = true;
+        told.revision = told.revision.max(revision);
+        take_in(&mut told.roles, command);
+    }
+
+    fn judge(&mut self, below: Revision, state: &GroupState, findings: &mut Findings) {
+        let later = self.claims.split_off(&below);
+        for claim in std::mem::replace(&mut self.claims, later).into_values().flatten() {
+            if let Some(what) = difference(state, &claim.member, &claim.roles) {
+                findings.report("I9", claim.at, format!("stream {}: {what}", claim.stream));
+            }
+        }
+    }
+}
+
+impl Invariant for Truth {
+    fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
+        self.judge(step.revision, step.before, findings);
+    }
+
+    fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
+        self.judge(Revision(u64::MAX), state, findings);
+        for (stream, told) in std::mem::take(&mut self.open) {
+            if let Some(what) = difference(state, &told.member, &told.roles) {
+                findings.report("I9", end, format!("stream {stream}, at the end: {what}"));
+            }
+        }
+        findings.0.append(&mut self.early.0);
+    }
+}
+
+/// What is wrong with what `member` was told; partitions that can't be decided are passed over.
+fn difference(state: &GroupState, member: &Member, told: &Roles) -> Option<String> {
+    let view = consumer_view(state, member);
+    let decided = |at: &TopicPartition| !view.undecided.contains(at);
+    let truth: Roles =
+        view.roles.iter().filter(|(at, _)| decided(at)).map(|(at, role)| (at.clone(), key(role))).collect();
+    let told: Roles = told.iter().filter(|(at, _)| decided(at)).map(|(at, r)| (at.clone(), r.clone())).collect();
+    (truth != told).then(|| {
+        let only = |a: &Roles, b: &Roles| {
+            let only = a.iter().filter(|(at, role)| b.get(*at) != Some(*role));
+            only.map(|(at, role)| format!("{at} {role}")).collect::<Vec<_>>()
+        };
+        let (untold, untrue) = (only(&truth, &told), only(&told, &truth));
+        format!("{member} was not told {untold:?} and was told {untrue:?} by revision {}", state.revision())
+    })
+}
+
+fn key(role: &Role) -> String {
+    match role {
+        Role::Owner { epoch, .. } => owner(epoch.0),
+        Role::Warming { handoff, .. } => warming(handoff.as_str()),
+        Role::Releasing { handoff, .. } => releasing(handoff.as_str()),
+    }
+}
+
+fn owner(epoch: u64) -> String {
+    format!("owner under {epoch}")
+}
+
+fn warming(handoff: &str) -> String {
+    format!("warming for {handoff}")
+}
+
+fn releasing(handoff: &str) -> String {
+    format!("releasing for {handoff}")
+}
+
+fn take_in(roles: &mut Roles, command: &Command) {
+    match command {
+        Command::Snapshot(all) => {
+            roles.clear();
+            own(roles, &all.assigned);
+            warm(roles, &all.warming);
+            release(roles, &all.releasing);
+        }
+        Command::Assignment(assignment) => {
+            for gone in &assignment.unassigned {
+                roles.remove(&at(&gone.topic, gone.partition));
+            }
+            own(roles, &assignment.assigned);
+        }
+        Command::Warm(more) => warm(roles, &more.partitions),
+        Command::Release(more) => release(roles, &more.partitions),
+        Command::GoAway(_) | Command::Fenced(_) => {}
+    }
+}
+
+fn own(roles: &mut Roles, partitions: &[AssignedPartition]) {
+    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), owner(p.epoch))));
+}
+
+fn warm(roles: &mut Roles, partitions: &[WarmPartition]) {
+    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), warming(&p.handoff_id))));
+}
+
+fn release(roles: &mut Roles, partitions: &[ReleasePartition]) {
+    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), releasing(&p.handoff_id))));
+}
+
+fn at(topic: &str, partition: i32) -> TopicPartition {
+    let topic = topic.parse().expect("the service only names topics that exist");
+    TopicPartition::new(topic, u32::try_from(partition).expect("partitions count from 0"))
+}

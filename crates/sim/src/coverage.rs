@@ -1,0 +1,102 @@
+//! What occurred, as counters.
+
+use std::collections::BTreeMap;
+
+use kafka_assigner_core::key::{Key, Layout};
+use kafka_assigner_core::kv::Change;
+use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
+
+use crate::fault::{Fault, Strike};
+use crate::history::{Entry, What};
+use crate::world::World;
+
+/// Counters by their names.
+pub type Counters = BTreeMap<String, u64>;
+
+/// How often what occurred in one world, or in many.
+#[derive(Debug, Clone, Default)]
+pub struct Coverage {
+    /// Faults, by kind.
+    pub faults: Counters,
+    /// Deaths in handoffs by moment and party, what links and the network did, and how handoffs went.
+    pub coverage: Counters,
+    /// Handoffs that went through.
+    pub handoffs: u64,
+}
+
+impl Coverage {
+    pub(crate) fn of(entries: &[Entry], world: &World) -> Self {
+        let mut coverage = Self::default();
+        for entry in entries {
+            coverage.take_in(&entry.what, &world.layout);
+        }
+        let (network, links) = (world.network.counts(), world.link_counts());
+        for (name, count) in [
+            ("calls_lost", network.lost),
+            ("acks_repeated", network.repeated),
+            ("writes_applied_unknown", links.applied_unknown),
+            ("writes_lost_unknown", links.lost_unknown),
+            ("watches_cut", links.watches_cut),
+        ] {
+            *coverage.coverage.entry(name.to_owned()).or_default() += count;
+        }
+        coverage
+    }
+
+    /// Adds what occurred elsewhere.
+    pub fn merge(&mut self, other: &Self) {
+        add(&mut self.faults, &other.faults);
+        add(&mut self.coverage, &other.coverage);
+        self.handoffs += other.handoffs;
+    }
+
+    /// Everything that should occur in a thousand worlds and did not.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let faults = Fault::ALL.iter().map(|fault| fault.name());
+        let faults = faults.filter(|name| !self.faults.contains_key(name));
+        let strikes = Strike::all().map(|strike| strike.to_string());
+        let effects = ["calls_lost", "acks_repeated", "writes_applied_unknown", "writes_lost_unknown", "watches_cut"];
+        let covered = strikes.chain(effects.map(str::to_owned));
+        let covered = covered.filter(|name| self.coverage.get(name).is_none_or(|count| *count == 0));
+        faults.chain(covered).collect()
+    }
+
+    fn take_in(&mut self, what: &What, layout: &Layout) {
+        match what {
+            What::Happened { fault, .. } => count(&mut self.faults, &fault.name()),
+            What::Struck(strike) => count(&mut self.coverage, &strike.to_string()),
+            What::Changed { changes, .. } => {
+                changes.iter().for_each(|change| self.handoff(layout, change));
+            }
+            _ => {}
+        }
+    }
+
+    /// A handoff's record is written once in each phase, and once more when it is taken.
+    fn handoff(&mut self, layout: &Layout, change: &Change) {
+        let Change::Put(record) = change else { return };
+        let Some(Key::Handoff(_)) = layout.decode(&record.key) else { return };
+        let Ok(HandoffRecord::Lead(handoff)) = decode::<HandoffRecord>(&record.value) else { return };
+        match handoff.phase {
+            Phase::Complete if handoff.taken.is_none() => {
+                self.handoffs += 1;
+                count(&mut self.coverage, "handoffs_complete");
+            }
+            Phase::Complete => count(&mut self.coverage, "handoffs_taken"),
+            Phase::Cancelled => count(&mut self.coverage, "handoffs_cancelled"),
+            Phase::Warming => count(&mut self.coverage, "handoffs_begun"),
+            Phase::Ready => {}
+        }
+    }
+}
+
+fn count(counters: &mut Counters, name: &str) {
+    *counters.entry(name.to_owned()).or_default() += 1;
+}
+
+fn add(to: &mut Counters, from: &Counters) {
+    for (name, count) in from {
+        *to.entry(name.clone()).or_default() += count;
+    }
+}

@@ -1,0 +1,122 @@
+//! What happens to a world, and when: faults for five minutes, then healing, then rest.
+
+mod faults;
+mod handoffs;
+mod rest;
+mod restore;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use crate::shape::FAULTY;
+use crate::world::{Caught, World};
+use restore::Restore;
+
+/// How often claims are looked at; a claim that lapses is noticed that late.
+const PATROL: Duration = Duration::from_millis(100);
+
+/// When the first fault comes: the first consumers have settled by then.
+const FIRST_FAULT: Duration = Duration::from_secs(5);
+
+/// What comes up.
+#[derive(Debug)]
+enum Act {
+    /// Something goes wrong.
+    Fault,
+    /// Something that went wrong is over.
+    Restore(Restore),
+}
+
+/// Drives one world.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    world: World,
+    dice: StdRng,
+    agenda: BTreeMap<(Duration, u64), Act>,
+    next: u64,
+    sprung: mpsc::Sender<Caught>,
+    caught: mpsc::Receiver<Caught>,
+}
+
+impl Driver {
+    pub(crate) fn new(world: World, seed: u64) -> Self {
+        // One trap is set at a time.
+        let (sprung, caught) = mpsc::channel(1);
+        let dice = StdRng::seed_from_u64(seed ^ 0xd21_4e5);
+        Self { world, dice, agenda: BTreeMap::new(), next: 0, sprung, caught }
+    }
+
+    /// Runs the world to its end, and gives it back for its figures.
+    pub(crate) async fn run(mut self) -> World {
+        self.world.begin().await;
+        self.plan_fault(FIRST_FAULT);
+        while self.world.history.now() < FAULTY {
+            self.turn().await;
+        }
+        self.heal().await;
+        self.rest().await;
+        self.world
+    }
+
+    /// Waits for what comes next, at most until the next patrol.
+    async fn turn(&mut self) {
+        let now = self.world.history.now();
+        let due = self.agenda.keys().next().map_or(FAULTY, |(at, _)| *at);
+        tokio::select! {
+            biased;
+            // The moment to strike lasts no time at all.
+            Some(caught) = self.caught.recv() => self.strike(&caught).await,
+            () = sleep(due.saturating_sub(now).min(PATROL)) => {}
+        }
+        self.world.patrol();
+        self.world.bury();
+        self.perform_due().await;
+    }
+
+    async fn perform_due(&mut self) {
+        while let Some(first) = self.agenda.first_entry() {
+            if first.key().0 > self.world.history.now() {
+                return;
+            }
+            match first.remove() {
+                Act::Fault => self.next_fault().await,
+                Act::Restore(restore) => self.restore(restore).await,
+            }
+        }
+    }
+
+    async fn next_fault(&mut self) {
+        self.inject().await;
+        let pause = self.world.shape.pause.mul_f64(self.dice.random_range(0.2..=1.8));
+        self.plan_fault(pause);
+    }
+
+    fn plan_fault(&mut self, after: Duration) {
+        self.schedule(after, Act::Fault);
+    }
+
+    /// Something is over after that time.
+    fn later(&mut self, after: Duration, restore: Restore) {
+        self.schedule(after, Act::Restore(restore));
+    }
+
+    fn schedule(&mut self, after: Duration, act: Act) {
+        self.next += 1;
+        self.agenda.insert((self.world.history.now() + after, self.next), act);
+    }
+
+    fn millis(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(self.dice.random_range(least..=most))
+    }
+
+    /// One of `choices`, by chance.
+    fn one_of<T: Clone>(&mut self, choices: &[T]) -> Option<T> {
+        let chosen = self.dice.random_range(0..choices.len().max(1));
+        choices.get(chosen).cloned()
+    }
+}

@@ -1,0 +1,102 @@
+//! After the healing: the group has to come to rest, and stay so.
+
+use std::time::Duration;
+
+use kafka_assigner_core::advance::Now;
+use kafka_assigner_core::id::{HandoffIds, TopicPartition};
+use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::moment::{Moment, WallMillis};
+use kafka_assigner_core::plan::{WhatIf, plan};
+use kafka_assigner_core::reason::DeferReason;
+use kafka_assigner_core::record::Standing;
+use kafka_assigner_core::state::{GroupState, Presence};
+use tokio::time::sleep;
+
+use super::{Driver, PATROL};
+use crate::history::What;
+use crate::world::World;
+
+/// How long nothing may move for the group to be at rest: two of a leader's ticks, and more.
+const REST: Duration = Duration::from_secs(25);
+
+/// How long the way to it may take. Longest are the waits after failed handoffs, which double from 10 s, and a
+/// consumer that still leaves.
+const LONGEST: Duration = Duration::from_secs(300);
+
+impl Driver {
+    /// Waits for rest, and notes whether it came.
+    pub(super) async fn rest(&mut self) {
+        let healed = self.world.history.now();
+        let mut calm_since = healed;
+        let mut last = (String::new(), Vec::new());
+        while self.world.history.now() < healed + LONGEST {
+            sleep(PATROL).await;
+            self.world.patrol();
+            self.world.bury();
+            self.perform_due().await;
+            let now = (self.world.unrest().unwrap_or_default(), self.world.read(owners));
+            if !now.0.is_empty() || now != last {
+                calm_since = self.world.history.now();
+            }
+            last = now;
+            if self.world.history.now() >= calm_since + REST {
+                return self.world.history.note(What::Settled);
+            }
+        }
+        self.world.history.note(What::Restless { because: last.0 });
+    }
+}
+
+type Owners = Vec<(TopicPartition, kafka_assigner_core::kv::Revision)>;
+
+fn owners(state: &GroupState) -> Owners {
+    state.assignments().iter().map(|(at, entry)| (at.clone(), entry.mod_revision())).collect()
+}
+
+impl World {
+    /// What still is to be done; `None` where nothing is.
+    fn unrest(&self) -> Option<String> {
+        self.read(|state| {
+            if let Some(at) = state.handoffs().keys().next() {
+                return Some(format!("the handoff at {at} has not ended"));
+            }
+            partitions(state).iter().find_map(|at| self.misplaced(state, at)).or_else(|| wanted(state))
+        })
+    }
+
+    fn misplaced(&self, state: &GroupState, at: &TopicPartition) -> Option<String> {
+        let Some(owner) = state.assignment(at).and_then(|a| a.owner.as_ref()) else {
+            return Some(format!("{at} has no owner"));
+        };
+        let active = state.registration(&owner.name).is_some_and(|c| c.standing == Standing::Active);
+        if state.presence(&owner.member()) != Presence::Here || !active {
+            return Some(format!("the owner {} of {at} is not there to stay", owner.name));
+        }
+        let workers = self.floor.workers(at);
+        let fits = matches!(&workers[..], [one] if **one == *owner.name.as_str());
+        (!fits).then(|| format!("{at} is owned by {} and processed by {workers:?}", owner.name))
+    }
+}
+
+fn partitions(state: &GroupState) -> Vec<TopicPartition> {
+    let topics = state.topics().iter().filter_map(|(name, entry)| Some((name, entry.readable()?.partitions)));
+    topics
+        .flat_map(|(name, count)| (0..count).map(move |number| TopicPartition::new(name.clone(), number)))
+        .collect()
+}
+
+/// What a new leader would do; a move that failed lately may wait.
+fn wanted(state: &GroupState) -> Option<String> {
+    let mut memory = Memory::default();
+    memory.recall(state, Moment::default());
+    let now = Now { memory: &memory, moment: Moment::default(), wall: WallMillis::default() };
+    match plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) {
+        Err(error) => Some(format!("there is no plan: {error}")),
+        Ok(plan) => {
+            let waits = |why: &DeferReason| matches!(why, DeferReason::FailedLately { .. });
+            let action = plan.actions.first().map(|action| format!("{} is wanted", action.step));
+            let deferral = plan.deferred.iter().find(|deferral| !waits(&deferral.why));
+            action.or_else(|| deferral.map(|deferral| format!("deferred: {:?}", deferral.why)))
+        }
+    }
+}

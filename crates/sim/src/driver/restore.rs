@@ -1,0 +1,119 @@
+//! What puts things right again.
+
+use std::sync::Arc;
+
+use kafka_assigner_store::faulty::Rates;
+use tokio::time::Duration;
+
+use super::{Act, Driver};
+use crate::network::Weather;
+use crate::world::Spoiled;
+
+/// One thing that was wrong and is put right.
+#[derive(Debug)]
+pub(super) enum Restore {
+    /// A process comes up under this name.
+    Spawn(Arc<str>),
+    /// A new consumer takes the place of one that is gone.
+    Join,
+    /// A frozen process goes on.
+    Thaw(u32),
+    /// A consumer can be reached again.
+    Reconnect(Arc<str>),
+    /// The network is as on other days.
+    CalmNetwork,
+    /// An instance starts at a free slot.
+    StartInstance(usize),
+    /// The store is back.
+    EndOutage,
+    /// An instance reaches the store again.
+    EndLinkOutage(usize),
+    /// A link loses nothing any more.
+    CalmLink(usize),
+    /// Views catch up.
+    ReleaseWatches(usize),
+    /// A record can be read again.
+    Mend(Spoiled),
+    /// A topic is there again.
+    Topic(&'static str, u32),
+    /// A leaving consumer has handed over for as long as it would.
+    Overdue(u32),
+}
+
+/// How long whoever starts an instance waits where the store did not let it.
+const START_AGAIN: Duration = Duration::from_secs(1);
+
+impl Driver {
+    pub(super) async fn restore(&mut self, restore: Restore) {
+        match restore {
+            Restore::Spawn(consumer) => drop(self.world.spawn(&consumer)),
+            Restore::Join => drop(self.world.join()),
+            Restore::Thaw(process) => self.world.thaw(process),
+            Restore::Reconnect(consumer) => self.world.network.cut_off(&consumer, false),
+            Restore::CalmNetwork => self.world.network.set_weather(Weather::default()),
+            Restore::StartInstance(slot) => self.start_instance(slot).await,
+            Restore::EndOutage => self.end_outage(),
+            Restore::EndLinkOutage(slot) => self.end_link_outage(slot),
+            Restore::CalmLink(slot) => self.world.set_losses(slot, Rates::default()),
+            Restore::ReleaseWatches(slot) => self.release_watches(slot),
+            Restore::Mend(spoiled) => self.world.mend(&spoiled).await,
+            Restore::Topic(name, partitions) => self.world.kafka.restore(name, partitions),
+            Restore::Overdue(process) => self.overdue(process),
+        }
+    }
+
+    async fn start_instance(&mut self, slot: usize) {
+        if !self.world.start_instance(slot).await {
+            self.later(START_AGAIN, Restore::StartInstance(slot));
+        }
+    }
+
+    fn end_outage(&mut self) {
+        self.world.outage = None;
+        self.world.links().for_each(|link| link.end_outage());
+    }
+
+    fn end_link_outage(&self, slot: usize) {
+        if let (None, Some(running)) = (self.world.outage, &self.world.slots[slot].running) {
+            running.link.end_outage();
+        }
+    }
+
+    fn release_watches(&self, slot: usize) {
+        if let Some(running) = &self.world.slots[slot].running {
+            running.link.release_watches();
+        }
+    }
+
+    /// It leaves without handing the rest over: that counts as a death.
+    fn overdue(&self, process: u32) {
+        if let Some(process) = self.world.processes.get(&process) {
+            process.temper.leave_alone();
+            self.world.history.excuse(&process.consumer, Duration::from_secs(5));
+        }
+    }
+
+    /// Puts everything right at once: from here on only what the faults left behind is to be dealt with.
+    pub(super) async fn heal(&mut self) {
+        self.world.observer.arm(None);
+        self.world.network.heal();
+        self.end_outage();
+        for act in std::mem::take(&mut self.agenda).into_values() {
+            if let Act::Restore(restore) = act {
+                self.heal_one(restore).await;
+            }
+        }
+        self.world.links().for_each(|link| link.release_watches());
+        (0..self.world.slots.len()).for_each(|slot| self.world.set_losses(slot, Rates::default()));
+        self.world.processes.values().for_each(|process| process.temper.calm());
+        self.world.history.note(crate::history::What::Healed);
+    }
+
+    async fn heal_one(&mut self, restore: Restore) {
+        match restore {
+            // It still has its time to hand over.
+            Restore::Overdue(process) => self.later(super::FIRST_FAULT, Restore::Overdue(process)),
+            other => self.restore(other).await,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What is done to a world.
+
+use std::fmt;
+
+/// A kind of fault. Each occurrence is counted under [`name`](Self::name).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// A consumer's process ends without a word; its name comes back after its session ran out.
+    ConsumerKilled,
+    /// A consumer's process ends without a word and comes back under its name within its session.
+    ConsumerRestarted,
+    /// A consumer's process makes no step for longer than its session lives, then goes on.
+    ConsumerFrozen,
+    /// No call of a consumer reaches anybody, and no answer reaches it.
+    ConsumerCutOff,
+    /// Another process opens a session under a name that is in use.
+    NameTakenTwice,
+    /// A consumer hands everything over and leaves.
+    ConsumerLeaves,
+    /// A consumer says that it restarts, and comes back.
+    ConsumerSaysRestart,
+    /// Several consumers join at once.
+    JoinBurst,
+    /// A warm-up fails.
+    WarmFails,
+    /// A warm-up does not end.
+    WarmNeverEnds,
+    /// A stream is not read.
+    DeafStream,
+    /// A stream breaks.
+    StreamCut,
+    /// Calls get lost on their way, or their answers do.
+    CallsLost,
+    /// Acks arrive once more, seconds later.
+    AcksRepeated,
+    /// An instance ends without a word; its leases are left to run out.
+    InstanceKilled,
+    /// An instance stops in good order.
+    InstanceStopped,
+    /// The leader is killed while handoffs are under way.
+    LeaderKilled,
+    /// A party of a handoff dies in a given phase of it.
+    PartyKilled,
+    /// Nobody reaches the store.
+    StoreOutage,
+    /// One instance does not reach the store.
+    LinkDown,
+    /// The store carries calls out and their callers never learn of it.
+    AppliedUnknown,
+    /// Calls to the store are lost and their callers never learn of it.
+    LostUnknown,
+    /// The watches of an instance end.
+    WatchCut,
+    /// The views of an instance fall behind.
+    ViewLags,
+    /// The store forgets its past while views lag.
+    Compaction,
+    /// A session's lease is revoked by a stranger.
+    LeaseRevoked,
+    /// A registration is deleted by hand.
+    RegistrationDeleted,
+    /// A record can't be read, and can be read again later.
+    RecordUnreadable,
+    /// A topic gets more partitions.
+    TopicGrown,
+    /// A topic vanishes, and comes back later.
+    TopicVanished,
+    /// The group gets another strategy.
+    StrategySwitched,
+    /// The group's limits and times change.
+    ConfigChanged,
+}
+
+impl Fault {
+    /// Every kind.
+    pub const ALL: [Self; 32] = [
+        Self::ConsumerKilled,
+        Self::ConsumerRestarted,
+        Self::ConsumerFrozen,
+        Self::ConsumerCutOff,
+        Self::NameTakenTwice,
+        Self::ConsumerLeaves,
+        Self::ConsumerSaysRestart,
+        Self::JoinBurst,
+        Self::WarmFails,
+        Self::WarmNeverEnds,
+        Self::DeafStream,
+        Self::StreamCut,
+        Self::CallsLost,
+        Self::AcksRepeated,
+        Self::InstanceKilled,
+        Self::InstanceStopped,
+        Self::LeaderKilled,
+        Self::PartyKilled,
+        Self::StoreOutage,
+        Self::LinkDown,
+        Self::AppliedUnknown,
+        Self::LostUnknown,
+        Self::WatchCut,
+        Self::ViewLags,
+        Self::Compaction,
+        Self::LeaseRevoked,
+        Self::RegistrationDeleted,
+        Self::RecordUnreadable,
+        Self::TopicGrown,
+        Self::TopicVanished,
+        Self::StrategySwitched,
+        Self::ConfigChanged,
+    ];
+
+    /// A stable word: the kind's name in lower case with underscores.
+    #[must_use]
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_ascii_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+/// Who can die in a handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Party {
+    /// Who gives.
+    Old,
+    /// Who takes.
+    New,
+    /// The group's leader.
+    Leader,
+}
+
+/// Where a handoff stands, as finely as deaths in it are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Moment {
+    /// The new owner prepares.
+    Warming,
+    /// It has prepared.
+    Ready,
+    /// It owns, and has not said that it works.
+    Complete,
+    /// It works; the old owner lets go.
+    Taken,
+}
+
+/// A death in a handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Strike {
+    /// When.
+    pub moment: Moment,
+    /// Whose.
+    pub party: Party,
+}
+
+impl Strike {
+    /// Every death that there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let moments = [Moment::Warming, Moment::Ready, Moment::Complete, Moment::Taken];
+        let parties = [Party::Old, Party::New, Party::Leader];
+        moments.into_iter().flat_map(move |moment| parties.map(|party| Self { moment, party }))
+    }
+}
+
+impl fmt::Display for Strike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = format!("{:?}_{:?}", self.moment, self.party);
+        f.write_str(&name.to_ascii_lowercase())
+    }
+}

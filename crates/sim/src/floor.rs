@@ -1,0 +1,85 @@
+//! Who processes what at each moment.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use kafka_assigner_client::OwnedContext;
+use kafka_assigner_core::id::{Epoch, TopicPartition};
+
+use crate::history::{History, What, Why};
+
+/// The work that is going on; a clone is the same floor.
+#[derive(Debug, Clone)]
+pub(crate) struct Floor {
+    history: History,
+    posts: Arc<Mutex<BTreeMap<(u32, TopicPartition), Post>>>,
+}
+
+/// One partition in the hands of one process.
+#[derive(Debug)]
+struct Post {
+    consumer: Arc<str>,
+    context: OwnedContext,
+    works: bool,
+}
+
+impl Floor {
+    pub(crate) fn new(history: History) -> Self {
+        Self { history, posts: Arc::default() }
+    }
+
+    /// A handler begins to process.
+    pub(crate) fn begin(&self, process: u32, consumer: &Arc<str>, at: TopicPartition, context: &OwnedContext) {
+        let mut post = Post { consumer: Arc::clone(consumer), context: context.clone(), works: false };
+        self.look(process, &at, &mut post, false);
+        self.posts().insert((process, at), post);
+    }
+
+    /// A handler has stopped to process.
+    pub(crate) fn end(&self, process: u32, at: &TopicPartition, why: Why) {
+        let post = self.posts().remove(&(process, at.clone()));
+        if let Some(post) = post.filter(|post| post.works) {
+            self.ended(process, at, &post, why);
+        }
+    }
+
+    /// A process is no more.
+    pub(crate) fn vacate(&self, process: u32, why: Why) {
+        let held: Vec<TopicPartition> =
+            self.posts().keys().filter(|(of, _)| *of == process).map(|(_, at)| at.clone()).collect();
+        held.iter().for_each(|at| self.end(process, at, why));
+    }
+
+    /// Looks at every claim; `frozen` tells which processes make no step.
+    pub(crate) fn patrol(&self, frozen: impl Fn(u32) -> bool) {
+        for ((process, at), post) in self.posts().iter_mut() {
+            self.look(*process, at, post, frozen(*process));
+        }
+    }
+
+    /// The processes that process `at` now.
+    pub(crate) fn workers(&self, at: &TopicPartition) -> Vec<Arc<str>> {
+        let posts = self.posts();
+        let works = posts.iter().filter(|((_, of), post)| of == at && post.works);
+        works.map(|(_, post)| Arc::clone(&post.consumer)).collect()
+    }
+
+    fn look(&self, process: u32, at: &TopicPartition, post: &mut Post, frozen: bool) {
+        let works = !frozen && post.context.claim().is_valid();
+        if works && !post.works {
+            let (consumer, at) = (Arc::clone(&post.consumer), at.clone());
+            self.history.note(What::Began { process, consumer, at, epoch: Epoch(post.context.epoch()) });
+        } else if !works && post.works {
+            self.ended(process, at, post, if frozen { Why::Frozen } else { Why::Lapsed });
+        }
+        post.works = works;
+    }
+
+    fn ended(&self, process: u32, at: &TopicPartition, post: &Post, why: Why) {
+        self.history.note(What::Ended { process, consumer: Arc::clone(&post.consumer), at: at.clone(), why });
+    }
+
+    fn posts(&self) -> MutexGuard<'_, BTreeMap<(u32, TopicPartition), Post>> {
+        self.posts.lock().expect("nothing panics while it holds the posts")
+    }
+}

@@ -1,0 +1,210 @@
+//! Everything that happened in a world, in order: what the checker decides on.
+
+use std::fmt;
+use std::hash::Hasher as _;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use kafka_assigner_core::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_proto::v1::AssignmentCommand;
+use rustc_hash::FxHasher;
+use tokio::time::Instant;
+
+use crate::fault::{Fault, Strike};
+
+/// One thing that happened, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) at: Duration,
+    pub(crate) what: What,
+}
+
+/// What a member said of a handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Word {
+    Ready,
+    Taken,
+    Released,
+    WarmFailed,
+}
+
+/// Why a consumer does not process a partition any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It was told to let go and finished its work.
+    Drained,
+    /// It leaves without handing over.
+    Left,
+    /// It was taken away.
+    Lost,
+    /// Its claim ran out.
+    Lapsed,
+    /// Its process is frozen.
+    Frozen,
+    /// Its process is dead.
+    Killed,
+}
+
+/// Whom an excuse is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everybody.
+    Everyone,
+    /// Whatever the consumer owns.
+    Consumer(Arc<str>),
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// One revision of the store.
+    Changed { revision: Revision, changes: Vec<Change> },
+    /// The instance's transaction made that revision.
+    Wrote { instance: Arc<str>, revision: Revision },
+    /// A member said something, before it went over the network.
+    Said { by: Member, word: Word, handoff: String },
+    /// An instance accepted a stream of a member who has seen that revision.
+    Attached { stream: u64, member: Member, seen: Revision },
+    /// An instance sent a command over a stream.
+    Told { stream: u64, command: Box<AssignmentCommand> },
+    /// A stream is over.
+    Detached { stream: u64 },
+    /// A process began to process a partition.
+    Began { process: u32, consumer: Arc<str>, at: TopicPartition, epoch: Epoch },
+    /// A process processes a partition no more.
+    Ended { process: u32, consumer: Arc<str>, at: TopicPartition, why: Why },
+    /// A process went on after it was frozen for that long.
+    Thawed { consumer: Arc<str>, frozen: Duration, ttl: Duration, claims: bool },
+    /// Something was done to the world.
+    Happened { fault: Fault, to: String },
+    /// A party of a handoff died.
+    Struck(Strike),
+    /// Gaps of that scope are forgiven until then, and for the usual time after it.
+    Excused { scope: Scope, until: Duration },
+    /// No more faults from here on.
+    Healed,
+    /// The group stands still.
+    Settled,
+    /// The group did not come to stand still.
+    Restless { because: String },
+}
+
+/// The record of one world; a clone is the same record.
+#[derive(Debug, Clone)]
+pub(crate) struct History(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    start: Instant,
+    trace: bool,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl History {
+    /// An empty record that starts now; with `trace` each line goes to standard output as well.
+    pub(crate) fn start(trace: bool) -> Self {
+        Self(Arc::new(Shared { start: Instant::now(), trace, entries: Mutex::default() }))
+    }
+
+    /// How long the world exists.
+    pub(crate) fn now(&self) -> Duration {
+        self.0.start.elapsed()
+    }
+
+    pub(crate) fn note(&self, what: What) {
+        let entry = Entry { at: self.now(), what };
+        if self.0.trace {
+            println!("{entry}");
+        }
+        self.entries().push(entry);
+    }
+
+    /// Notes that a fault of this kind hit `to`.
+    pub(crate) fn happened(&self, fault: Fault, to: impl Into<String>) {
+        self.note(What::Happened { fault, to: to.into() });
+    }
+
+    /// Forgives what `consumer` causes for that long.
+    pub(crate) fn excuse(&self, consumer: &Arc<str>, span: Duration) {
+        let scope = Scope::Consumer(Arc::clone(consumer));
+        self.note(What::Excused { scope, until: self.now() + span });
+    }
+
+    /// Forgives gaps of all partitions for that long.
+    pub(crate) fn excuse_everyone(&self, span: Duration) {
+        self.note(What::Excused { scope: Scope::Everyone, until: self.now() + span });
+    }
+
+    /// Takes what happened so far.
+    pub(crate) fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.entries())
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.entries.lock().expect("nothing panics while it holds the entries")
+    }
+}
+
+/// A number that two equal histories share, and different ones practically never.
+pub(crate) fn fingerprint(entries: &[Entry]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for entry in entries {
+        hasher.write(entry.to_string().as_bytes());
+    }
+    hasher.finish()
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>9.3} {}", self.at.as_secs_f64(), self.what)
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changed { revision, changes } => {
+                write!(f, "store  {revision}")?;
+                changes.iter().try_for_each(|change| write_change(f, change))
+            }
+            Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
+            Self::Said { by, word, handoff } => write!(f, "said   {by} {word:?} {handoff}"),
+            Self::Attached { stream, member, seen } => {
+                write!(f, "stream {stream} of {member}, which has seen {seen}")
+            }
+            Self::Told { stream, command } => {
+                write!(f, "told   {stream} at {}: {:?}", command.revision, command.command)
+            }
+            Self::Detached { stream } => write!(f, "stream {stream} over"),
+            Self::Began { process, consumer, at, epoch } => {
+                write!(f, "work   {consumer}#{process} begins {at} under {epoch}")
+            }
+            Self::Ended { process, consumer, at, why } => {
+                write!(f, "work   {consumer}#{process} ends {at}: {why:?}")
+            }
+            Self::Thawed { consumer, frozen, claims, .. } => {
+                write!(f, "thaw   {consumer} after {frozen:?}, claims: {claims}")
+            }
+            Self::Happened { fault, to } => write!(f, "FAULT  {fault} {to}"),
+            Self::Struck(strike) => write!(f, "FAULT  death in a handoff: {strike}"),
+            Self::Excused { scope, until } => write!(f, "excuse {scope:?} until {until:?}"),
+            Self::Healed => f.write_str("HEALED"),
+            Self::Settled => f.write_str("SETTLED"),
+            Self::Restless { because } => write!(f, "RESTLESS {because}"),
+        }
+    }
+}
+
+fn write_change(f: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
+    match change {
+        Change::Put(record) => write!(
+            f,
+            "\n          put {} (lease {}) {}",
+            record.key.escape_ascii(),
+            record.lease,
+            String::from_utf8_lossy(&record.value)
+        ),
+        Change::Delete { key, .. } => write!(f, "\n          delete {}", key.escape_ascii()),
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs many worlds and tells what went wrong.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use clap::Parser;
+use kafka_assigner_sim::{Coverage, Hole, Options, Outcome, simulate};
+
+/// Two cores are what every machine has.
+const WORKERS: usize = 2;
+
+/// How often progress is shown.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// From so many worlds on everything has to have occurred.
+const ENOUGH: u64 = 1_000;
+
+/// Runs simulated groups under faults and checks that what must hold does.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask sim")]
+struct Arguments {
+    /// How many seeds to run.
+    #[arg(long, default_value_t = 200)]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    start: u64,
+    /// Run this seed only.
+    #[arg(long, conflicts_with_all = ["seeds", "start"])]
+    seed: Option<u64>,
+    /// Print everything that happens; with --seed.
+    #[arg(long, requires = "seed")]
+    trace: bool,
+    /// Print the figures as one line of JSON, last.
+    #[arg(long)]
+    json: bool,
+    /// Put this hole in, and stop at the first seed that finds it.
+    #[arg(long, value_enum)]
+    hole: Option<Hole>,
+}
+
+/// The figures of all worlds so far.
+#[derive(Debug, Default)]
+struct Totals {
+    seeds: u64,
+    violations: u64,
+    lasted: Duration,
+    coverage: Coverage,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.trace {
+        log_to_stdout();
+    }
+    let totals = run(&arguments);
+    let missing = if totals.seeds >= ENOUGH { totals.coverage.missing() } else { Vec::new() };
+    for name in &missing {
+        println!("never occurred: {name}");
+    }
+    totals.print(arguments.json);
+    if totals.violations == 0 && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the service and the client say, between the lines of the history.
+fn log_to_stdout() {
+    tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(io::stdout).init();
+}
+
+fn run(arguments: &Arguments) -> Totals {
+    let (start, end) = match arguments.seed {
+        Some(seed) => (seed, seed + 1),
+        None => (arguments.start, arguments.start + arguments.seeds),
+    };
+    let (next, totals) = (AtomicU64::new(start), Mutex::new(Totals::default()));
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| work(arguments, &next, end, &totals));
+        }
+        scope.spawn(|| show_progress(&totals, &next, end));
+    });
+    totals.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work(arguments: &Arguments, next: &AtomicU64, end: u64, totals: &Mutex<Totals>) {
+    let options = Options { trace: arguments.trace, hole: arguments.hole };
+    loop {
+        let seed = next.fetch_add(1, Ordering::SeqCst);
+        if seed >= end {
+            return;
+        }
+        let outcome = simulate(seed, options);
+        if arguments.hole.is_some() && !outcome.violations.is_empty() {
+            // Found: no more seeds for anybody.
+            next.store(end, Ordering::SeqCst);
+        }
+        totals.lock().unwrap_or_else(PoisonError::into_inner).add(&outcome);
+    }
+}
+
+fn show_progress(totals: &Mutex<Totals>, next: &AtomicU64, end: u64) {
+    let mut shown = Instant::now();
+    while next.load(Ordering::SeqCst) < end {
+        thread::sleep(Duration::from_millis(50));
+        if shown.elapsed() >= PROGRESS {
+            shown = Instant::now();
+            let totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+            eprintln!("{} seeds, {} violations", totals.seeds, totals.violations);
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, outcome: &Outcome) {
+        self.seeds += 1;
+        self.violations += u64::from(!outcome.violations.is_empty());
+        self.lasted += outcome.lasted;
+        self.coverage.merge(&outcome.coverage);
+        for violation in outcome.violations.iter().take(5) {
+            println!("seed {}: {violation}", outcome.seed);
+        }
+        if !outcome.violations.is_empty() {
+            println!("replay with: cargo xtask sim --seed {} --trace", outcome.seed);
+        }
+    }
+
+    fn print(&self, json: bool) {
+        let figures = serde_json::json!({
+            "seeds": self.seeds,
+            "violations": self.violations,
+            "handoffs": self.coverage.handoffs,
+            "simulated_minutes": self.lasted.as_secs() / 60,
+            "faults": self.coverage.faults,
+            "coverage": self.coverage.coverage,
+        });
+        if json {
+            println!("{figures}");
+        } else {
+            println!("{figures:#}");
+        }
+    }
+}

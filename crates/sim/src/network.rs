@@ -1,0 +1,202 @@
+//! The network between consumers and instances: late, lossy, and cut where somebody says so.
+
+mod relay;
+mod transport;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use kafka_assigner_server::grpc::Consumers;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use crate::history::History;
+use crate::hole::Hole;
+pub(crate) use transport::Wire;
+
+/// How bad the network is, beyond its latency.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Weather {
+    /// Calls that get lost on their way.
+    pub(crate) lose_request: f64,
+    /// Answers that get lost.
+    pub(crate) lose_answer: f64,
+    /// Acks that arrive once more, seconds later.
+    pub(crate) repeat: f64,
+}
+
+/// What really happened.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) lost: u64,
+    pub(crate) repeated: u64,
+}
+
+/// One world's network.
+#[derive(Debug)]
+pub(crate) struct Network {
+    history: History,
+    latency: Duration,
+    hole: Option<Hole>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    dice: StdRng,
+    weather: Weather,
+    counts: Counts,
+    servers: BTreeMap<String, Server>,
+    cut_off: BTreeSet<Arc<str>>,
+    streams: BTreeMap<u64, Stream>,
+    next_stream: u64,
+}
+
+/// An instance that can be reached.
+#[derive(Debug, Clone)]
+struct Server {
+    face: Arc<Consumers>,
+    down: CancellationToken,
+}
+
+/// A stream that is open.
+#[derive(Debug, Clone)]
+struct Stream {
+    consumer: Arc<str>,
+    cut: CancellationToken,
+    deaf_until: Instant,
+}
+
+/// What becomes of one call.
+#[derive(Debug, Clone, Copy)]
+struct Fate {
+    there: Duration,
+    back: Duration,
+    loses_request: bool,
+    loses_answer: bool,
+    /// Whether the caller hears of a loss, by a broken connection, or nothing at all.
+    breaks: bool,
+    /// When the call arrives once more.
+    again_after: Option<Duration>,
+}
+
+impl Network {
+    pub(crate) fn new(seed: u64, latency: Duration, history: History, hole: Option<Hole>) -> Arc<Self> {
+        let state = State {
+            dice: StdRng::seed_from_u64(seed),
+            weather: Weather::default(),
+            counts: Counts::default(),
+            servers: BTreeMap::new(),
+            cut_off: BTreeSet::new(),
+            streams: BTreeMap::new(),
+            next_stream: 0,
+        };
+        Arc::new(Self { history, latency, hole, state: Mutex::new(state) })
+    }
+
+    /// An instance answers at `endpoint` from now on.
+    pub(crate) fn open(&self, endpoint: &str, face: Consumers) {
+        let server = Server { face: Arc::new(face), down: CancellationToken::new() };
+        self.state().servers.insert(endpoint.to_owned(), server);
+    }
+
+    /// Nobody answers at `endpoint` any more; what is under way there is cut.
+    pub(crate) fn close(&self, endpoint: &str) {
+        if let Some(server) = self.state().servers.remove(endpoint) {
+            server.down.cancel();
+        }
+    }
+
+    pub(crate) fn set_weather(&self, weather: Weather) {
+        self.state().weather = weather;
+    }
+
+    /// Whether `consumer` is cut off from everybody.
+    pub(crate) fn cut_off(&self, consumer: &Arc<str>, is_cut: bool) {
+        let mut state = self.state();
+        if is_cut {
+            state.cut_off.insert(Arc::clone(consumer));
+            state.streams.values().filter(|s| s.consumer == *consumer).for_each(|s| s.cut.cancel());
+        } else {
+            state.cut_off.remove(consumer);
+        }
+    }
+
+    /// Cuts some open stream; returns whose.
+    pub(crate) fn cut_a_stream(&self) -> Option<Arc<str>> {
+        let mut state = self.state();
+        let stream = state.any_stream()?;
+        state.streams[&stream].cut.cancel();
+        Some(Arc::clone(&state.streams[&stream].consumer))
+    }
+
+    /// Makes nobody read some open stream for `span`; returns whose.
+    pub(crate) fn deafen_a_stream(&self, span: Duration) -> Option<Arc<str>> {
+        let mut state = self.state();
+        let stream = state.any_stream()?;
+        let stream = state.streams.get_mut(&stream)?;
+        stream.deaf_until = Instant::now() + span;
+        Some(Arc::clone(&stream.consumer))
+    }
+
+    /// From now on the network is as good as its latency.
+    pub(crate) fn heal(&self) {
+        let mut state = self.state();
+        state.weather = Weather::default();
+        state.cut_off.clear();
+        let now = Instant::now();
+        state.streams.values_mut().for_each(|stream| stream.deaf_until = now);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.state().counts
+    }
+
+    fn throw(&self, consumer: &Arc<str>) -> Fate {
+        let longest = self.latency;
+        let mut state = self.state();
+        let fate = state.throw(longest, consumer);
+        state.counts.lost += u64::from(fate.loses_request || fate.loses_answer);
+        state.counts.repeated += u64::from(fate.again_after.is_some());
+        fate
+    }
+
+    fn server(&self, endpoint: &str) -> Result<Server, Status> {
+        let refused = || Status::unavailable(format!("nobody answers at {endpoint}"));
+        self.state().servers.get(endpoint).cloned().ok_or_else(refused)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the network")
+    }
+}
+
+impl State {
+    fn throw(&mut self, longest: Duration, consumer: &Arc<str>) -> Fate {
+        let weather = self.weather;
+        let is_cut_off = self.cut_off.contains(consumer);
+        Fate {
+            there: longest.mul_f64(self.dice.random_range(0.1..=1.0)),
+            back: longest.mul_f64(self.dice.random_range(0.1..=1.0)),
+            loses_request: self.dice.random_bool(weather.lose_request) || is_cut_off,
+            loses_answer: self.dice.random_bool(weather.lose_answer),
+            breaks: self.dice.random_bool(0.5),
+            again_after: self.repeat(weather.repeat),
+        }
+    }
+
+    fn repeat(&mut self, chance: f64) -> Option<Duration> {
+        let after = Duration::from_millis(self.dice.random_range(50..=5_000));
+        self.dice.random_bool(chance).then_some(after)
+    }
+
+    fn any_stream(&mut self) -> Option<u64> {
+        let open: Vec<u64> = self.streams.keys().copied().collect();
+        let chosen = self.dice.random_range(0..open.len().max(1));
+        open.get(chosen).copied()
+    }
+}

@@ -1,0 +1,220 @@
+//! The calls of one process.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kafka_assigner_client::{CommandStream, Transport};
+use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
+use kafka_assigner_proto::v1::{self, PartitionAck};
+use kafka_assigner_server::grpc::Consumers;
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{Request, Response, Status};
+
+use super::relay::Relay;
+use super::{Fate, Network, Server};
+use crate::history::{What, Word};
+use crate::hole::Hole;
+use crate::ice::Ice;
+
+/// A process's way into the network.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    pub(crate) network: Arc<Network>,
+    pub(crate) consumer: Arc<str>,
+    pub(crate) ice: Ice,
+}
+
+impl Wire {
+    /// One call: there, served in a task of the instance's own, and back. Returns who served it as well.
+    async fn call<R, F>(
+        &self,
+        endpoint: &str,
+        fate: Fate,
+        serve: impl FnOnce(Arc<Consumers>) -> F + Send,
+    ) -> Result<(R, Server), Status>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<Response<R>, Status>> + Send + 'static,
+    {
+        let calling = async {
+            sleep(fate.there).await;
+            if fate.loses_request {
+                return lost(fate).await;
+            }
+            let server = self.network.server(endpoint)?;
+            let answer = answer(&server, serve(Arc::clone(&server.face))).await;
+            sleep(fate.back).await;
+            if fate.loses_answer {
+                return lost(fate).await;
+            }
+            Ok((answer?.into_inner(), server))
+        };
+        self.ice.run(calling).await
+    }
+
+    /// An ack, which may arrive once more after it was answered.
+    async fn ack<R, F>(
+        &self,
+        endpoint: &str,
+        serve: impl Fn(Arc<Consumers>) -> F + Clone + Send + 'static,
+    ) -> Result<R, Status>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<Response<R>, Status>> + Send + 'static,
+    {
+        let fate = self.network.throw(&self.consumer);
+        if let Some(after) = fate.again_after {
+            let (network, endpoint, serve) = (Arc::clone(&self.network), endpoint.to_owned(), serve.clone());
+            tokio::spawn(async move {
+                sleep(after).await;
+                if let Ok(server) = network.server(&endpoint) {
+                    let _nobody_waits = answer(&server, serve(Arc::clone(&server.face))).await;
+                }
+            });
+        }
+        Ok(self.call(endpoint, fate, serve).await?.0)
+    }
+
+    /// Notes what is said, and lets the ids go where that hole is on.
+    fn speak(&self, caller: Option<&v1::Caller>, word: Word, acks: &mut [PartitionAck]) {
+        for ack in acks {
+            self.say(caller, word, &ack.handoff_id);
+            if self.network.hole == Some(Hole::AcksWithoutId) {
+                ack.handoff_id.clear();
+            }
+        }
+    }
+
+    fn say(&self, caller: Option<&v1::Caller>, word: Word, handoff: &str) {
+        let Some(caller) = caller else { return };
+        let by = member(&caller.consumer_name, &caller.incarnation);
+        self.network.history.note(What::Said { by, word, handoff: handoff.to_owned() });
+    }
+}
+
+async fn answer<R: Send + 'static>(
+    server: &Server,
+    serving: impl Future<Output = Result<Response<R>, Status>> + Send + 'static,
+) -> Result<Response<R>, Status> {
+    let serving = AbortOnDropHandle::new(tokio::spawn(serving));
+    tokio::select! {
+        biased;
+        // A dead instance answers nothing.
+        () = server.down.cancelled() => Err(Status::unavailable("the connection broke")),
+        answer = serving => answer.expect("no instance panics"),
+    }
+}
+
+async fn lost<R>(fate: Fate) -> Result<R, Status> {
+    if fate.breaks {
+        return Err(Status::unavailable("the connection broke"));
+    }
+    std::future::pending().await
+}
+
+fn member(name: &str, incarnation: &str) -> Member {
+    Member {
+        name: MemberName::new(name).expect("the world gives good names"),
+        incarnation: Incarnation::new(incarnation).expect("clients make good incarnations"),
+    }
+}
+
+#[async_trait]
+impl Transport for Wire {
+    async fn register(
+        &self,
+        endpoint: &str,
+        mut request: v1::RegisterRequest,
+    ) -> Result<CommandStream, Status> {
+        let who = member(&request.consumer_name, &request.incarnation);
+        let seen = Revision(request.seen.as_ref().map_or(0, |seen| seen.revision));
+        if self.network.hole == Some(Hole::StaleSnapshot) {
+            request.seen = None;
+        }
+        let fate = self.network.throw(&self.consumer);
+        let serve = move |face: Arc<Consumers>| async move { face.register(Request::new(request)).await };
+        let (commands, server) = self.call(endpoint, fate, serve).await?;
+        Ok(Relay::start(&self.network, &server, who, seen, commands))
+    }
+
+    async fn heartbeat(
+        &self,
+        endpoint: &str,
+        request: v1::HeartbeatRequest,
+    ) -> Result<v1::HeartbeatResponse, Status> {
+        let fate = self.network.throw(&self.consumer);
+        let serve = move |face: Arc<Consumers>| async move { face.heartbeat(Request::new(request)).await };
+        Ok(self.call(endpoint, fate, serve).await?.0)
+    }
+
+    async fn partition_ready(
+        &self,
+        endpoint: &str,
+        mut request: v1::PartitionReadyRequest,
+    ) -> Result<v1::PartitionReadyResponse, Status> {
+        self.speak(request.caller.as_ref(), Word::Ready, &mut request.partitions);
+        let serve = move |face: Arc<Consumers>| {
+            let request = request.clone();
+            async move { face.partition_ready(Request::new(request)).await }
+        };
+        self.ack(endpoint, serve).await
+    }
+
+    async fn partition_taken(
+        &self,
+        endpoint: &str,
+        mut request: v1::PartitionTakenRequest,
+    ) -> Result<v1::PartitionTakenResponse, Status> {
+        self.speak(request.caller.as_ref(), Word::Taken, &mut request.partitions);
+        let serve = move |face: Arc<Consumers>| {
+            let request = request.clone();
+            async move { face.partition_taken(Request::new(request)).await }
+        };
+        self.ack(endpoint, serve).await
+    }
+
+    async fn partition_released(
+        &self,
+        endpoint: &str,
+        mut request: v1::PartitionReleasedRequest,
+    ) -> Result<v1::PartitionReleasedResponse, Status> {
+        self.speak(request.caller.as_ref(), Word::Released, &mut request.partitions);
+        let serve = move |face: Arc<Consumers>| {
+            let request = request.clone();
+            async move { face.partition_released(Request::new(request)).await }
+        };
+        self.ack(endpoint, serve).await
+    }
+
+    async fn warm_failed(
+        &self,
+        endpoint: &str,
+        mut request: v1::WarmFailedRequest,
+    ) -> Result<v1::WarmFailedResponse, Status> {
+        for failure in &mut request.partitions {
+            self.say(request.caller.as_ref(), Word::WarmFailed, &failure.handoff_id);
+            if self.network.hole == Some(Hole::AcksWithoutId) {
+                failure.handoff_id.clear();
+            }
+        }
+        let serve = move |face: Arc<Consumers>| {
+            let request = request.clone();
+            async move { face.warm_failed(Request::new(request)).await }
+        };
+        self.ack(endpoint, serve).await
+    }
+
+    async fn deregister(
+        &self,
+        endpoint: &str,
+        request: v1::DeregisterRequest,
+    ) -> Result<v1::DeregisterResponse, Status> {
+        let fate = self.network.throw(&self.consumer);
+        let serve = move |face: Arc<Consumers>| async move { face.deregister(Request::new(request)).await };
+        Ok(self.call(endpoint, fate, serve).await?.0)
+    }
+}

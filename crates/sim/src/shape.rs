@@ -1,0 +1,88 @@
+//! What one world looks like, drawn from its seed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kafka_assigner_core::record::GroupConfig;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::fault::Fault;
+
+/// How long faults last.
+pub(crate) const FAULTY: Duration = Duration::from_secs(300);
+
+/// A world before it starts.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub(crate) instances: usize,
+    pub(crate) consumers: usize,
+    /// The topics with their partition counts.
+    pub(crate) topics: Vec<(&'static str, u32)>,
+    /// Whether the topics move together.
+    pub(crate) copartitioned: bool,
+    pub(crate) config: GroupConfig,
+    pub(crate) leader_ttl: Duration,
+    /// The longest that a call takes, each way.
+    pub(crate) latency: Duration,
+    /// The kinds of fault that this world meets. Each misses some, so that each kind also works alone.
+    pub(crate) faults: Vec<Fault>,
+    /// The mean time between two faults.
+    pub(crate) pause: Duration,
+}
+
+impl Shape {
+    /// The shape of the world `seed`.
+    pub(crate) fn draw(seed: u64) -> Self {
+        let mut dice = StdRng::seed_from_u64(seed);
+        Self {
+            instances: dice.random_range(3..=4),
+            consumers: dice.random_range(5..=8),
+            topics: vec![
+                ("orders", dice.random_range(6..=14)),
+                ("returns", dice.random_range(3..=8)),
+            ],
+            copartitioned: dice.random_bool(0.25),
+            config: config(&mut dice),
+            leader_ttl: Duration::from_secs(dice.random_range(3..=5)),
+            latency: Duration::from_millis(dice.random_range(1..=20)),
+            faults: faults(&mut dice),
+            pause: Duration::from_millis(dice.random_range(4_000..=12_000)),
+        }
+    }
+
+    /// The time to live of every session.
+    pub(crate) const fn ttl(&self) -> Duration {
+        Duration::from_millis(self.config.session_timeout_ms)
+    }
+
+    /// How long a gap may last after its cause: the session runs out, the leader plans (five debounces at most),
+    /// the new owner reconnects where it lost its stream (5 s), warms up and begins.
+    pub(crate) fn patience(&self) -> Duration {
+        self.ttl() + Duration::from_millis(self.config.debounce_ms.max(MOST_DEBOUNCE) * 5) + Duration::from_secs(9)
+    }
+}
+
+/// The longest debounce that a world has, also after its configuration changed.
+pub(crate) const MOST_DEBOUNCE: u64 = 400;
+
+fn config(dice: &mut StdRng) -> GroupConfig {
+    GroupConfig {
+        strategy: if dice.random_bool(0.8) { "sticky-balanced" } else { "jump-hash" }.to_owned(),
+        session_timeout_ms: dice.random_range(5_000..=9_000),
+        debounce_ms: dice.random_range(50..=MOST_DEBOUNCE),
+        warm_deadline_ms: dice.random_range(6_000..=12_000),
+        phase_deadline_ms: dice.random_range(5_000..=9_000),
+        max_moves_in_flight: if dice.random_bool(0.2) { dice.random_range(1..=4) } else { 1_000 },
+        max_warming: if dice.random_bool(0.2) { dice.random_range(1..=2) } else { 64 },
+        rejoin_grace_ms: if dice.random_bool(0.3) { dice.random_range(1_000..=8_000) } else { 0 },
+        ..GroupConfig::default()
+    }
+}
+
+/// Each kind is in about half of all worlds, and a few are in every one so that something always moves.
+fn faults(dice: &mut StdRng) -> Vec<Fault> {
+    let mut faults: BTreeSet<Fault> = Fault::ALL.into_iter().filter(|_| dice.random_bool(0.4)).collect();
+    faults.extend([Fault::JoinBurst, Fault::ConsumerLeaves]);
+    faults.into_iter().collect()
+}

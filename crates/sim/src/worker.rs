@@ -1,0 +1,180 @@
+//! What a consumer does with its partitions: nothing but take its time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext};
+use kafka_assigner_core::id::TopicPartition as At;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::time::sleep;
+
+use crate::fault::Fault;
+use crate::floor::Floor;
+use crate::history::{History, Why};
+use crate::ice::Ice;
+
+/// A warm-up that does not end is given up by whoever looks after the process, after this time.
+const NEVER: Duration = Duration::from_secs(20);
+
+/// How a warm-up goes.
+enum Fate {
+    Takes(Duration),
+    Fails(Duration),
+    NeverEnds,
+}
+
+/// How the handlers of one process behave; shared with whoever plagues them.
+#[derive(Debug)]
+pub(crate) struct Temper {
+    mood: Mutex<Mood>,
+    /// Whether partitions are given up without being handed over.
+    leaves_alone: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Mood {
+    dice: StdRng,
+    failing: u32,
+    hanging: u32,
+}
+
+impl Temper {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mood = Mood { dice: StdRng::seed_from_u64(seed), failing: 0, hanging: 0 };
+        Self { mood: Mutex::new(mood), leaves_alone: AtomicBool::new(false) }
+    }
+
+    /// The next warm-ups for handoffs fail.
+    pub(crate) fn fail(&self, times: u32) {
+        self.mood().failing = times;
+    }
+
+    /// The next warm-ups for handoffs never end.
+    pub(crate) fn hang(&self, times: u32) {
+        self.mood().hanging = times;
+    }
+
+    /// From now on nothing goes wrong.
+    pub(crate) fn calm(&self) {
+        (self.mood().failing, self.mood().hanging) = (0, 0);
+    }
+
+    /// From now on partitions are given up without being handed over.
+    pub(crate) fn leave_alone(&self) {
+        self.leaves_alone.store(true, Ordering::SeqCst);
+    }
+
+    fn warm(&self, for_handoff: bool) -> Fate {
+        let mut mood = self.mood();
+        let longest = if for_handoff { 1_500 } else { 600 };
+        let span = Duration::from_millis(mood.dice.random_range(20..=longest));
+        if for_handoff && mood.failing > 0 {
+            mood.failing -= 1;
+            return Fate::Fails(span);
+        }
+        if for_handoff && mood.hanging > 0 {
+            mood.hanging -= 1;
+            return Fate::NeverEnds;
+        }
+        Fate::Takes(span)
+    }
+
+    fn millis(&self, longest: u64) -> Duration {
+        Duration::from_millis(self.mood().dice.random_range(0..=longest))
+    }
+
+    fn mood(&self) -> MutexGuard<'_, Mood> {
+        self.mood.lock().expect("nothing panics while it holds the mood")
+    }
+}
+
+/// The handler of one process.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) process: u32,
+    pub(crate) consumer: Arc<str>,
+    pub(crate) ice: Ice,
+    pub(crate) floor: Floor,
+    pub(crate) temper: Arc<Temper>,
+    pub(crate) history: History,
+}
+
+impl Worker {
+    async fn build(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        match self.temper.warm(context.current_owner().is_some()) {
+            Fate::Takes(span) => {
+                report(context, span).await;
+                Ok(())
+            }
+            Fate::Fails(span) => {
+                self.plague(Fault::WarmFails, context, span);
+                sleep(span).await;
+                Err("the warm-up was made to fail".into())
+            }
+            Fate::NeverEnds => {
+                self.plague(Fault::WarmNeverEnds, context, NEVER);
+                sleep(NEVER).await;
+                Err("the warm-up was given up".into())
+            }
+        }
+    }
+
+    fn plague(&self, fault: Fault, context: &WarmContext, span: Duration) {
+        self.history.happened(fault, format!("{} {}", self.consumer, context.partition()));
+        self.history.excuse(&self.consumer, span);
+    }
+}
+
+async fn report(context: &WarmContext, span: Duration) {
+    for step in 1..=4 {
+        sleep(span / 4).await;
+        context.report(step, Some(4));
+    }
+}
+
+/// The partition as the core names it.
+fn at(partition: &TopicPartition) -> At {
+    let topic = partition.topic().parse().expect("the service only names topics that exist");
+    At::new(topic, u32::try_from(partition.partition()).expect("partitions count from 0"))
+}
+
+#[async_trait]
+impl PartitionHandler for Worker {
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        let building = async {
+            tokio::select! {
+                biased;
+                // Nobody wants it any more.
+                () = context.cancelled() => Err("not wanted any more".into()),
+                built = self.build(context) => built,
+            }
+        };
+        self.ice.run(building).await
+    }
+
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        self.ice.run(sleep(self.temper.millis(40))).await;
+        self.floor.begin(self.process, &self.consumer, at(context.partition()), context);
+        Ok(())
+    }
+
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+        self.ice.run(sleep(self.temper.millis(150))).await;
+        let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
+        let why = if alone { Why::Left } else { Why::Drained };
+        self.floor.end(self.process, &at(context.partition()), why);
+        Ok(None)
+    }
+
+    async fn release(&self, _partition: &TopicPartition) -> Result<(), HandlerError> {
+        self.ice.run(sleep(self.temper.millis(20))).await;
+        Ok(())
+    }
+
+    async fn lost(&self, context: &OwnedContext) {
+        self.floor.end(self.process, &at(context.partition()), Why::Lost);
+    }
+}

@@ -1,0 +1,124 @@
+//! One world: a store, instances on faulty links, consumers on a faulty network, and somebody who watches.
+
+mod consumers;
+mod instances;
+mod observer;
+mod operator;
+mod topics;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_store::MemoryStore;
+use kafka_assigner_store::faulty::Outage;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::floor::Floor;
+use crate::history::History;
+use crate::hole::Hole;
+use crate::network::Network;
+use crate::shape::Shape;
+pub(crate) use consumers::{DRAIN_TIMEOUT, Process};
+pub(crate) use instances::{LinkCounts, Slot};
+pub(crate) use observer::{Caught, Observer, Trap};
+pub(crate) use operator::Spoiled;
+pub(crate) use topics::Kafka;
+
+/// The one group of a world.
+pub(crate) const GROUP: &str = "group";
+
+/// Everything there is.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) shape: Shape,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) store: MemoryStore,
+    pub(crate) history: History,
+    pub(crate) network: Arc<Network>,
+    pub(crate) floor: Floor,
+    pub(crate) kafka: Arc<Kafka>,
+    pub(crate) observer: Observer,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) processes: BTreeMap<u32, Process>,
+    /// How the whole store is away, while it is.
+    pub(crate) outage: Option<Outage>,
+    counts: LinkCounts,
+    hole: Option<Hole>,
+    dice: StdRng,
+    next_process: u32,
+    next_name: u32,
+}
+
+impl World {
+    /// The world `seed`, before anything runs in it; `history` is its record.
+    pub(crate) fn new(seed: u64, history: History, hole: Option<Hole>) -> Self {
+        let shape = Shape::draw(seed);
+        let group = GROUP.parse().expect("a good name");
+        let layout = Arc::new(Layout::new(DEFAULT_PREFIX, group));
+        let mut dice = StdRng::seed_from_u64(seed ^ 0x5eed);
+        let store = MemoryStore::new();
+        Self {
+            network: Network::new(dice.random(), shape.latency, history.clone(), hole),
+            floor: Floor::new(history.clone()),
+            kafka: Arc::new(Kafka::new(&shape.topics)),
+            observer: Observer::start(&store, &layout, &history),
+            slots: (0..shape.instances).map(Slot::new).collect(),
+            processes: BTreeMap::new(),
+            outage: None,
+            counts: LinkCounts::default(),
+            next_process: 0,
+            next_name: 0,
+            shape,
+            layout,
+            store,
+            history,
+            hole,
+            dice,
+        }
+    }
+
+    /// Brings the group, its instances and its first consumers up.
+    pub(crate) async fn begin(&mut self) {
+        self.write_topics().await;
+        for slot in 0..self.slots.len() {
+            self.start_instance(slot).await;
+        }
+        for _ in 0..self.shape.consumers {
+            self.join();
+        }
+    }
+
+    /// A name that nobody had so far joins.
+    pub(crate) fn join(&mut self) -> Arc<str> {
+        let name: Arc<str> = format!("c{}", self.next_name).into();
+        self.next_name += 1;
+        self.spawn(&name);
+        name
+    }
+
+    /// Reads the group as it truly is.
+    pub(crate) fn read<R>(&self, reader: impl FnOnce(&GroupState) -> R) -> R {
+        self.observer.read(reader)
+    }
+
+    /// What the links did so far.
+    pub(crate) fn link_counts(&self) -> LinkCounts {
+        let running = self.slots.iter().filter_map(|slot| slot.running.as_ref());
+        running.fold(self.counts, |sum, running| sum.and(running.link.counts()))
+    }
+
+    /// Looks at every claim.
+    pub(crate) fn patrol(&self) {
+        let frozen = |number| self.processes.get(&number).is_some_and(|p: &Process| p.ice.is_frozen());
+        self.floor.patrol(frozen);
+    }
+
+    /// How long after its cause a gap may last.
+    pub(crate) fn patience(&self) -> Duration {
+        self.shape.patience()
+    }
+}

@@ -1,0 +1,179 @@
+//! The instances of a world.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_server::grpc::Consumers;
+use kafka_assigner_server::{ConsumerService, Instance, Options, WallClock};
+use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
+use prometheus_client::registry::Registry;
+use rand::RngExt as _;
+use tokio::time::{Instant, sleep};
+
+use super::World;
+use crate::store::Recorder;
+
+/// When worlds begin, by their wall clocks.
+const EPOCH_MS: u64 = 1_700_000_000_000;
+
+/// How often an instance tries to start before whoever starts it comes back later.
+const START_ATTEMPTS: usize = 5;
+
+/// An address with whatever instance runs there.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) endpoint: String,
+    pub(crate) running: Option<Running>,
+    number: usize,
+    generation: u32,
+}
+
+/// An instance that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) id: Arc<str>,
+    pub(crate) link: FaultyStore<Recorder>,
+    instance: Instance,
+}
+
+/// What all links did, as far as it is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LinkCounts {
+    /// Carried out, and the caller never learned of it.
+    pub(crate) applied_unknown: u64,
+    /// Not carried out, and the caller never learned of it.
+    pub(crate) lost_unknown: u64,
+    /// Watches that ended early.
+    pub(crate) watches_cut: u64,
+}
+
+impl LinkCounts {
+    pub(crate) const fn and(self, link: Counts) -> Self {
+        Self {
+            applied_unknown: self.applied_unknown + link.answers_lost + link.applied_late,
+            lost_unknown: self.lost_unknown + link.requests_lost,
+            watches_cut: self.watches_cut + link.watches_cut,
+        }
+    }
+}
+
+impl Slot {
+    pub(crate) fn new(number: usize) -> Self {
+        Self { endpoint: format!("http://i{number}"), running: None, number, generation: 0 }
+    }
+}
+
+impl World {
+    /// The link's everyday behaviour: it takes a moment.
+    fn everyday() -> Rates {
+        let (delay, watch_delay) = (Duration::from_millis(3), Duration::from_millis(10));
+        Rates { delay, watch_delay, ..Rates::default() }
+    }
+
+    /// Starts an instance at a free slot; false where the store does not let it.
+    pub(crate) async fn start_instance(&mut self, slot: usize) -> bool {
+        if self.slots[slot].running.is_some() {
+            return true;
+        }
+        self.slots[slot].generation += 1;
+        let (number, generation) = (self.slots[slot].number, self.slots[slot].generation);
+        let id: Arc<str> = format!("i{number}-{generation}").into();
+        let link = self.link(&id);
+        let Some(instance) = self.try_start(slot, &id, &link).await else { return false };
+        let endpoint = self.slots[slot].endpoint.clone();
+        self.network.open(&endpoint, Consumers::new(ConsumerService::new(instance.clone())));
+        self.slots[slot].running = Some(Running { id, link, instance });
+        true
+    }
+
+    fn link(&mut self, id: &Arc<str>) -> FaultyStore<Recorder> {
+        let recorder = Recorder {
+            inner: self.store.clone(),
+            instance: Arc::clone(id),
+            history: self.history.clone(),
+            layout: Arc::clone(&self.layout),
+            hole: self.hole,
+        };
+        let link = FaultyStore::new(recorder, self.dice.random());
+        link.set_rates(Self::everyday());
+        if let Some(outage) = self.outage {
+            link.begin_outage(outage);
+        }
+        link
+    }
+
+    async fn try_start(&mut self, slot: usize, id: &str, link: &FaultyStore<Recorder>) -> Option<Instance> {
+        for _ in 0..START_ATTEMPTS {
+            let options = self.instance_options(slot, id);
+            let (store, kafka) = (Arc::new(link.clone()), Arc::clone(&self.kafka));
+            match Instance::start(store, options, Some(kafka), &mut Registry::default()).await {
+                Ok(instance) => return Some(instance),
+                Err(_) => sleep(Duration::from_millis(200)).await,
+            }
+        }
+        None
+    }
+
+    fn instance_options(&mut self, slot: usize, id: &str) -> Options {
+        let start = Instant::now() - self.history.now();
+        let wall = move || {
+            let since = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+            WallMillis(EPOCH_MS + since)
+        };
+        Options {
+            leader_ttl: self.shape.leader_ttl,
+            group_defaults: self.shape.config.clone(),
+            topic_refresh: Duration::from_secs(2),
+            view_patience: Duration::from_secs(2),
+            wall: WallClock::new(wall),
+            ..Options::new(id, self.slots[slot].endpoint.clone(), self.dice.random())
+        }
+    }
+
+    /// Ends an instance without a word: nothing it does from here on reaches anybody.
+    pub(crate) fn kill_instance(&mut self, slot: usize) -> Option<Arc<str>> {
+        let running = self.slots[slot].running.take()?;
+        running.link.begin_outage(Outage::Silent);
+        self.counts = self.counts.and(running.link.counts());
+        self.network.close(&self.slots[slot].endpoint);
+        tokio::spawn(async move { running.instance.stop(Duration::ZERO).await });
+        Some(running.id)
+    }
+
+    /// Stops an instance in good order; its address is free at once.
+    pub(crate) fn stop_instance(&mut self, slot: usize, patience: Duration) -> Option<Arc<str>> {
+        let running = self.slots[slot].running.take()?;
+        self.counts = self.counts.and(running.link.counts());
+        let (network, endpoint) = (Arc::clone(&self.network), self.slots[slot].endpoint.clone());
+        tokio::spawn(async move {
+            running.instance.stop(patience).await;
+            network.close(&endpoint);
+        });
+        Some(running.id)
+    }
+
+    /// The slots where an instance runs.
+    pub(crate) fn running(&self) -> Vec<usize> {
+        (0..self.slots.len()).filter(|slot| self.slots[*slot].running.is_some()).collect()
+    }
+
+    /// The slot of the instance that leads the group, as the store has it.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let id = self.read(|state| Some(state.leader()?.last_good()?.instance.clone()))?;
+        self.slots.iter().position(|slot| slot.running.as_ref().is_some_and(|r| *r.id == *id))
+    }
+
+    /// Every link of a running instance.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &FaultyStore<Recorder>> {
+        self.slots.iter().filter_map(|slot| Some(&slot.running.as_ref()?.link))
+    }
+
+    /// Lets a link lose what it may, or be as on other days.
+    pub(crate) fn set_losses(&self, slot: usize, losses: Rates) {
+        if let Some(running) = &self.slots[slot].running {
+            let Rates { delay, watch_delay, .. } = Self::everyday();
+            running.link.set_rates(Rates { delay, watch_delay, ..losses });
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Somebody who sees every change of the store, and waits in it for the moment to strike.
+
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+use futures::StreamExt as _;
+use kafka_assigner_core::key::{Key, Layout};
+use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_core::record::{Handoff, Phase};
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_store::{MemoryStore, Store as _, WatchBatch};
+use tokio::sync::mpsc;
+
+use crate::fault::{Moment, Party, Strike};
+use crate::history::{History, What};
+
+/// Waits for one moment in any handoff.
+#[derive(Debug, Clone)]
+pub(crate) struct Trap {
+    /// The moment.
+    pub(crate) strike: Strike,
+    sprung: mpsc::Sender<Caught>,
+}
+
+/// The moment has come.
+#[derive(Debug, Clone)]
+pub(crate) struct Caught {
+    pub(crate) strike: Strike,
+    pub(crate) handoff: Box<Handoff>,
+}
+
+impl Trap {
+    pub(crate) const fn new(strike: Strike, sprung: mpsc::Sender<Caught>) -> Self {
+        Self { strike, sprung }
+    }
+}
+
+/// The observer; a clone is the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct Observer {
+    layout: Arc<Layout>,
+    history: History,
+    state: Arc<RwLock<GroupState>>,
+    trap: Arc<Mutex<Option<Trap>>>,
+}
+
+impl Observer {
+    /// Watches `store` from its beginning for as long as the runtime lives.
+    pub(crate) fn start(store: &MemoryStore, layout: &Arc<Layout>, history: &History) -> Self {
+        let observer = Self {
+            layout: Arc::clone(layout),
+            history: history.clone(),
+            state: Arc::new(RwLock::new(GroupState::new(Layout::clone(layout)))),
+            trap: Arc::default(),
+        };
+        tokio::spawn(observer.clone().run(store.clone()));
+        observer
+    }
+
+    pub(crate) fn read<R>(&self, reader: impl FnOnce(&GroupState) -> R) -> R {
+        reader(&self.state.read().expect("applying a change does not panic"))
+    }
+
+    /// Sets the trap, in place of the one that was set.
+    pub(crate) fn arm(&self, trap: Option<Trap>) {
+        *self.trap() = trap;
+    }
+
+    async fn run(self, store: MemoryStore) {
+        let mut watch = store.watch(b"/", Revision(1)).await.expect("a new store has its whole past");
+        while let Some(batch) = watch.next().await {
+            self.take_in(batch.expect("nobody compacts what the observer has not seen"));
+        }
+    }
+
+    fn take_in(&self, batch: WatchBatch) {
+        let mut changes = batch.changes.into_iter().peekable();
+        while let Some(first) = changes.next() {
+            let revision = first.revision();
+            let mut together = vec![first];
+            while let Some(next) = changes.next_if(|next| next.revision() == revision) {
+                together.push(next);
+            }
+            self.see(revision, together);
+        }
+        let mut state = self.state.write().expect("applying a change does not panic");
+        let _nothing = state.apply(&[], batch.revision);
+    }
+
+    fn see(&self, revision: Revision, changes: Vec<Change>) {
+        {
+            let mut state = self.state.write().expect("applying a change does not panic");
+            let _touched = state.apply(&changes, revision);
+            changes.iter().for_each(|change| self.spring(&state, change));
+        }
+        self.history.note(What::Changed { revision, changes });
+    }
+
+    fn spring(&self, state: &GroupState, change: &Change) {
+        let Some(Key::Handoff(at)) = self.layout.decode(change.key()) else { return };
+        let Some(handoff) = state.handoff(&at) else { return };
+        let mut trap = self.trap();
+        let fits = |trap: &mut Trap| moment(handoff) == Some(trap.strike.moment);
+        if let Some(trap) = trap.take_if(fits) {
+            let caught = Caught { strike: trap.strike, handoff: Box::new(handoff.clone()) };
+            // Whoever set it may have gone on to the healing meanwhile.
+            let _late = trap.sprung.try_send(caught);
+        }
+    }
+
+    fn trap(&self) -> MutexGuard<'_, Option<Trap>> {
+        self.trap.lock().expect("nothing panics while it holds the trap")
+    }
+}
+
+/// Where a handoff stands; `None` once it is called off.
+fn moment(handoff: &Handoff) -> Option<Moment> {
+    match handoff.phase {
+        Phase::Warming => Some(Moment::Warming),
+        Phase::Ready => Some(Moment::Ready),
+        Phase::Complete if handoff.taken.is_none() => Some(Moment::Complete),
+        Phase::Complete => Some(Moment::Taken),
+        Phase::Cancelled => None,
+    }
+}
+
+impl Caught {
+    /// The name of the consumer that is to die; `None`: it is the leader.
+    pub(crate) fn victim(&self) -> Option<&str> {
+        match self.strike.party {
+            Party::Old => Some(self.handoff.old.name.as_str()),
+            Party::New => Some(self.handoff.new.name.as_str()),
+            Party::Leader => None,
+        }
+    }
+}

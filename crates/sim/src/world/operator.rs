@@ -1,0 +1,115 @@
+//! What people do to the records, with their own hands.
+
+use bytes::Bytes;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Compare, LeaseId, Must, Op, Record, Txn};
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::record::{GroupConfig, Source, Topic, encode};
+use kafka_assigner_store::Store as _;
+use rand::RngExt as _;
+use tokio::task::yield_now;
+
+use super::World;
+use super::topics::topic;
+
+/// A record of a version that nobody knows.
+const UNREADABLE: &[u8] = br#"{"version":99}"#;
+
+/// A record that was made unreadable, as it was before.
+#[derive(Debug, Clone)]
+pub(crate) struct Spoiled(Record);
+
+impl World {
+    pub(super) async fn write_topics(&self) {
+        let label = self.shape.copartitioned.then(|| "together".to_owned());
+        for (name, partitions) in &self.shape.topics {
+            let value = Topic { copartition: label.clone(), ..Topic::new(*partitions, Source::Kafka) };
+            let key = self.layout.encode(&Key::Topic(topic(name)));
+            self.write(Txn::guarded(Vec::new(), vec![Op::put(key, encode(&value))])).await;
+        }
+    }
+
+    async fn write(&self, txn: Txn) -> bool {
+        self.store.txn(txn).await.expect("memory takes everything").succeeded
+    }
+
+    /// Changes the group's configuration where it can be read.
+    pub(crate) async fn configure(&self, change: impl FnOnce(&mut GroupConfig)) -> bool {
+        let entry = self.read(|state| state.config_entry().and_then(|e| e.readable().cloned()));
+        let Some(entry) = entry else { return false };
+        let mut config = GroupConfig::clone(&entry);
+        change(&mut config);
+        config.validate().expect("the world sets what may be set");
+        let key = self.layout.encode(&Key::GroupConfig);
+        let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
+        self.write(Txn::guarded(vec![guard], vec![Op::put(key, encode(&config))])).await
+    }
+
+    /// Revokes the lease of the session of `consumer`.
+    pub(crate) async fn revoke(&self, consumer: &str) -> bool {
+        let lease = self.registration(consumer).await.map(|record| record.lease);
+        let Some(lease) = lease.filter(|lease| *lease != LeaseId::NONE) else { return false };
+        self.store.revoke(lease).await.is_ok()
+    }
+
+    /// Deletes the registration of `consumer`; its lease lives on.
+    pub(crate) async fn unregister(&self, consumer: &str) -> bool {
+        let Some(record) = self.registration(consumer).await else { return false };
+        self.write(Txn::guarded(Vec::new(), vec![Op::delete(record.key)])).await
+    }
+
+    async fn registration(&self, consumer: &str) -> Option<Record> {
+        let name = MemberName::new(consumer).expect("the world gives good names");
+        let key = self.layout.encode(&Key::Consumer(name));
+        self.store.get(&key).await.ok()?.0
+    }
+
+    /// Makes some record unreadable.
+    pub(crate) async fn spoil(&mut self) -> Option<Spoiled> {
+        let listing = self.store.range(&self.layout.prefix()).await.ok()?;
+        let folder = self.dice.random_range(0..5_u32);
+        let fits = |record: &&Record| match self.layout.decode(&record.key) {
+            Some(Key::Assignment(_)) => folder == 0,
+            Some(Key::Handoff(_)) => folder == 1,
+            Some(Key::Consumer(_)) => folder == 2 || folder == 1,
+            Some(Key::GroupConfig) => folder == 3,
+            Some(Key::Topic(_)) => folder == 4,
+            _ => false,
+        };
+        let records: Vec<&Record> = listing.records.iter().filter(fits).collect();
+        let record = Record::clone(records.get(self.dice.random_range(0..records.len().max(1)))?);
+        self.replace(&record, &record.value, Bytes::from_static(UNREADABLE)).await.then_some(Spoiled(record))
+    }
+
+    /// Makes it readable again, where nobody else has written or deleted it.
+    pub(crate) async fn mend(&self, spoiled: &Spoiled) {
+        let unreadable = Bytes::from_static(UNREADABLE);
+        let _mended = self.replace(&spoiled.0, &unreadable, spoiled.0.value.clone()).await;
+    }
+
+    async fn replace(&self, record: &Record, from: &Bytes, to: Bytes) -> bool {
+        let guards = vec![
+            Compare::new(record.key.clone(), Must::HaveValue(from.clone())),
+            Compare::new(record.key.clone(), Must::HaveLease(record.lease)),
+        ];
+        let put = Op::Put { key: record.key.clone(), value: to, lease: record.lease };
+        self.write(Txn::guarded(guards, vec![put])).await
+    }
+
+    /// Makes the store forget everything but its records.
+    pub(crate) async fn compact(&self) {
+        let Ok((_, revision)) = self.store.get(b"/").await else { return };
+        // The observer is told of everything first.
+        while self.read(|state| state.revision()) < revision {
+            yield_now().await;
+        }
+        self.store.compact(revision.next()).await.expect("memory takes everything");
+    }
+}
+
+impl Spoiled {
+    /// What it is about.
+    pub(crate) fn name(&self) -> String {
+        self.0.key.escape_ascii().to_string()
+    }
+}
