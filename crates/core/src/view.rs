@@ -23,7 +23,7 @@ pub struct ConsumerView {
 }
 
 /// The one role that a member has in a partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Role {
     /// It processes the partition.
     Owner {

@@ -1,0 +1,82 @@
+//! States that differ only in the numbers of their revisions are one: revisions count by their rank.
+
+use std::hash::{Hash, Hasher};
+
+use kafka_assigner_core::kv::{Must, Op, Revision, Txn};
+use kafka_assigner_core::lab::Shelf;
+
+use crate::world::World;
+
+struct Ranks(Vec<Revision>);
+
+impl Ranks {
+    fn of(world: &World) -> Self {
+        let mut all: Vec<Revision> = world.terms.iter().flatten().copied().collect();
+        for scene in std::iter::once(&world.now).chain(&world.views) {
+            all.push(scene.revision());
+            all.extend(
+                scene.shelf.records().flat_map(|record| [record.mod_revision, record.create_revision]),
+            );
+        }
+        all.extend(world.sessions.iter().map(|session| session.seen));
+        all.extend(
+            world.limbo.iter().flat_map(|late| &late.txn.compares).filter_map(|c| revision_of(&c.must)),
+        );
+        all.sort_unstable();
+        all.dedup();
+        Self(all)
+    }
+
+    fn rank(&self, revision: Revision) -> usize {
+        self.0.binary_search(&revision).expect("all revisions of the world are ranked")
+    }
+
+    fn shelf(&self, shelf: &Shelf, state: &mut impl Hasher) {
+        self.rank(shelf.revision()).hash(state);
+        for record in shelf.records() {
+            (&record.key, &record.value, record.lease).hash(state);
+            (self.rank(record.mod_revision), self.rank(record.create_revision)).hash(state);
+        }
+    }
+
+    fn txn(&self, txn: &Txn, state: &mut impl Hasher) {
+        for compare in &txn.compares {
+            compare.key.hash(state);
+            revision_of(&compare.must).map(|revision| self.rank(revision)).hash(state);
+        }
+        for op in &txn.then {
+            if let Op::Put { key, value, lease } = op {
+                (key, value, lease).hash(state);
+            } else if let Op::Delete { key } = op {
+                key.hash(state);
+            }
+        }
+    }
+}
+
+const fn revision_of(must: &Must) -> Option<Revision> {
+    match must {
+        Must::HaveModRevision(revision) | Must::HaveCreateRevision(revision) => Some(*revision),
+        Must::BeAbsent | Must::Exist | Must::HaveLease(_) | Must::HaveValue(_) => None,
+    }
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let ranks = Ranks::of(self);
+        for scene in std::iter::once(&self.now).chain(&self.views) {
+            ranks.shelf(&scene.shelf, state);
+        }
+        self.terms.map(|term| term.map(|term| ranks.rank(term))).hash(state);
+        for session in &self.sessions {
+            ranks.rank(session.seen).hash(state);
+            (&session.member, session.alive, session.fenced, session.instance).hash(state);
+            (&session.roles, &session.works, &session.said).hash(state);
+        }
+        if let Some(late) = &self.limbo {
+            late.instance.hash(state);
+            ranks.txn(&late.txn, state);
+        }
+        (&self.stray, &self.spoiled, self.left, &self.excused, self.broken).hash(state);
+    }
+}
