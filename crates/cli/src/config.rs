@@ -21,5 +21,5 @@ pub(crate) use flags::Flags;
 pub(crate) use layers::{File, Layers, Origin};
 pub(crate) use serve::{LogFormat, ServeConfig};
 pub(crate) use setting::{Configuration, Resolved, Setting};
-pub(crate) use text::Endpoint;
+pub(crate) use text::{Endpoint, LogLevel};
 pub(crate) use value::Value;

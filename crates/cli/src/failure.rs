@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ pub(crate) enum Failure {
     /// The configuration is wrong.
     #[error("wrong configuration")]
     Config(#[from] ConfigError),
-    /// A file named on the command line can't be read.
+    /// A file named by a flag or a setting can't be read.
     #[error("can't read {flag} {path}", path = path.display())]
     Unreadable {
-        /// The flag that named it.
+        /// The flag or the setting that named it.
         flag: &'static str,
         /// The file.
         path: PathBuf,
@@ -76,9 +77,50 @@ pub(crate) enum Failure {
         /// The address.
         server: String,
     },
+    /// An instance can't listen.
+    #[error("can't listen on {setting} = {address}")]
+    Listen {
+        /// The setting with the address.
+        setting: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An instance can't use its store.
+    #[error("the store can't be used")]
+    Store(#[from] kafka_assigner_store::Error),
+    /// The client for Kafka can't be set up.
+    #[error("kafka_properties are refused: {0}")]
+    Kafka(String),
+    /// An instance can't go on, or could not begin.
+    #[error("the instance has stopped")]
+    Serve(#[from] kafka_assigner_server::serve::Error),
+    /// The demonstration could not be played to its end.
+    #[error("the demonstration failed")]
+    Demo(#[from] kafka_assigner_demo::Error),
+    /// The demonstration's counts are not what they must be.
+    #[error("something was lost, out of order, or wrong: see the counts; --seed repeats the run's choices")]
+    DemoUnclean,
+    /// The signals that stop an instance can't be received.
+    #[error("can't wait for signals")]
+    Signals(#[source] std::io::Error),
     /// The output can't be written.
     #[error("can't write the output")]
     Output(#[source] std::io::Error),
+}
+
+/// Adds what a cause says for itself. A layer that only repeats what it wraps adds nothing, nor does tonic's name
+/// for its own layer.
+fn add_cause(text: &mut String, cause: &(dyn Error + 'static)) {
+    let words = match cause.downcast_ref::<Status>() {
+        // Its own words would tell its cause as well, and in Rust's notation.
+        Some(status) => status.message().to_owned(),
+        None => cause.to_string(),
+    };
+    if !text.ends_with(&words) && words != "transport error" {
+        write!(text, ": {words}").expect("a String takes everything");
+    }
 }
 
 /// What the status says, with its code and reason.
@@ -107,12 +149,18 @@ impl Failure {
     /// The process's exit code: 1 = refused or failed, 2 = wrong usage or configuration, 3 = no instance reached.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::Unreadable { .. } | Self::Unconfirmed { .. } => 2,
+            Self::Config(_) | Self::Unreadable { .. } | Self::Unconfirmed { .. } | Self::Kafka(_) => 2,
             Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } => 3,
             Self::Refused(_)
             | Self::Nonsense { .. }
             | Self::Declined
             | Self::StreamEnded { .. }
+            | Self::Listen { .. }
+            | Self::Store(_)
+            | Self::Serve(_)
+            | Self::Signals(_)
+            | Self::Demo(_)
+            | Self::DemoUnclean
             | Self::Output(_) => 1,
         }
     }
@@ -127,11 +175,7 @@ impl Failure {
         let mut text = format!("error: {self}");
         let mut cause = self.source();
         while let Some(error) = cause {
-            // A layer that only repeats what it wraps adds nothing, nor does tonic's name for its own layer.
-            let words = error.to_string();
-            if !text.ends_with(&words) && words != "transport error" {
-                write!(text, ": {words}").expect("a String takes everything");
-            }
+            add_cause(&mut text, error);
             cause = error.source();
         }
         if let Some(hint) = self.hint() {
@@ -154,8 +198,23 @@ impl Failure {
             }
             Self::Nonsense { .. } => Some("use the version of this program that the instance has"),
             Self::StreamEnded { .. } => Some("run it again; it shows the present state first"),
+            Self::Refused(status) if status.code() == Code::Unimplemented => {
+                Some("--server must be an instance's gRPC address, and the instance as new as this program")
+            }
             Self::Refused(status) => status.reason().and_then(hint),
-            Self::Unreadable { .. } | Self::Unconfirmed { .. } | Self::Declined | Self::Output(_) => None,
+            Self::Listen { .. } => Some("another process may have it: name a free port, or 0 for any"),
+            Self::Store(_) => {
+                Some("`kafka-assigner serve --print-config` shows which store is used and who said so")
+            }
+            Self::Unreadable { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Declined
+            | Self::Kafka(_)
+            | Self::Serve(_)
+            | Self::Signals(_)
+            | Self::Demo(_)
+            | Self::DemoUnclean
+            | Self::Output(_) => None,
         }
     }
 }

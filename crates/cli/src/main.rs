@@ -11,6 +11,7 @@
 mod admin;
 mod commands;
 mod config;
+mod demo;
 mod failure;
 mod output;
 mod reports;
@@ -33,6 +34,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show the whole way through in one process: consumers join, leave and die, and nothing is lost
+    Demo(demo::Demo),
     /// Run an instance
     Serve(serve::Serve),
     #[command(flatten)]
@@ -42,6 +45,7 @@ enum Command {
 impl Command {
     async fn run(self) -> Result<(), Failure> {
         match self {
+            Self::Demo(demo) => demo.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Admin(command) => command.run().await,
         }

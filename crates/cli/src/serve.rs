@@ -1,5 +1,11 @@
 //! `serve`: resolves the configuration, and runs an instance with it.
 
+mod compaction;
+mod logging;
+mod run;
+mod store;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -33,15 +39,12 @@ impl Serve {
             file: self.config.map(File::open).transpose()?,
         };
         let resolved = ServeConfig::resolve(&layers)?;
-        if self.print_config {
-            return output::print(&resolved.to_toml());
-        }
-        Ok(())
+        if self.print_config { output::print(&resolved.to_toml()) } else { run::run(&resolved.config).await }
     }
 }
 
 /// The variables that are text; no setting takes anything else.
-fn environment() -> std::collections::BTreeMap<String, String> {
+fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

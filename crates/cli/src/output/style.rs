@@ -20,7 +20,7 @@ impl Style {
     }
 
     /// Colours only on a terminal, and not where `NO_COLOR` is set to anything (no-color.org).
-    fn new(terminal: bool, no_color: Option<&OsStr>) -> Self {
+    pub(crate) fn new(terminal: bool, no_color: Option<&OsStr>) -> Self {
         let minds = no_color.is_some_and(|value| !value.is_empty());
         Self { terminal, colours: terminal && !minds }
     }

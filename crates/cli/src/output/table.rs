@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_pipe_gets_plain_text_with_numbers_to_the_right() {
         let text = rendered(Style { terminal: false, colours: false });
-        assert_eq!(text, "NAME      COUNT\n\u{fffd}[2Jred      7\nb          1000\n");
+        assert_eq!(text, "NAME     COUNT\n\u{fffd}[2Jred      7\nb         1000\n");
     }
 
     #[test]

@@ -21,14 +21,17 @@ pub(crate) struct Instance {
 impl Instance {
     /// Starts one on a free port of the loopback address.
     pub(crate) fn start(script: Script) -> Self {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port is free");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
         let (stop, stopped) = oneshot::channel();
         let serve = async move {
             let service = Server::builder().add_service(AdminServer::new(script));
             let until = async { drop(stopped.await) };
-            service.serve_with_incoming_shutdown(TcpListenerStream::new(listener), until).await.unwrap();
+            service
+                .serve_with_incoming_shutdown(TcpListenerStream::new(listener), until)
+                .await
+                .expect("it is served");
         };
         let thread = std::thread::spawn(move || runtime.block_on(serve));
         Self { url, stop: Some(stop), thread: Some(thread) }

@@ -6,6 +6,7 @@
 mod answers;
 mod instance;
 mod scripts;
+mod serve;
 
 use trycmd::TestCases;
 

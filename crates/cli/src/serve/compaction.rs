@@ -1,0 +1,78 @@
+//! Lets etcd forget what is older than an hour; by itself it keeps everything.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_store::{EtcdStore, Store as _};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+/// How long the history reaches back: far longer than any watch that is still wanted lags behind.
+const KEPT: Duration = Duration::from_secs(3_600);
+
+/// How often it is looked at. An hour then grows by at most a twelfth, for one small read and one small write.
+const EVERY: Duration = Duration::from_secs(300);
+
+/// Compacts until it is dropped. Every instance does so: compacting what is compacted already costs nothing, and
+/// no instance has to be the one. `key` is any key that may be read.
+///
+/// Cancel safe.
+pub(super) async fn run(store: &EtcdStore, key: &str) -> Infallible {
+    let mut history = History::default();
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let now = ticks.tick().await;
+        look(store, key, &mut history, now).await;
+    }
+}
+
+/// What fails is done with the next look.
+async fn look(store: &EtcdStore, key: &str, history: &mut History, now: Instant) {
+    let revision = match store.get(key.as_bytes()).await {
+        Ok((_, revision)) => revision,
+        Err(error) => return tracing::debug!(%error, "compaction put off"),
+    };
+    let Some(oldest) = history.note(now, revision) else { return };
+    match store.compact(oldest).await {
+        Ok(()) => tracing::debug!(revision = oldest.0, "history compacted"),
+        Err(error) => tracing::warn!(%error, "etcd's history can't be compacted"),
+    }
+}
+
+/// Which revision was the present one when.
+#[derive(Debug, Default)]
+struct History(VecDeque<(Instant, Revision)>);
+
+impl History {
+    /// Adds a note, and returns the newest revision that was already the present one [`KEPT`] ago.
+    fn note(&mut self, now: Instant, revision: Revision) -> Option<Revision> {
+        self.0.push_back((now, revision));
+        let mut oldest = None;
+        while self.0.front().is_some_and(|(at, _)| now.duration_since(*at) >= KEPT) {
+            oldest = self.0.pop_front().map(|(_, revision)| revision);
+        }
+        oldest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_older_than_an_hour_is_forgotten() {
+        let start = Instant::now();
+        let mut history = History::default();
+        let mut forgotten = Vec::new();
+        for look in 0..15_u32 {
+            let revision = Revision(u64::from(look) * 10);
+            forgotten.push(history.note(start + EVERY * look, revision).map(|revision| revision.0));
+        }
+        let mut expected = vec![None; 12];
+        expected.extend([Some(0), Some(10), Some(20)]);
+        assert_eq!(forgotten, expected);
+        assert!(history.0.len() <= 12, "notes are bounded");
+    }
+}

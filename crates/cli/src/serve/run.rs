@@ -1,0 +1,165 @@
+//! From a configuration to a running instance.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use kafka_assigner_server::serve::{Http, Listeners, ServeOptions, Tls, serve};
+use kafka_assigner_server::topics::TopicSource;
+use kafka_assigner_server::{Instance, KafkaTopics, Options};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::logging;
+use super::store::Opened;
+use crate::config::ServeConfig;
+use crate::failure::Failure;
+
+/// Runs an instance until SIGINT or SIGTERM, and then stops it in good order.
+///
+/// # Errors
+/// [`Failure`], for what keeps it from starting and for what ends it.
+pub(super) async fn run(config: &ServeConfig) -> Result<(), Failure> {
+    logging::begin(&config.log_level, config.log_format);
+    let shutdown = on_signal()?;
+    let sockets = Sockets::bind(config).await?;
+    let serving = ServeOptions { tls: tls(config)?, insecure: config.insecure };
+    let topics = topics(config)?;
+    let store = Opened::open(config).await?;
+    let served = sockets.serve(&store, config, topics, serving, shutdown).await;
+    store.close().await;
+    served
+}
+
+/// A token that SIGINT or SIGTERM cancels.
+fn on_signal() -> Result<CancellationToken, Failure> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
+    let shutdown = CancellationToken::new();
+    let cancelled = shutdown.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            biased;
+            // Ctrl-C.
+            _ = interrupt.recv() => {}
+            // What supervisors send.
+            _ = terminate.recv() => {}
+        }
+        cancelled.cancel();
+    });
+    Ok(shutdown)
+}
+
+/// The sockets of an instance, bound before anything else, so that a taken port changes nothing.
+#[derive(Debug)]
+struct Sockets {
+    grpc: TcpListener,
+    http: TcpListener,
+    /// Where gRPC is really bound: the port 0 stands for any.
+    address: SocketAddr,
+}
+
+impl Sockets {
+    async fn bind(config: &ServeConfig) -> Result<Self, Failure> {
+        let (grpc, address) = bind("listen", config.listen).await?;
+        let (http, probes) = bind("http_listen", config.http_listen).await?;
+        tracing::info!(grpc = %address, http = %probes, "listening");
+        Ok(Self { grpc, http, address })
+    }
+
+    /// Starts an instance on the store and serves it until `shutdown`.
+    async fn serve(
+        self,
+        store: &Opened,
+        config: &ServeConfig,
+        topics: Option<Arc<dyn TopicSource>>,
+        serving: ServeOptions,
+        shutdown: CancellationToken,
+    ) -> Result<(), Failure> {
+        let mut registry = Registry::with_prefix("kafka_assigner");
+        let options = options(config, self.address);
+        tracing::info!(instance = options.id, address = options.address, "starting");
+        let instance = Instance::start(store.handle(), options, topics, &mut registry).await?;
+        let http = Http { listener: self.http, registry };
+        let listeners = Listeners { grpc: self.grpc, http: Some(http) };
+        tokio::select! {
+            biased;
+            // The instance has stopped, and with it the need to compact.
+            served = serve(instance, listeners, serving, shutdown) => Ok(served?),
+            // Never ends by itself.
+            never = store.compact(config) => match never {},
+        }
+    }
+}
+
+async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listen = async {
+        let listener = TcpListener::bind(address).await?;
+        let bound = listener.local_addr()?;
+        Ok((listener, bound))
+    };
+    listen.await.map_err(|source| Failure::Listen { setting, address, source })
+}
+
+fn options(config: &ServeConfig, bound: SocketAddr) -> Options {
+    let id = config.instance.as_ref().map_or_else(random_id, ToString::to_string);
+    let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+    let address =
+        config.advertise.as_ref().map_or_else(|| format!("{scheme}://{bound}"), ToString::to_string);
+    Options {
+        prefix: config.prefix.to_string(),
+        leader_ttl: config.leader_ttl,
+        auto_create: config.auto_create,
+        group_defaults: config.group_config(),
+        ..Options::new(id, address, rand::random())
+    }
+}
+
+/// Two instances of one store get the same one once in 2^32 pairs.
+fn random_id() -> String {
+    format!("instance-{:08x}", rand::random::<u32>())
+}
+
+fn tls(config: &ServeConfig) -> Result<Option<Tls>, Failure> {
+    let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
+    let client_ca = config.tls_client_ca.as_deref().map(|path| read("tls_client_ca", path)).transpose()?;
+    Ok(Some(Tls { certificate: read("tls_cert", certificate)?, key: read("tls_key", key)?, client_ca }))
+}
+
+fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|source| Failure::Unreadable { flag, path: path.to_owned(), source })
+}
+
+fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, Failure> {
+    if config.kafka.is_empty() {
+        return Ok(None);
+    }
+    let brokers = config.kafka.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let properties: Vec<_> = config.kafka_properties.reveal().clone().into_iter().collect();
+    let topics = KafkaTopics::new(&brokers, &properties)
+        .map_err(|error| Failure::Kafka(without_values(&error.to_string(), &properties)))?;
+    Ok(Some(Arc::new(topics)))
+}
+
+/// librdkafka's words without the value that they end with: under a mistyped name it may be a secret.
+fn without_values(words: &str, properties: &[(String, String)]) -> String {
+    let without = |(key, value): &(String, String)| words.strip_suffix(&format!(" {key} {value}"));
+    properties.iter().find_map(without).unwrap_or(words).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_property_does_not_show_its_value() {
+        let properties = [("sasl.passwrd".to_owned(), "hunter2".to_owned())];
+        let error = KafkaTopics::new("127.0.0.1:1", &properties).unwrap_err().to_string();
+        assert!(error.contains("hunter2"), "librdkafka's words have changed: {error}");
+        let words = without_values(&error, &properties);
+        assert!(words.contains("sasl.passwrd") && !words.contains("hunter2"), "{words}");
+    }
+}
