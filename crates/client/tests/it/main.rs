@@ -1,7 +1,8 @@
-//! Whole consumers against a scripted service within the process, on a paused clock.
+//! Whole consumers against a scripted service: within the process on a paused clock, over gRPC, and with Kafka.
 
 mod consumer;
 mod fake;
+mod grpc;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod recorder;

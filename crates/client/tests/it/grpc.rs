@@ -1,0 +1,116 @@
+//! The transport over a real connection: everything must arrive as it does within the process.
+
+use std::time::Duration;
+
+use kafka_assigner_client::proto::v1;
+use kafka_assigner_client::proto::v1::assignment_command::Command;
+use kafka_assigner_client::proto::v1::kafka_assigner_server::{KafkaAssigner, KafkaAssignerServer};
+use kafka_assigner_client::{CommandStream, Consumer, ConsumerOptions, OnStop, Stopped, Transport};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::{Request, Response, Status};
+
+use crate::fake::{Asked, Fake};
+use crate::recorder::Recorder;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers over gRPC what the scripted service answers.
+struct Served(Fake);
+
+#[tonic::async_trait]
+impl KafkaAssigner for Served {
+    type RegisterStream = CommandStream;
+
+    async fn register(
+        &self,
+        request: Request<v1::RegisterRequest>,
+    ) -> Result<Response<CommandStream>, Status> {
+        Transport::register(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+
+    async fn heartbeat(
+        &self,
+        request: Request<v1::HeartbeatRequest>,
+    ) -> Result<Response<v1::HeartbeatResponse>, Status> {
+        Transport::heartbeat(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+
+    async fn partition_ready(
+        &self,
+        request: Request<v1::PartitionReadyRequest>,
+    ) -> Result<Response<v1::PartitionReadyResponse>, Status> {
+        Transport::partition_ready(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+
+    async fn partition_taken(
+        &self,
+        request: Request<v1::PartitionTakenRequest>,
+    ) -> Result<Response<v1::PartitionTakenResponse>, Status> {
+        Transport::partition_taken(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+
+    async fn partition_released(
+        &self,
+        request: Request<v1::PartitionReleasedRequest>,
+    ) -> Result<Response<v1::PartitionReleasedResponse>, Status> {
+        Transport::partition_released(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+
+    async fn warm_failed(
+        &self,
+        request: Request<v1::WarmFailedRequest>,
+    ) -> Result<Response<v1::WarmFailedResponse>, Status> {
+        Transport::warm_failed(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+
+    async fn deregister(
+        &self,
+        request: Request<v1::DeregisterRequest>,
+    ) -> Result<Response<v1::DeregisterResponse>, Status> {
+        Transport::deregister(&self.0, "served", request.into_inner()).await.map(Response::new)
+    }
+}
+
+/// A server that ends with the guard; returns its address.
+async fn serve(fake: Fake) -> (String, DropGuard) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = format!("http://{}", listener.local_addr().expect("bound"));
+    let stop = CancellationToken::new();
+    let server = tonic::transport::Server::builder()
+        .add_service(KafkaAssignerServer::new(Served(fake)))
+        .serve_with_incoming(TcpListenerStream::new(listener));
+    tokio::spawn(stop.clone().run_until_cancelled_owned(server));
+    (address, stop.drop_guard())
+}
+
+/// An address where nobody listens.
+async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    format!("http://{}", listener.local_addr().expect("bound"))
+}
+
+#[tokio::test]
+async fn a_consumer_passes_over_a_dead_endpoint_and_takes_a_partition_over_by_grpc() {
+    let fake = Fake::new();
+    let (address, _server) = serve(fake.clone()).await;
+    let options = ConsumerOptions {
+        seed: Some(0),
+        on_stop: OnStop::Restart,
+        ..ConsumerOptions::new("a", [nobody().await, address])
+    };
+    let consumer = Consumer::new(options).expect("valid options");
+    let (mut handle, shutdown) = (consumer.handle(), CancellationToken::new());
+    let end = tokio::spawn(consumer.run(Recorder::default(), shutdown.clone()));
+    let opened = handle.wait_for(|status| status.session.is_some());
+    timeout(PATIENCE, opened).await.expect("in time").expect("it runs");
+    let warm =
+        v1::WarmPartition { topic: "t".into(), handoff_id: "h".into(), ..v1::WarmPartition::default() };
+    fake.push(Command::Warm(v1::Warm { partitions: vec![warm] }));
+    let ready = fake.wait_for(|asked| *asked == Asked::Ready("h".into()));
+    timeout(PATIENCE, ready).await.expect("in time");
+    shutdown.cancel();
+    assert_eq!(timeout(PATIENCE, end).await.expect("in time").expect("no panic"), Ok(Stopped::Left));
+}
