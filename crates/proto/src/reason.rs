@@ -75,6 +75,8 @@ reasons! {
     LostRace = "LOST_RACE", Aborted;
     /// The store can't be reached; nothing is lost.
     StoreUnavailable = "STORE_UNAVAILABLE", Unavailable;
+    /// Kafka can't be asked just now; nothing is lost.
+    KafkaUnavailable = "KAFKA_UNAVAILABLE", Unavailable;
     /// The instance has not seen as much as the caller has; another instance may have.
     ViewBehind = "VIEW_BEHIND", Unavailable;
     /// The instance is about to stop.

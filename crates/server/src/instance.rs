@@ -257,6 +257,14 @@ impl Instance {
         &self.0.entropy
     }
 
+    pub(crate) fn clock(&self) -> Monotonic {
+        self.0.clock
+    }
+
+    pub(crate) fn topics(&self) -> Option<&Arc<dyn TopicSource>> {
+        self.0.topics.as_ref()
+    }
+
     /// The groups there are.
     pub(crate) fn directory(&self) -> &View<Directory> {
         &self.0.directory

@@ -12,6 +12,7 @@
 //! reading at [`Instance`], then `coordinator::lead` (the leader's loop) and `consumer::stream` (what a member is
 //! told).
 
+mod admin;
 mod caller;
 mod clock;
 mod consumer;
@@ -32,6 +33,7 @@ mod refusal;
 pub mod serve;
 pub mod topics;
 
+pub use admin::{AdminService, Events};
 pub use clock::WallClock;
 pub use consumer::{Commands, ConsumerService};
 pub use directory::Directory;

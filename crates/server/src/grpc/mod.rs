@@ -1,5 +1,7 @@
 //! The gRPC services: each call is taken apart, done by the module that knows how, and answered.
 
+mod admin;
 mod consumers;
 
+pub use admin::Operators;
 pub use consumers::Consumers;

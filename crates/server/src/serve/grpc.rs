@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::FILE_DESCRIPTOR_SET;
+use kafka_assigner_proto::v1::admin_server::AdminServer;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssignerServer;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -12,8 +13,9 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use super::{Error, Tls};
+use crate::admin::AdminService;
 use crate::consumer::ConsumerService;
-use crate::grpc::Consumers;
+use crate::grpc::{Consumers, Operators};
 use crate::instance::Instance;
 
 /// The most bytes of one request: a thousand acknowledgements with the longest names are below.
@@ -41,8 +43,10 @@ impl Grpc {
     pub(super) fn new(instance: &Instance, tls: Option<&Tls>) -> Result<Self, Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
         let consumers = Consumers::new(ConsumerService::new(instance.clone()));
+        let operators = Operators::new(AdminService::new(instance.clone()));
         let router = server(tls)?
             .add_service(KafkaAssignerServer::new(consumers).max_decoding_message_size(MOST_BYTES))
+            .add_service(AdminServer::new(operators).max_decoding_message_size(MOST_BYTES))
             .add_service(health)
             .add_service(definitions().build_v1().expect("the compiled definitions can be decoded"))
             .add_service(definitions().build_v1alpha().expect("the compiled definitions can be decoded"));

@@ -1,0 +1,73 @@
+//! Calls moves off.
+
+use kafka_assigner_core::ack::{self, Verdict};
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::kv::Txn;
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_proto::v1::{AbortHandoffRequest, AbortHandoffResponse};
+use kafka_assigner_proto::{Reason, status};
+use tonic::Status;
+
+use super::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
+use crate::convert;
+
+/// What becomes of a wish to call a handoff off.
+struct Wish {
+    id: String,
+    /// `None`: it was recorded before.
+    txn: Option<Txn>,
+}
+
+impl AdminService {
+    /// Asks for the cancellation of a move; the group's leader then cancels it. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn abort_handoff(&self, request: AbortHandoffRequest) -> Result<AbortHandoffResponse, Status> {
+        let at = convert::partition(&request.topic, request.partition)?;
+        let reason: String = request.reason.chars().take(MOST_TEXT).collect();
+        let wall = self.instance.options().wall.now();
+        for _ in 0..ATTEMPTS {
+            let group = self.current(&request.group).await?;
+            let wish = group.read(|state| {
+                let id = named(state, &at, &request.handoff_id)?;
+                wish(id, &at, ack::abort(state, &at, &reason, wall))
+            })?;
+            let applied = match wish.txn {
+                Some(txn) => self.change(&group, txn).await?,
+                None => true,
+            };
+            if applied {
+                tracing::info!(group = %group.name(), unit = %at, reason, "move called off by an operator");
+                return Ok(AbortHandoffResponse { handoff_id: wish.id });
+            }
+        }
+        Err(lost_race(&format!("the handoff of {at}")))
+    }
+}
+
+/// The id of the handoff that is meant: the one under way, which an id given must name.
+fn named(state: &GroupState, at: &TopicPartition, given: &str) -> Result<String, Status> {
+    let under_way = state.handoff_of(at).map(|handoff| handoff.id.to_string());
+    under_way.filter(|id| given.is_empty() || id == given).ok_or_else(|| over(at, given))
+}
+
+fn over(at: &TopicPartition, given: &str) -> Status {
+    let which = if given.is_empty() { String::new() } else { format!(" {given}") };
+    status(Reason::HandoffNotFound, format!("no handoff{which} of partition {at} is under way"))
+}
+
+fn wish(id: String, at: &TopicPartition, verdict: Verdict) -> Result<Wish, Status> {
+    match verdict {
+        Verdict::Record { write, .. } => Ok(Wish { id, txn: Some(write.unfenced()) }),
+        Verdict::Already => Ok(Wish { id, txn: None }),
+        Verdict::Over => Err(over(at, &id)),
+        Verdict::Refused { because } => Err(status(
+            Reason::HandoffComplete,
+            format!("the handoff of {at} can't be called off: {because}"),
+        )),
+        Verdict::Unreadable { error } => {
+            Err(status(Reason::RecordUnreadable, format!("partition {at} is left alone: {error}")))
+        }
+    }
+}

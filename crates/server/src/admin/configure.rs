@@ -1,0 +1,194 @@
+//! Creates, changes and deletes groups.
+
+use kafka_assigner_core::key::{Key, Layout};
+use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_core::name::GroupName;
+use kafka_assigner_core::record::{GroupConfig, Mode, encode};
+use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_proto::v1::{
+    self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
+};
+use kafka_assigner_proto::{Reason, status};
+use tonic::{Code, Status};
+
+use super::{ATTEMPTS, AdminService, lost_race, show};
+use crate::consumer::group_name;
+use crate::group::Group;
+use crate::{directory, refusal};
+
+impl AdminService {
+    /// Creates a group or changes its configuration. Cancel safe: repeating it is harmless.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn set_group_config(
+        &self,
+        request: SetGroupConfigRequest,
+    ) -> Result<SetGroupConfigResponse, Status> {
+        let name = group_name(&request.group)?;
+        let wanted = request.config.unwrap_or_default();
+        for _ in 0..ATTEMPTS {
+            let written = match self.instance.group(&name).await {
+                Ok(group) => self.reconfigure(&group, &wanted).await?,
+                Err(refused) if refused.code() == Code::NotFound => self.create(&name, &wanted).await?,
+                Err(other) => return Err(other),
+            };
+            if let Some(response) = written {
+                return Ok(response);
+            }
+        }
+        Err(lost_race(&format!("group {name}")))
+    }
+
+    /// `None` where somebody else created it first.
+    async fn create(
+        &self,
+        name: &GroupName,
+        wanted: &v1::GroupConfig,
+    ) -> Result<Option<SetGroupConfigResponse>, Status> {
+        let options = self.instance.options();
+        let config = changed(options.group_defaults.clone(), wanted)?;
+        let layout = Layout::new(&options.prefix, name.clone());
+        let txn = directory::create(&options.prefix, &layout, &config);
+        let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
+        if !outcome.succeeded {
+            return Ok(None);
+        }
+        tracing::info!(group = %name, "group created by an operator");
+        let group = self.instance.group(name).await?;
+        self.reach(&group, outcome.revision).await?;
+        Ok(Some(SetGroupConfigResponse { config: Some(show::config(&config)), created: true }))
+    }
+
+    /// `None` where somebody else changed it first.
+    async fn reconfigure(
+        &self,
+        group: &Group,
+        wanted: &v1::GroupConfig,
+    ) -> Result<Option<SetGroupConfigResponse>, Status> {
+        let key = group.layout().encode(&Key::GroupConfig);
+        let (before, must) = group.read(before)?;
+        let config = changed(before.clone(), wanted)?;
+        if config != before {
+            let put = Op::put(key.clone(), encode(&config));
+            let txn = Txn::guarded(vec![Compare::new(key, must)], vec![put]);
+            if !self.change(group, txn).await? {
+                return Ok(None);
+            }
+            tracing::info!(group = %group.name(), "group reconfigured by an operator");
+        }
+        Ok(Some(SetGroupConfigResponse { config: Some(show::config(&config)), created: false }))
+    }
+
+    /// Deletes a group with all its records. Cancel safe: repeating it is harmless.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn delete_group(&self, request: DeleteGroupRequest) -> Result<DeleteGroupResponse, Status> {
+        if request.group.is_empty() {
+            return Err(refusal::field("group is missing: only a named group can be deleted"));
+        }
+        for _ in 0..ATTEMPTS {
+            let group = self.current(&request.group).await?;
+            let (records, config) = group.read(|state| deletable(state, &group))?;
+            let prefix = &self.instance.options().prefix;
+            let txn = directory::delete(prefix, group.layout(), config);
+            let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
+            if outcome.succeeded {
+                tracing::info!(group = %group.name(), records, "group deleted by an operator");
+                return Ok(DeleteGroupResponse { records });
+            }
+            self.reach(&group, outcome.revision).await?;
+        }
+        Err(lost_race(&format!("group {}", request.group)))
+    }
+}
+
+/// The configuration to change, and the guard under which it may be.
+fn before(state: &GroupState) -> Result<(GroupConfig, Must), Status> {
+    match state.config_entry() {
+        None => Ok((GroupConfig::default(), Must::BeAbsent)),
+        Some(Entry::Readable(config)) => Ok(((**config).clone(), Must::HaveModRevision(config.mod_revision))),
+        Some(Entry::Unreadable(_)) => {
+            let group = state.layout().group();
+            let message =
+                format!("the configuration of group {group} can't be read, so it is not overwritten");
+            Err(status(Reason::RecordUnreadable, message))
+        }
+    }
+}
+
+/// How many records a group has that may be deleted, and the revision of its configuration.
+fn deletable(
+    state: &GroupState,
+    group: &Group,
+) -> Result<(u64, Option<kafka_assigner_core::kv::Revision>), Status> {
+    let consumers = state.consumers().len();
+    if consumers > 0 {
+        let message = format!("group {} has {consumers} registered consumers: stop them first", group.name());
+        return Err(status(Reason::GroupInUse, message));
+    }
+    let records = state.rejoins().len()
+        + state.assignments().len()
+        + state.handoffs().len()
+        + state.intents().len()
+        + state.topics().len()
+        + usize::from(state.config_entry().is_some())
+        + usize::from(state.leader().is_some());
+    let config = state.config_entry().map(Entry::mod_revision);
+    Ok((u64::try_from(records).unwrap_or(u64::MAX), config))
+}
+
+/// `config` with what is `wanted` of it, checked.
+fn changed(mut config: GroupConfig, wanted: &v1::GroupConfig) -> Result<GroupConfig, Status> {
+    if let Some(mode) = &wanted.mode {
+        config.mode = mode_named(mode)?;
+    }
+    set(&mut config.strategy, wanted.strategy.as_ref());
+    set(&mut config.session_timeout_ms, wanted.session_timeout_ms.as_ref());
+    set(&mut config.debounce_ms, wanted.debounce_ms.as_ref());
+    set(&mut config.warm_deadline_ms, wanted.warm_deadline_ms.as_ref());
+    set(&mut config.phase_deadline_ms, wanted.phase_deadline_ms.as_ref());
+    set(&mut config.max_moves_in_flight, wanted.max_moves_in_flight.as_ref());
+    set(&mut config.max_warming, wanted.max_warming.as_ref());
+    set(&mut config.rejoin_grace_ms, wanted.rejoin_grace_ms.as_ref());
+    config.validate().map_err(|invalid| refusal::field(invalid.to_string()))?;
+    Ok(config)
+}
+
+fn set<T: Clone>(field: &mut T, wanted: Option<&T>) {
+    if let Some(wanted) = wanted {
+        field.clone_from(wanted);
+    }
+}
+
+fn mode_named(name: &str) -> Result<Mode, Status> {
+    if name == Mode::Overlap.to_string() {
+        return Ok(Mode::Overlap);
+    }
+    Err(refusal::field(format!("mode = {name:?} is refused: it must be {}", Mode::Overlap)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_set_changes() {
+        let wanted = v1::GroupConfig { debounce_ms: Some(7), ..v1::GroupConfig::default() };
+        let config = changed(GroupConfig::default(), &wanted).unwrap();
+        assert_eq!(config, GroupConfig { debounce_ms: 7, ..GroupConfig::default() });
+    }
+
+    #[test]
+    fn a_refused_value_is_named() {
+        for (wanted, part) in [
+            (v1::GroupConfig { max_warming: Some(0), ..Default::default() }, "max_warming = 0"),
+            (v1::GroupConfig { mode: Some("strict".to_owned()), ..Default::default() }, "\"strict\""),
+            (v1::GroupConfig { strategy: Some("best".to_owned()), ..Default::default() }, "sticky-balanced"),
+        ] {
+            let refused = changed(GroupConfig::default(), &wanted).unwrap_err();
+            assert!(refused.message().contains(part), "{}", refused.message());
+        }
+    }
+}

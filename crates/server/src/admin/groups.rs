@@ -1,0 +1,83 @@
+//! Shows groups.
+
+use kafka_assigner_core::census::census;
+use kafka_assigner_core::name::GroupName;
+use kafka_assigner_core::plan::unreadable_settings;
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_proto::v1::{
+    DescribeGroupRequest, DescribeGroupResponse, GetLeaderRequest, GetLeaderResponse, GroupSummary,
+    ListGroupsRequest, ListGroupsResponse,
+};
+use tonic::{Code, Status};
+
+use super::page::Page;
+use super::{AdminService, show};
+
+/// The most unreadable records that one answer names.
+const MOST_UNREADABLE: usize = 100;
+
+impl AdminService {
+    /// A page of the groups, each in one line. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn list_groups(&self, request: ListGroupsRequest) -> Result<ListGroupsResponse, Status> {
+        let page = Page::new(request.page_size, request.page_token)?;
+        let names: Vec<GroupName> = self
+            .instance
+            .directory()
+            .read(|directory, _| directory.groups().range::<str, _>(page.bounds()).cloned().collect());
+        let (names, next_page_token) = page.cut(names.into_iter().map(|name| (name.to_string(), name)));
+        let mut groups = Vec::with_capacity(names.len());
+        for name in names {
+            groups.extend(self.summary(&name).await?);
+        }
+        Ok(ListGroupsResponse { groups, next_page_token })
+    }
+
+    /// The group in one line; `None` where it was deleted meanwhile.
+    async fn summary(&self, name: &GroupName) -> Result<Option<GroupSummary>, Status> {
+        match self.instance.group(name).await {
+            Ok(group) => Ok(Some(group.read(|state| show::summary(state, &census(state))))),
+            Err(gone) if gone.code() == Code::NotFound => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// One group. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn describe_group(
+        &self,
+        request: DescribeGroupRequest,
+    ) -> Result<DescribeGroupResponse, Status> {
+        let group = self.group(&request.group).await?;
+        let cluster_id = self.instance.cluster_id().to_owned();
+        Ok(group.read(|state| DescribeGroupResponse {
+            summary: Some(show::summary(state, &census(state))),
+            config: Some(show::config(&state.config().unwrap_or_default())),
+            leader: show::leader(state),
+            revision: state.revision().0,
+            cluster_id,
+            unreadable: unreadable(state),
+        }))
+    }
+
+    /// Which instance leads a group. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn get_leader(&self, request: GetLeaderRequest) -> Result<GetLeaderResponse, Status> {
+        let group = self.group(&request.group).await?;
+        Ok(GetLeaderResponse { leader: group.read(show::leader) })
+    }
+}
+
+fn unreadable(state: &GroupState) -> Vec<String> {
+    let partitions = state.unreadable().iter().filter_map(|at| {
+        let error = state.error_at(at)?;
+        Some(format!("{at}: {error}"))
+    });
+    unreadable_settings(state).into_iter().chain(partitions).take(MOST_UNREADABLE).collect()
+}

@@ -1,0 +1,101 @@
+//! Lists in pages.
+
+use std::ops::Bound;
+
+use kafka_assigner_core::id::TopicPartition;
+use tonic::Status;
+
+use crate::refusal;
+
+/// What a page holds where the request does not say.
+const DEFAULT: usize = 1_000;
+
+/// The most that a page holds: some 3 MB of the largest entries, below gRPC's usual 4 MiB.
+const MOST: usize = 10_000;
+
+/// The longest token: a topic's longest name with the largest partition number.
+const MOST_TOKEN: usize = 300;
+
+/// Which page a request asks for. A token is the name of the last entry before the page.
+#[derive(Debug)]
+pub(super) struct Page {
+    size: usize,
+    after: String,
+}
+
+/// Entries of a page with what they are called in tokens.
+pub(super) type Named<T> = (String, T);
+
+impl Page {
+    pub(super) fn new(size: u32, token: String) -> Result<Self, Status> {
+        if token.len() > MOST_TOKEN {
+            return Err(refusal::field("page_token is not one that this service gave"));
+        }
+        let size = match size {
+            0 => DEFAULT,
+            size => usize::try_from(size).unwrap_or(MOST).min(MOST),
+        };
+        Ok(Self { size, after: token })
+    }
+
+    /// Where a list in the order of its names goes on.
+    pub(super) fn bounds(&self) -> (Bound<&str>, Bound<&str>) {
+        let start = if self.after.is_empty() { Bound::Unbounded } else { Bound::Excluded(&*self.after) };
+        (start, Bound::Unbounded)
+    }
+
+    /// Where a list of partitions goes on.
+    pub(super) fn partitions(&self) -> Result<Option<TopicPartition>, Status> {
+        if self.after.is_empty() {
+            return Ok(None);
+        }
+        let last = self.after.rsplit_once('/').and_then(|(topic, number)| {
+            Some(TopicPartition::new(topic.parse().ok()?, number.parse::<u32>().ok()?.checked_add(1)?))
+        });
+        last.map(Some).ok_or_else(|| refusal::field("page_token is not one that this service gave"))
+    }
+
+    /// The page of `entries`, which begin after the token, and the token of the next one.
+    pub(super) fn cut<T>(self, mut entries: impl Iterator<Item = Named<T>>) -> (Vec<T>, String) {
+        let page: Vec<Named<T>> = entries.by_ref().take(self.size).collect();
+        let has_more = entries.next().is_some();
+        let next = page.last().filter(|_| has_more).map(|(name, _)| name.clone()).unwrap_or_default();
+        (page.into_iter().map(|(_, entry)| entry).collect(), next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn page(size: u32, token: &str) -> (Vec<u32>, String) {
+        let page = Page::new(size, token.to_owned()).unwrap();
+        let names: BTreeMap<String, u32> = (0..5).map(|number| (format!("n{number}"), number)).collect();
+        let after = names.range::<str, _>(page.bounds());
+        page.cut(after.map(|(name, number)| (name.clone(), *number)))
+    }
+
+    #[test]
+    fn pages_follow_each_other_until_an_empty_token() {
+        assert_eq!(page(2, ""), (vec![0, 1], "n1".to_owned()));
+        assert_eq!(page(2, "n1"), (vec![2, 3], "n3".to_owned()));
+        assert_eq!(page(2, "n3"), (vec![4], String::new()));
+        assert_eq!(page(5, ""), (vec![0, 1, 2, 3, 4], String::new()));
+    }
+
+    #[test]
+    fn a_page_is_never_larger_than_the_most() {
+        assert_eq!(Page::new(u32::MAX, String::new()).unwrap().size, MOST);
+        assert_eq!(Page::new(0, String::new()).unwrap().size, DEFAULT);
+    }
+
+    #[test]
+    fn a_foreign_token_is_refused() {
+        for token in ["t", "t/x", "/1", &"x".repeat(301)] {
+            let refused = Page::new(1, token.to_owned()).and_then(|page| page.partitions());
+            assert_eq!(refused.unwrap_err().code(), tonic::Code::InvalidArgument, "{token}");
+        }
+    }
+}

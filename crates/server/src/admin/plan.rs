@@ -1,0 +1,150 @@
+//! Shows what would be done.
+
+use std::collections::BTreeMap;
+
+use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::advance::Now;
+use kafka_assigner_core::id::{HandoffIds, TopicPartition};
+use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::plan::{Deferral, NoPlan, Plan, WhatIf, plan};
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_proto::v1::{
+    ConsumerLoad, PlanRequest, PlanResponse, PlannedDeferral, PlannedMove, PlannedStep,
+};
+use kafka_assigner_proto::{Reason, status};
+use tonic::Status;
+
+use super::{AdminService, show};
+use crate::convert::wire_partition;
+use crate::refusal::{self, describe};
+
+/// The most moves and the most deferrals of one answer.
+const MOST: usize = 10_000;
+
+impl AdminService {
+    /// What the leader would do now, or under other circumstances; nothing of it is done. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn plan(&self, request: PlanRequest) -> Result<PlanResponse, Status> {
+        let what_if = what_if(&request)?;
+        let group = self.group(&request.group).await?;
+        group.read(|state| {
+            if let Some(unknown) = what_if.without.iter().find(|name| !state.consumers().contains_key(*name))
+            {
+                let message = format!("no consumer {unknown} is registered in group {}", group.name());
+                return Err(status(Reason::ConsumerNotFound, message));
+            }
+            let plan = self.planned(state, &what_if).map_err(|e| no_plan(&e))?;
+            Ok(response(state, &plan))
+        })
+    }
+
+    /// The plan of a leader that has just begun: it has not yet waited for anybody.
+    pub(super) fn planned(&self, state: &GroupState, what_if: &WhatIf) -> Result<Plan, NoPlan> {
+        let moment = self.instance.clock().now();
+        let mut memory = Memory::default();
+        memory.recall(state, moment);
+        let now = Now { memory: &memory, moment, wall: self.instance.options().wall.now() };
+        plan(state, now, &mut HandoffIds::new(self.instance.entropy().number()), what_if)
+    }
+}
+
+fn what_if(request: &PlanRequest) -> Result<WhatIf, Status> {
+    let names = request.without_consumers.iter().map(|name| MemberName::new(name));
+    let without = names.collect::<Result<_, _>>().map_err(|e| refusal::name(&e))?;
+    let strategy = (!request.strategy.is_empty()).then(|| request.strategy.clone());
+    Ok(WhatIf { without, strategy })
+}
+
+fn no_plan(error: &NoPlan) -> Status {
+    let reason = match error {
+        NoPlan::UnreadableConfig => Reason::RecordUnreadable,
+        NoPlan::UnknownStrategy(_) => Reason::InvalidField,
+        NoPlan::Invalid(_) => Reason::Internal,
+    };
+    status(reason, describe(error))
+}
+
+fn response(state: &GroupState, plan: &Plan) -> PlanResponse {
+    let moves: BTreeMap<&TopicPartition, PlannedMove> =
+        plan.actions.iter().flat_map(|action| moves(state, action)).collect();
+    let deferred: BTreeMap<&TopicPartition, PlannedDeferral> =
+        plan.deferred.iter().flat_map(deferrals).collect();
+    PlanResponse {
+        revision: plan.revision.0,
+        strategy: plan.strategy.clone(),
+        loads: loads(state, &moves),
+        total_moves: show::count(moves.len()),
+        total_deferred: show::count(deferred.len()),
+        moves: moves.into_values().take(MOST).collect(),
+        deferred: deferred.into_values().take(MOST).collect(),
+    }
+}
+
+/// What an action means for each of its partitions; nothing for one that only tidies up.
+fn moves<'a>(
+    state: &GroupState,
+    action: &'a Action,
+) -> impl Iterator<Item = (&'a TopicPartition, PlannedMove)> {
+    action.unit.iter().filter_map(|at| Some((at, planned_move(state, action, at)?)))
+}
+
+/// What an action means for one of its partitions; `None` where it changes nothing of who owns it.
+pub(super) fn planned_move(state: &GroupState, action: &Action, at: &TopicPartition) -> Option<PlannedMove> {
+    let (step, to, why) = match &action.step {
+        Step::Grant { to, why, .. } => (PlannedStep::Grant, to.name.to_string(), why.to_string()),
+        Step::Begin { to, why, .. } => (PlannedStep::Handoff, to.name.to_string(), why.to_string()),
+        Step::Forget => (PlannedStep::Forget, String::new(), "its topic is gone".to_owned()),
+        _ => return None,
+    };
+    Some(PlannedMove {
+        topic: at.topic.to_string(),
+        partition: wire_partition(at.partition),
+        from: show::owner(state, at).map(ToString::to_string).unwrap_or_default(),
+        to,
+        step: step.into(),
+        why,
+    })
+}
+
+fn deferrals(deferral: &Deferral) -> impl Iterator<Item = (&TopicPartition, PlannedDeferral)> {
+    deferral.unit.iter().map(|at| {
+        let planned = PlannedDeferral {
+            topic: at.topic.to_string(),
+            partition: wire_partition(at.partition),
+            to: deferral.to.as_ref().map(ToString::to_string).unwrap_or_default(),
+            reason: deferral.why.label().to_owned(),
+            why: deferral.why.to_string(),
+        };
+        (at, planned)
+    })
+}
+
+/// What each consumer owns now, and once the moves under way and the planned ones went through.
+fn loads(state: &GroupState, moves: &BTreeMap<&TopicPartition, PlannedMove>) -> Vec<ConsumerLoad> {
+    let mut loads: BTreeMap<String, (u32, u32)> =
+        state.consumers().keys().map(|name| (name.to_string(), (0, 0))).collect();
+    for at in state.assignments().keys() {
+        if let Some(owner) = show::owner(state, at) {
+            loads.entry(owner.to_string()).or_default().0 += 1;
+        }
+        if !moves.contains_key(at)
+            && let Some(owner) = destination(state, at)
+        {
+            loads.entry(owner.to_string()).or_default().1 += 1;
+        }
+    }
+    for planned in moves.values().filter(|planned| !planned.to.is_empty()) {
+        loads.entry(planned.to.clone()).or_default().1 += 1;
+    }
+    let loads = loads.into_iter();
+    loads.map(|(consumer, (before, after))| ConsumerLoad { consumer, before, after }).collect()
+}
+
+/// Who owns the partition once its move under way went through.
+fn destination<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s MemberName> {
+    let moving = state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight());
+    moving.map(|handoff| &handoff.new.name).or_else(|| show::owner(state, at))
+}

@@ -1,0 +1,191 @@
+//! Records as operators see them.
+
+use kafka_assigner_core::census::{Census, is_owned};
+use kafka_assigner_core::explain::waits_for;
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::name::{MemberName, TopicName};
+use kafka_assigner_core::record::{self, Handoff, Source, Standing};
+use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::view::{Role, role};
+use kafka_assigner_proto::v1;
+
+use crate::convert::wire_partition;
+
+/// A number that the wire has fewer bits for than a group could ever need.
+pub(super) fn count<N: TryInto<u32>>(number: N) -> u32 {
+    number.try_into().unwrap_or(u32::MAX)
+}
+
+fn unix_ms(wall: WallMillis) -> i64 {
+    i64::try_from(wall.0).unwrap_or(i64::MAX)
+}
+
+pub(super) fn summary(state: &GroupState, counted: &Census) -> v1::GroupSummary {
+    let handoffs: usize = counted.handoffs.values().sum();
+    v1::GroupSummary {
+        group: state.layout().group().to_string(),
+        strategy: state.config().map(|config| config.strategy).unwrap_or_default(),
+        consumers: count(counted.consumers),
+        topics: count(counted.topics),
+        partitions: count(counted.partitions),
+        unowned: count(counted.unowned),
+        handoffs: count(handoffs),
+    }
+}
+
+pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
+    v1::GroupConfig {
+        strategy: Some(config.strategy.clone()),
+        mode: Some(config.mode.to_string()),
+        session_timeout_ms: Some(config.session_timeout_ms),
+        debounce_ms: Some(config.debounce_ms),
+        warm_deadline_ms: Some(config.warm_deadline_ms),
+        phase_deadline_ms: Some(config.phase_deadline_ms),
+        max_moves_in_flight: Some(config.max_moves_in_flight),
+        max_warming: Some(config.max_warming),
+        rejoin_grace_ms: Some(config.rejoin_grace_ms),
+    }
+}
+
+/// Who leads; `None` where nobody does, or nobody can tell who.
+pub(super) fn leader(state: &GroupState) -> Option<v1::Leader> {
+    let leader = state.leader()?.readable()?;
+    Some(v1::Leader {
+        instance: leader.instance.clone(),
+        endpoint: leader.address.clone(),
+        term: leader.create_revision.0,
+    })
+}
+
+pub(super) fn topic(name: &TopicName, entry: &Entry<record::Topic>) -> v1::Topic {
+    let shown = v1::Topic { topic: name.to_string(), ..v1::Topic::default() };
+    let Some(topic) = entry.last_good() else { return shown };
+    let source = match topic.source {
+        Source::Kafka => v1::TopicSource::Kafka,
+        Source::Static => v1::TopicSource::Operator,
+    };
+    v1::Topic {
+        partitions: topic.partitions,
+        topic_id: topic.topic_id.clone().unwrap_or_default(),
+        source: source.into(),
+        copartition: topic.copartition.clone(),
+        ..shown
+    }
+}
+
+pub(super) fn consumer(
+    state: &GroupState,
+    name: &MemberName,
+    entry: &Entry<record::Consumer>,
+) -> v1::Consumer {
+    let shown = v1::Consumer { name: name.to_string(), ..roles(state, name, entry) };
+    let Some(consumer) = entry.readable() else { return shown };
+    let (standing, ending_because) = match &consumer.standing {
+        Standing::Active => (v1::ConsumerState::Active, String::new()),
+        Standing::Draining => (v1::ConsumerState::Draining, String::new()),
+        Standing::Ending(why) => (v1::ConsumerState::Ending, why.to_string()),
+    };
+    let renewal = match consumer.renewal {
+        record::Renewal::Client => v1::Renewal::Client,
+        record::Renewal::Server => v1::Renewal::Server,
+    };
+    v1::Consumer {
+        incarnation: consumer.incarnation.to_string(),
+        state: standing.into(),
+        topics: consumer.topics.iter().map(ToString::to_string).collect(),
+        max_partitions: consumer.max_partitions.unwrap_or_default(),
+        session_timeout_ms: consumer.ttl_ms,
+        renewal: renewal.into(),
+        since_unix_ms: unix_ms(consumer.since),
+        client: consumer.client.clone(),
+        instance: consumer.instance.clone(),
+        ending_because,
+        ..shown
+    }
+}
+
+/// How many partitions a consumer has in which role; of one whose registration can't be read, those that name it.
+fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>) -> v1::Consumer {
+    let mut shown = v1::Consumer::default();
+    let member = entry.last_good().map(|consumer| kafka_assigner_core::id::Member {
+        name: name.clone(),
+        incarnation: consumer.incarnation.clone(),
+    });
+    for at in state.concerned(name) {
+        match member.as_ref().and_then(|member| role(state, member, at)) {
+            Some(Role::Owner { .. }) => shown.owned += 1,
+            Some(Role::Warming { .. }) => shown.warming += 1,
+            Some(Role::Releasing { .. }) => shown.releasing += 1,
+            None if member.is_none() && owner(state, at) == Some(name) => shown.owned += 1,
+            None => {}
+        }
+    }
+    shown
+}
+
+/// Whom the partition's assignment names.
+pub(super) fn owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s MemberName> {
+    Some(&state.assignment(at)?.owner.as_ref()?.name)
+}
+
+pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::PartitionAssignment {
+    let mut shown = v1::PartitionAssignment {
+        topic: at.topic.to_string(),
+        partition: wire_partition(at.partition),
+        why: "nobody was granted it so far".to_owned(),
+        ..v1::PartitionAssignment::default()
+    };
+    if let Some(assignment) = state.assignment(at) {
+        shown.epoch = assignment.epoch.0;
+        shown.since_unix_ms = unix_ms(assignment.since);
+        shown.why = assignment.why.to_string();
+        if let Some(owner) = &assignment.owner {
+            shown.owner = owner.name.to_string();
+            shown.incarnation = owner.incarnation.to_string();
+        }
+        if assignment.owner.is_some() && !is_owned(state, at) {
+            shown.why.push_str("; the session of its owner is over");
+        }
+    }
+    if let Some(error) = state.error_at(at) {
+        shown.why = format!("a record can't be read: {error}");
+    }
+    shown
+}
+
+/// The part of a handoff that concerns `at`, one of its partitions.
+pub(super) fn handoff(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> v1::Handoff {
+    let phase = match handoff.phase {
+        record::Phase::Warming => v1::Phase::Warming,
+        record::Phase::Ready => v1::Phase::Ready,
+        record::Phase::Complete => v1::Phase::Complete,
+        record::Phase::Cancelled => v1::Phase::Cancelled,
+    };
+    v1::Handoff {
+        topic: at.topic.to_string(),
+        partition: wire_partition(at.partition),
+        handoff_id: handoff.id.to_string(),
+        old_owner: handoff.old.name.to_string(),
+        new_owner: handoff.new.name.to_string(),
+        phase: phase.into(),
+        since_unix_ms: unix_ms(handoff.since),
+        deadline_ms: None,
+        progress: progress(state, handoff, at),
+        taken: handoff.taken.is_some(),
+        waiting_for: waits_for(handoff).to_string(),
+        why: handoff.why.to_string(),
+        cancelled_because: handoff.cancelled.as_ref().map(ToString::to_string).unwrap_or_default(),
+    }
+}
+
+fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<v1::WarmProgress> {
+    let reported = state.registration(&handoff.new.name)?.progress.get(&at.to_string())?;
+    (reported.handoff == handoff.id).then(|| v1::WarmProgress {
+        topic: at.topic.to_string(),
+        partition: wire_partition(at.partition),
+        handoff_id: handoff.id.to_string(),
+        done: reported.done,
+        total: reported.total,
+    })
+}

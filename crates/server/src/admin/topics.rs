@@ -1,0 +1,186 @@
+//! Shows, adds, changes and removes the topics of a group.
+
+use std::collections::BTreeSet;
+
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_core::name::TopicName;
+use kafka_assigner_core::plan::check_sets;
+use kafka_assigner_core::record::{MAX_PARTITIONS, Source, Topic, encode};
+use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_proto::v1::{
+    DeleteTopicRequest, DeleteTopicResponse, ListTopicsRequest, ListTopicsResponse, SetTopicRequest,
+    SetTopicResponse,
+};
+use kafka_assigner_proto::{Reason, status};
+use tonic::Status;
+
+use super::page::Page;
+use super::{ATTEMPTS, AdminService, lost_race, show};
+use crate::group::Group;
+use crate::refusal;
+
+/// A SetTopic, checked, with the partition count that it asks for.
+struct Wanted {
+    name: TopicName,
+    partitions: u32,
+    source: Source,
+    /// `None`: as it is; empty: none.
+    copartition: Option<String>,
+}
+
+impl AdminService {
+    /// A page of the group's topics. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn list_topics(&self, request: ListTopicsRequest) -> Result<ListTopicsResponse, Status> {
+        let page = Page::new(request.page_size, request.page_token)?;
+        let group = self.group(&request.group).await?;
+        let (topics, next_page_token) = group.read(|state| {
+            let after = state.topics().range::<str, _>(page.bounds());
+            page.cut(after.map(|(name, entry)| (name.to_string(), show::topic(name, entry))))
+        });
+        Ok(ListTopicsResponse { topics, next_page_token })
+    }
+
+    /// Adds a topic to a group, or changes it. Cancel safe: repeating it is harmless.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn set_topic(&self, request: SetTopicRequest) -> Result<SetTopicResponse, Status> {
+        let wanted = self.wanted(request.topic.unwrap_or_default()).await?;
+        for _ in 0..ATTEMPTS {
+            let group = self.current(&request.group).await?;
+            let change = group.read(|state| wanted.change(state))?;
+            if let Some(txn) = change.txn
+                && !self.change(&group, txn).await?
+            {
+                continue;
+            }
+            tracing::info!(group = %group.name(), topic = %wanted.name, "topic set by an operator");
+            let topic = group.read(|state| shown(state, &wanted.name));
+            return Ok(SetTopicResponse { topic, created: change.creates });
+        }
+        Err(lost_race(&format!("topic {}", wanted.name)))
+    }
+
+    async fn wanted(&self, topic: kafka_assigner_proto::v1::Topic) -> Result<Wanted, Status> {
+        let name = TopicName::new(&topic.topic).map_err(|e| refusal::name(&e))?;
+        let copartition = topic.copartition.map(label).transpose()?;
+        let (partitions, source) = match topic.partitions {
+            0 => (self.ask_kafka(&name).await?, Source::Kafka),
+            partitions @ 1..=MAX_PARTITIONS => (partitions, Source::Static),
+            partitions => {
+                let message =
+                    format!("partitions = {partitions} is refused: it must be 0 to {MAX_PARTITIONS}");
+                return Err(refusal::field(message));
+            }
+        };
+        Ok(Wanted { name, partitions, source, copartition })
+    }
+
+    async fn ask_kafka(&self, name: &TopicName) -> Result<u32, Status> {
+        let Some(source) = self.instance.topics() else {
+            let message = format!("this service does not know Kafka: say how many partitions {name} has");
+            return Err(status(Reason::KafkaNotConfigured, message));
+        };
+        let asked = source.find(&BTreeSet::from([name.clone()])).await;
+        let found = asked.map_err(|e| status(Reason::KafkaUnavailable, refusal::describe(&e)))?;
+        match found.get(name) {
+            Some(Some(partitions)) => Ok((*partitions).min(MAX_PARTITIONS)),
+            Some(None) => Err(status(Reason::TopicNotFound, format!("Kafka has no topic {name}"))),
+            None => {
+                let message = format!("Kafka can't say how many partitions {name} has just now; try again");
+                Err(status(Reason::KafkaUnavailable, message))
+            }
+        }
+    }
+
+    /// Takes a topic out of a group. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn delete_topic(&self, request: DeleteTopicRequest) -> Result<DeleteTopicResponse, Status> {
+        let name = TopicName::new(&request.topic).map_err(|e| refusal::name(&e))?;
+        for _ in 0..ATTEMPTS {
+            let group = self.current(&request.group).await?;
+            let txn = group.read(|state| removal(state, &name)).ok_or_else(|| not_found(&group, &name))?;
+            if self.change(&group, txn).await? {
+                tracing::info!(group = %group.name(), topic = %name, "topic removed by an operator");
+                return Ok(DeleteTopicResponse {});
+            }
+        }
+        Err(lost_race(&format!("topic {name}")))
+    }
+}
+
+/// What a SetTopic comes to.
+struct Change {
+    /// `None`: the topic is as it should be.
+    txn: Option<Txn>,
+    creates: bool,
+}
+
+impl Wanted {
+    fn change(&self, state: &GroupState) -> Result<Change, Status> {
+        let (before, must) = match state.topics().get(&self.name) {
+            None => (None, Must::BeAbsent),
+            Some(Entry::Readable(topic)) => (Some(&**topic), Must::HaveModRevision(topic.mod_revision)),
+            Some(Entry::Unreadable(_)) => {
+                let message = format!("the record of topic {} can't be read: delete it first", self.name);
+                return Err(status(Reason::RecordUnreadable, message));
+            }
+        };
+        let topic = self.applied_to(before)?;
+        if let Some(label) = &topic.copartition {
+            check_sets(state, &self.name, label).map_err(|e| refusal::field(e.to_string()))?;
+        }
+        let txn = (before != Some(&topic)).then(|| {
+            let key = state.layout().encode(&Key::Topic(self.name.clone()));
+            Txn::guarded(vec![Compare::new(key.clone(), must)], vec![Op::put(key, encode(&topic))])
+        });
+        Ok(Change { txn, creates: before.is_none() })
+    }
+
+    fn applied_to(&self, before: Option<&Topic>) -> Result<Topic, Status> {
+        let has = before.map_or(0, |topic| topic.partitions);
+        if self.partitions < has {
+            let message = format!(
+                "topic {} has {has} partitions and can't have only {}: Kafka can't shrink a topic either",
+                self.name, self.partitions
+            );
+            return Err(status(Reason::TopicShrinks, message));
+        }
+        let mut topic = before.cloned().unwrap_or_else(|| Topic::new(self.partitions, self.source));
+        (topic.partitions, topic.source) = (self.partitions, self.source);
+        if let Some(label) = &self.copartition {
+            topic.copartition = (!label.is_empty()).then(|| label.clone());
+        }
+        Ok(topic)
+    }
+}
+
+/// A label obeys the rule for names, or is empty.
+fn label(text: String) -> Result<String, Status> {
+    if !text.is_empty() {
+        TopicName::new(&text)
+            .map_err(|e| refusal::field(format!("copartition = {text:?} is refused: {e}")))?;
+    }
+    Ok(text)
+}
+
+fn removal(state: &GroupState, name: &TopicName) -> Option<Txn> {
+    let entry = state.topics().get(name)?;
+    let key = state.layout().encode(&Key::Topic(name.clone()));
+    let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision()));
+    Some(Txn::guarded(vec![guard], vec![Op::delete(key)]))
+}
+
+fn not_found(group: &Group, name: &TopicName) -> Status {
+    status(Reason::TopicNotFound, format!("group {} has no topic {name}", group.name()))
+}
+
+fn shown(state: &GroupState, name: &TopicName) -> Option<kafka_assigner_proto::v1::Topic> {
+    state.topics().get(name).map(|entry| show::topic(name, entry))
+}
