@@ -71,7 +71,7 @@ pub fn judge(
         return Verdict::Over;
     };
     match state.presence(caller) {
-        Presence::Here => judge_phase(state, caller, handoff, ack, wall),
+        Presence::Here => judge_phase(state, caller, (handoff, at), ack, wall),
         Presence::Ending | Presence::Gone => refused("the caller's session is over"),
         Presence::Unknown => {
             Verdict::Unreadable { error: "the caller's registration can't be read".to_owned() }
@@ -82,7 +82,7 @@ pub fn judge(
 fn judge_phase(
     state: &GroupState,
     caller: &Member,
-    handoff: &Handoff,
+    (handoff, at): (&Handoff, &TopicPartition),
     ack: &Ack,
     wall: WallMillis,
 ) -> Verdict {
@@ -92,14 +92,18 @@ fn judge_phase(
     }
     match (ack, handoff.phase) {
         (_, Phase::Cancelled) | (Ack::WarmFailed { .. }, Phase::Complete) => Verdict::Over,
-        (Ack::Ready, Phase::Warming) => record(state, caller, handoff, &handoff.in_phase(Phase::Ready)),
+        (Ack::Ready, Phase::Warming) => said(state, caller, (handoff, at), || {
+            record(state, caller, handoff, &handoff.in_phase(Phase::Ready))
+        }),
         (Ack::Ready, Phase::Ready | Phase::Complete) => Verdict::Already,
         (Ack::Taken(_), Phase::Complete) if handoff.taken.is_some() => Verdict::Already,
         (Ack::Taken(taken), Phase::Complete) => {
-            let next = Handoff { taken: Some(taken.clone()), ..handoff.clone() };
-            record(state, caller, handoff, &next)
+            let next = Handoff { taken: Some(taken.clone()), ..handoff.in_phase(Phase::Complete) };
+            said(state, caller, (handoff, at), || record(state, caller, handoff, &next))
         }
-        (Ack::Released, Phase::Complete) if handoff.taken.is_some() => released(state, handoff),
+        (Ack::Released, Phase::Complete) if handoff.taken.is_some() => {
+            said(state, caller, (handoff, at), || released(state, handoff))
+        }
         (Ack::WarmFailed { reason }, Phase::Warming | Phase::Ready) => failed(state, handoff, reason, wall),
         (Ack::Taken(_) | Ack::Released, phase) => {
             refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))
@@ -109,6 +113,21 @@ fn judge_phase(
 
 fn refused(because: &str) -> Verdict {
     Verdict::Refused { because: because.to_owned() }
+}
+
+/// Notes what was said of one partition of a unit; once it was said of all, `then` follows. Or the old owner would
+/// let go of a whole set as soon as the new one works on the first of it.
+fn said(
+    state: &GroupState,
+    caller: &Member,
+    (handoff, at): (&Handoff, &TopicPartition),
+    then: impl FnOnce() -> Verdict,
+) -> Verdict {
+    if handoff.unit.iter().all(|of| of == at || handoff.said.contains(of)) {
+        return then();
+    }
+    let mut next = handoff.clone();
+    if next.said.insert(at.clone()) { record(state, caller, handoff, &next) } else { Verdict::Already }
 }
 
 fn record(state: &GroupState, caller: &Member, handoff: &Handoff, next: &Handoff) -> Verdict {

@@ -186,6 +186,8 @@ mod tests {
         let record = registered("1", 7, Standing::Active);
         let opened = admit(Some(&record), &incarnation("2"), &Opening::New);
         assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
+        let repeated = admit(Some(&record), &incarnation("1"), &Opening::New);
+        assert_eq!(repeated, Admission::Fenced(FenceReason::Superseded), "one incarnation, one lease");
         let resumed = admit(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Attach);
         let resumed = admit(None, &incarnation("1"), &Opening::Resume(LeaseId(7)));

@@ -1,5 +1,7 @@
 //! One attempt to move one unit.
 
+use std::collections::BTreeSet;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -108,7 +110,11 @@ pub struct Handoff {
     /// From `Complete` on: the epochs under which the old owner held the unit's partitions, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old_epochs: Vec<Epoch>,
-    /// Set once the new owner processes.
+    /// The partitions of which the member whose word the unit waits for has said it. A unit of several goes on
+    /// once it was said of all.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub said: BTreeSet<TopicPartition>,
+    /// Set once the new owner processes the whole unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
     /// Set when it is cancelled.
@@ -164,6 +170,7 @@ impl Handoff {
             mode,
             phase: Phase::Warming,
             old_epochs: Vec::new(),
+            said: BTreeSet::new(),
             taken: None,
             cancelled: None,
             since,
@@ -185,10 +192,10 @@ impl Handoff {
         self.old_epochs.get(position).copied()
     }
 
-    /// The same attempt in another phase.
+    /// The same attempt in another phase, of which nothing has been said yet.
     #[must_use]
     pub fn in_phase(&self, phase: Phase) -> Self {
-        Self { phase, ..self.clone() }
+        Self { phase, said: BTreeSet::new(), ..self.clone() }
     }
 }
 

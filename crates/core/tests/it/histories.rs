@@ -335,7 +335,7 @@ proptest! {
         let mut story = Story::new();
         for event in &events {
             story.happen(event);
-            // In the place of each guard's key another value: then nothing of the write may apply.
+            // The term of the leader comes with the transaction, see `write`.
             for action in story.lab.plan().actions.iter().chain(&story.lab.steps()) {
                 let changed = action.write.ops.iter().filter(|op| matches!(op, kafka_assigner_core::kv::Op::Put { .. }));
                 for op in changed {

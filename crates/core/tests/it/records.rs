@@ -151,7 +151,9 @@ fn a_reference_without_its_handoff_is_cleared_away() {
 #[test]
 fn a_wish_that_cannot_be_read_holds_its_handoff_and_is_reported() {
     let (mut lab, _, b) = moving_set();
-    lab.say(&b, &tp("t", 1), None, &Ack::Ready);
+    for topic in ["t", "u"] {
+        lab.say(&b, &tp(topic, 1), None, &Ack::Ready);
+    }
     lab.put(&Key::Intent(tp("t", 1)), "{");
     assert!(lab.pass().is_empty());
     assert!(unreadable_settings(&lab.state).iter().any(|line| line.starts_with("handoff_intents/t/1: ")));

@@ -1,11 +1,11 @@
 //! Co-partitioned topics move as one.
 
-use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::ack::{Ack, Verdict};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::record::{HandoffRecord, MAX_SET, Phase};
+use kafka_assigner_core::record::{HandoffRecord, MAX_SET, Phase, Taken};
 use kafka_assigner_core::session::Leaving;
 
 fn set_of(topics: &[(&str, u32)]) -> Lab {
@@ -18,6 +18,12 @@ fn owners(lab: &Lab, number: u32) -> Vec<&str> {
     ["t", "u", "v"].iter().filter_map(|topic| lab.owner(&tp(topic, number))).collect()
 }
 
+fn say_of_each(lab: &mut Lab, member: &Member, topics: &[&str], ack: &Ack) {
+    for topic in topics {
+        lab.say(member, &tp(topic, 1), None, ack);
+    }
+}
+
 #[test]
 fn a_set_moves_under_one_id_one_phase_and_one_epoch() {
     let mut lab = set_of(&[("t", 2), ("u", 2), ("v", 1)]);
@@ -28,15 +34,44 @@ fn a_set_moves_under_one_id_one_phase_and_one_epoch() {
     assert_eq!(begun.len(), 1);
     assert_eq!(begun[0].unit, [tp("t", 1), tp("u", 1)], "v has no partition 1");
     assert!(matches!(lab.stored(&Key::Handoff(tp("u", 1))), HandoffRecord::Reference(_)));
-    // Said of any partition, it holds for the unit.
+    // It goes on once it was said of all its partitions, or the rest of the unit would be switched cold.
+    let phase = |lab: &Lab| lab.state.handoff(&tp("t", 1)).unwrap().phase;
     lab.say(&b, &tp("u", 1), None, &Ack::Ready);
-    assert_eq!(lab.state.handoff(&tp("t", 1)).unwrap().phase, Phase::Ready);
+    assert_eq!(lab.say(&b, &tp("u", 1), None, &Ack::Ready), Verdict::Already);
+    assert_eq!(phase(&lab), Phase::Warming);
+    lab.say(&b, &tp("t", 1), None, &Ack::Ready);
+    assert_eq!(phase(&lab), Phase::Ready);
     lab.pass();
+    lab.say(&b, &tp("t", 1), None, &Ack::Taken(Taken::default()));
+    assert_eq!(lab.state.handoff(&tp("t", 1)).unwrap().taken, None);
     let epoch = |topic| lab.state.assignment(&tp(topic, 1)).unwrap().epoch;
     assert_eq!(epoch("t"), epoch("u"));
     lab.settle();
     assert_eq!((owners(&lab, 0), owners(&lab, 1)), (vec!["a", "a", "a"], vec!["b", "b"]));
     assert!(lab.state.handoffs().is_empty());
+}
+
+#[test]
+fn a_set_goes_on_only_once_it_was_said_of_each_of_its_partitions() {
+    let mut lab = set_of(&[("t", 2), ("u", 2)]);
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    let handoff = |lab: &Lab| lab.state.handoff(&tp("t", 1)).cloned();
+    lab.say(&b, &tp("u", 1), None, &Ack::Ready);
+    assert_eq!(lab.say(&b, &tp("u", 1), None, &Ack::Ready), Verdict::Already);
+    assert_eq!(handoff(&lab).unwrap().phase, Phase::Warming);
+    lab.say(&b, &tp("t", 1), None, &Ack::Ready);
+    lab.pass();
+    lab.say(&b, &tp("t", 1), None, &Ack::Taken(Taken::default()));
+    assert!(handoff(&lab).unwrap().taken.is_none(), "the old owner still works on u/1");
+    lab.say(&b, &tp("u", 1), None, &Ack::Taken(Taken::default()));
+    assert!(handoff(&lab).unwrap().taken.is_some());
+    lab.say(&a, &tp("t", 1), None, &Ack::Released);
+    assert!(handoff(&lab).is_some());
+    lab.say(&a, &tp("u", 1), None, &Ack::Released);
+    assert!(handoff(&lab).is_none());
 }
 
 #[test]
