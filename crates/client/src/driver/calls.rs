@@ -4,10 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::Driver;
+use crate::claim::Claim;
 use crate::context::{Edges, OwnedContext, Progress, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler};
 use crate::partition::TopicPartition;
@@ -26,6 +28,9 @@ pub(super) struct Held {
     cancelled: CancellationToken,
 }
 
+/// A call of the handler; a drain returns the next offset.
+type Run = BoxFuture<'static, Result<Option<i64>, HandlerError>>;
+
 /// A call that ended.
 pub(super) struct CallEnd {
     partition: TopicPartition,
@@ -36,10 +41,19 @@ pub(super) struct CallEnd {
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     pub(super) fn call(&mut self, partition: TopicPartition, call: Call) {
         info!(group = &*self.group, %partition, ?call, "calling the handler");
-        let held = self.held.entry(partition.clone()).or_default();
-        held.cancelled = CancellationToken::new();
+        let run = self.prepare(&partition, &call);
+        self.calls.spawn(async move {
+            let result = caught(run).await;
+            CallEnd { partition, call, result }
+        });
+    }
+
+    /// Makes the context of a call, and the call itself, not yet begun.
+    fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> Run {
+        let cancelled = CancellationToken::new();
+        self.held.entry(partition.clone()).or_default().cancelled = cancelled.clone();
         let handler = self.handler.clone();
-        let run = match &call {
+        match call {
             Call::Warm { provenance, current_owner } => {
                 let context = WarmContext {
                     group: self.group.clone(),
@@ -47,28 +61,18 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                     handoff_id: handoff_id(provenance),
                     current_owner: current_owner.clone(),
                     progress: Arc::new(Progress::default()),
-                    cancelled: held.cancelled.clone(),
+                    cancelled,
                 };
-                held.warm = Some(context.clone());
+                self.held.entry(partition.clone()).or_default().warm = Some(context.clone());
                 async move { handler.warm(&context).await.map(|()| None) }.boxed()
             }
             Call::Assigned { epoch, start_offset, resumed } => {
-                let edges = Arc::new(Edges::new(self.consumer.clock));
-                held.edges = Some(edges.clone());
-                let context = OwnedContext {
-                    group: self.group.clone(),
-                    partition: partition.clone(),
-                    claim: self.consumer.claim.partition(*epoch),
-                    start_offset: *start_offset,
-                    resumed: *resumed,
-                    edges,
-                    cancelled: held.cancelled.clone(),
-                };
-                held.owned = Some(context.clone());
+                let claim = self.consumer.claim.partition(*epoch);
+                let context = self.granted(partition, claim, *start_offset, *resumed, cancelled);
                 async move { handler.assigned(&context).await.map(|()| None) }.boxed()
             }
             Call::Drain => {
-                let context = held.owned_context();
+                let context = self.held_context(partition);
                 async move { handler.drain(&context).await }.boxed()
             }
             Call::Release => {
@@ -76,7 +80,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 async move { handler.release(&partition).await.map(|()| None) }.boxed()
             }
             Call::Lost => {
-                let context = held.owned_context();
+                let context = self.held_context(partition);
                 context.claim.end();
                 async move {
                     handler.lost(&context).await;
@@ -84,13 +88,30 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 }
                 .boxed()
             }
-        };
-        self.calls.spawn(async move {
-            let result = caught(run).await;
-            CallEnd { partition, call, result }
-        });
+        }
     }
 
+    fn granted(
+        &mut self,
+        partition: &TopicPartition,
+        claim: Claim,
+        start_offset: Option<i64>,
+        resumed: bool,
+        cancelled: CancellationToken,
+    ) -> OwnedContext {
+        let edges = Arc::new(Edges::new(self.consumer.clock));
+        let held = self.held.entry(partition.clone()).or_default();
+        held.edges = Some(edges.clone());
+        let (group, partition) = (self.group.clone(), partition.clone());
+        let context = OwnedContext { group, partition, claim, start_offset, resumed, edges, cancelled };
+        held.owned = Some(context.clone());
+        context
+    }
+
+    fn held_context(&self, partition: &TopicPartition) -> OwnedContext {
+        let held = self.held.get(partition).expect("its call was just prepared");
+        held.owned_context()
+    }
     pub(super) fn cancel(&mut self, partition: &TopicPartition) {
         let Some(held) = self.held.get(partition) else { return };
         held.cancelled.cancel();
