@@ -8,10 +8,9 @@ use crate::report::Event;
 const COLUMNS: usize = 80;
 /// The most lines.
 const LINES: usize = 24;
-/// Consumers, handoffs and events that are shown by name.
+/// Consumers and handoffs that are shown by name.
 const CONSUMERS: usize = 6;
 const HANDOFFS: usize = 4;
-const EVENTS: usize = 5;
 
 /// What is shown at one moment.
 #[derive(Debug, Clone, Default)]
@@ -57,8 +56,7 @@ impl Board {
         lines.push(String::new());
         lines.extend(self.handoff_lines());
         lines.push(String::new());
-        lines.extend(self.event_lines());
-        lines.truncate(LINES - 1);
+        lines.extend(self.event_lines(LINES - 1 - lines.len()));
         lines.into_iter().map(|line| line.chars().take(COLUMNS).collect()).collect()
     }
 
@@ -102,8 +100,9 @@ impl Board {
         lines
     }
 
-    fn event_lines(&self) -> Vec<String> {
-        let recent = self.events.len().saturating_sub(EVENTS);
+    /// The last events, as many as there is room for.
+    fn event_lines(&self, room: usize) -> Vec<String> {
+        let recent = self.events.len().saturating_sub(room);
         let line = |event: &Event| {
             format!("{:>6.1}s  {}", Duration::from_millis(event.at_ms).as_secs_f64(), event.text)
         };
@@ -152,5 +151,6 @@ mod tests {
         assert!(lines.len() < LINES, "{}", lines.len());
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS));
         assert!(lines.iter().any(|line| line.contains("and 34 more")), "{lines:?}");
+        assert!(lines.last().is_some_and(|line| line.contains("eeee")), "{lines:?}");
     }
 }

@@ -117,7 +117,9 @@ fn options(id: &str, address: &str, seed: u64) -> InstanceOptions {
 }
 
 async fn run(instance: Instance, grpc: TcpListener, shutdown: CancellationToken) {
-    if let Err(error) = serve(instance, Listeners { grpc, http: None }, ServeOptions::default(), shutdown).await {
+    if let Err(error) =
+        serve(instance, Listeners { grpc, http: None }, ServeOptions::default(), shutdown).await
+    {
         tracing::error!(%error, "an instance of the demonstration ended");
     }
 }
