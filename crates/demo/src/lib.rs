@@ -12,6 +12,7 @@
 
 mod board;
 mod consumers;
+mod error;
 mod instances;
 mod kafka;
 mod observer;
@@ -25,6 +26,7 @@ mod story;
 mod window;
 mod world;
 
+pub use error::Error;
 pub use options::{InvalidOption, Options};
 pub use report::Report;
-pub use run::{Error, run};
+pub use run::run;

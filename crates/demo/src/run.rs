@@ -1,57 +1,20 @@
 //! A whole run: everything is started, the story is played, what is left is handled, and everything adds up.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::Error;
 use crate::kafka::Kafka;
-use crate::options::{InvalidOption, Options};
+use crate::options::Options;
 use crate::producer::{Source, produce};
 use crate::report::Report;
 use crate::screen::Screen;
 use crate::story;
 use crate::window::show;
 use crate::world::World;
-use crate::{consumers, instances};
-
-/// Why there is no result.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// An option is outside what it may be.
-    #[error(transparent)]
-    Option(#[from] InvalidOption),
-    /// The lines to produce can't be read.
-    #[error("--input {path} can't be read")]
-    Input {
-        /// The file.
-        path: String,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// Kafka did not do what it was asked.
-    #[error("Kafka failed")]
-    Kafka(#[from] rdkafka::error::KafkaError),
-    /// An instance did not start.
-    #[error("an instance did not start")]
-    Instance(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A consumer did not start, or did not run to its end.
-    #[error("a consumer failed")]
-    Consumer(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Nobody took the leadership over.
-    #[error("no instance leads 10 s after the leader was killed")]
-    NobodyLeads,
-}
-
-impl From<consumers::Failure> for Error {
-    fn from(failure: consumers::Failure) -> Self {
-        Self::Consumer(Box::new(failure))
-    }
-}
 
 /// Runs the demonstration, and returns what it came to. `interrupt` ends it early, in good order.
 ///
@@ -127,10 +90,4 @@ fn spawn_production(
     let (kafka, produced) = (Arc::clone(world.kafka()), world.produced().clone());
     let (partitions, every) = (options.partitions, options.record_interval());
     tokio::spawn(async move { produce(&kafka, partitions, every, source, produced, stop).await })
-}
-
-impl From<instances::Failure> for Error {
-    fn from(failure: instances::Failure) -> Self {
-        Self::Instance(Box::new(failure))
-    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::run::Error;
+use crate::error::Error;
 use crate::world::World;
 
 /// One turn of the story.
@@ -28,9 +28,6 @@ const TURNS: [(f64, Turn); 5] = [
 
 /// One round where the run does not end by itself.
 const ROUND: Duration = Duration::from_secs(40);
-
-/// Consumers at the start of a round.
-pub(crate) const CONSUMERS: usize = 3;
 
 /// How long the group may take to settle after a turn before the story goes on regardless: longer than a dead
 /// consumer and a dead leader together are waited for.

@@ -13,16 +13,18 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::consumers::{GROUP, Worker, now_micros};
+use crate::error::Error;
 use crate::instances::Fleet;
 use crate::kafka::Kafka;
 use crate::observer::Observer;
 use crate::options::Options;
 use crate::producer::Produced;
 use crate::report::Report;
-use crate::run::Error;
 use crate::screen::Screen;
-use crate::story::CONSUMERS;
 use crate::window::{Window, millis};
+
+/// Consumers at the start.
+const CONSUMERS: usize = 3;
 
 /// How long the last records may take after production ended.
 const LAST_RECORDS: Duration = Duration::from_secs(12);

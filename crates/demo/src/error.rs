@@ -1,0 +1,48 @@
+//! Why there is no result.
+
+use std::io;
+
+use crate::options::InvalidOption;
+use crate::{consumers, instances};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option is outside what it may be.
+    #[error(transparent)]
+    Option(#[from] InvalidOption),
+    /// The lines to produce can't be read.
+    #[error("--input {path} can't be read")]
+    Input {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Kafka did not do what it was asked.
+    #[error("Kafka failed")]
+    Kafka(#[from] rdkafka::error::KafkaError),
+    /// An instance did not start.
+    #[error("an instance did not start")]
+    Instance(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A consumer did not start, or did not run to its end.
+    #[error("a consumer failed")]
+    Consumer(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Nobody took the leadership over.
+    #[error("no instance leads 10 s after the leader was killed")]
+    NobodyLeads,
+}
+
+impl From<consumers::Failure> for Error {
+    fn from(failure: consumers::Failure) -> Self {
+        Self::Consumer(Box::new(failure))
+    }
+}
+
+impl From<instances::Failure> for Error {
+    fn from(failure: instances::Failure) -> Self {
+        Self::Instance(Box::new(failure))
+    }
+}
