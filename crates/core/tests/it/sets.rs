@@ -18,12 +18,6 @@ fn owners(lab: &Lab, number: u32) -> Vec<&str> {
     ["t", "u", "v"].iter().filter_map(|topic| lab.owner(&tp(topic, number))).collect()
 }
 
-fn say_of_each(lab: &mut Lab, member: &Member, topics: &[&str], ack: &Ack) {
-    for topic in topics {
-        lab.say(member, &tp(topic, 1), None, ack);
-    }
-}
-
 #[test]
 fn a_set_moves_under_one_id_one_phase_and_one_epoch() {
     let mut lab = set_of(&[("t", 2), ("u", 2), ("v", 1)]);
