@@ -36,7 +36,7 @@ impl Fence {
     /// `write` as one transaction of its own.
     #[must_use]
     pub fn alone(&self, write: &Write) -> Txn {
-        Chunker::new(self, Limits::default()).with(write).txn
+        Chunker::new(Some(self), Limits::default()).with(write).txn
     }
 }
 
@@ -56,6 +56,16 @@ pub struct Chunk {
 /// transaction, since a store takes none that changes a key twice: the later one then meets its guard.
 #[must_use]
 pub fn chunk(fence: &Fence, writes: &[Write], limits: Limits) -> Vec<Chunk> {
+    pack(Some(fence), writes, limits)
+}
+
+/// [`chunk`] without a leader's fence, for whoever records what members said.
+#[must_use]
+pub fn chunk_unfenced(writes: &[Write], limits: Limits) -> Vec<Chunk> {
+    pack(None, writes, limits)
+}
+
+fn pack(fence: Option<&Fence>, writes: &[Write], limits: Limits) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let mut current = Chunker::new(fence, limits);
     let mut begin = 0;
@@ -82,9 +92,10 @@ struct Chunker {
 }
 
 impl Chunker {
-    fn new(fence: &Fence, limits: Limits) -> Self {
-        let txn = Txn::guarded(vec![fence.0.clone()], Vec::new());
-        let seen = BTreeSet::from([fence.0.clone()]);
+    fn new(fence: Option<&Fence>, limits: Limits) -> Self {
+        let guards: Vec<Compare> = fence.iter().map(|fence| fence.0.clone()).collect();
+        let seen = guards.iter().cloned().collect();
+        let txn = Txn::guarded(guards, Vec::new());
         Self { bytes: txn.bytes(), seen, changed: BTreeSet::new(), txn, limits }
     }
 

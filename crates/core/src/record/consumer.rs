@@ -27,6 +27,9 @@ pub struct Consumer {
     /// The most partitions it takes; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_partitions: Option<u32>,
+    /// How long the client's own processing may stand still before the session is ended; `None`: for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_poll_interval_ms: Option<u64>,
     /// Whether it takes and keeps partitions.
     #[serde(default)]
     pub standing: Standing,
@@ -110,6 +113,7 @@ impl Consumer {
             ttl_ms,
             topics: BTreeSet::new(),
             max_partitions: None,
+            max_poll_interval_ms: None,
             standing: Standing::Active,
             renewal,
             capabilities: BTreeSet::new(),
