@@ -5,6 +5,7 @@ use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, AssignmentCommand, Fenced, GoAway, HandledRecord, Release,
@@ -71,6 +72,35 @@ impl Told<'_> {
         commands
     }
 
+    /// A difference as commands, each of bounded size; `state` is where it comes from.
+    pub(crate) fn commands(
+        &self,
+        state: &GroupState,
+        difference: &Difference,
+        deadline_ms: u64,
+    ) -> Vec<AssignmentCommand> {
+        let Roles { assigned, warming, releasing } = Roles::of(difference.roles.iter(), deadline_ms);
+        let mut commands = Vec::new();
+        for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(state, at, role)).collect()) {
+            let assigned = Vec::new();
+            commands.push(self.command(Command::Assignment(Assignment {
+                full: false,
+                assigned,
+                unassigned,
+            })));
+        }
+        for assigned in chunks(assigned) {
+            let unassigned = Vec::new();
+            commands.push(self.command(Command::Assignment(Assignment {
+                full: false,
+                assigned,
+                unassigned,
+            })));
+        }
+        self.preparations(warming, releasing, &mut commands);
+        commands
+    }
+
     fn preparations(
         &self,
         warming: Vec<WarmPartition>,
@@ -84,22 +114,6 @@ impl Told<'_> {
             commands.push(self.command(Command::Release(Release { partitions })));
         }
     }
-}
-
-/// A difference as commands, each of bounded size.
-pub(crate) fn commands(told: &Told<'_>, difference: &Difference, deadline_ms: u64) -> Vec<AssignmentCommand> {
-    let Roles { assigned, warming, releasing } = Roles::of(difference.roles.iter(), deadline_ms);
-    let mut commands = Vec::new();
-    for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(at, role)).collect()) {
-        let assigned = Vec::new();
-        commands.push(told.command(Command::Assignment(Assignment { full: false, assigned, unassigned })));
-    }
-    for assigned in chunks(assigned) {
-        let unassigned = Vec::new();
-        commands.push(told.command(Command::Assignment(Assignment { full: false, assigned, unassigned })));
-    }
-    told.preparations(warming, releasing, &mut commands);
-    commands
 }
 
 fn chunks<T>(items: Vec<T>) -> Vec<Vec<T>> {
@@ -160,8 +174,9 @@ impl Roles {
     }
 }
 
-fn ended(at: &TopicPartition, role: &Role) -> UnassignedPartition {
+fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPartition {
     let (epoch, reason) = match role {
+        Role::Owner { epoch, .. } if is_removed(state, at) => (epoch.0, UnassignReason::Removed),
         Role::Owner { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
         Role::Warming { .. } => (0, UnassignReason::Cancelled),
         Role::Releasing { epoch, .. } => (epoch.0, UnassignReason::HandedOver),
@@ -172,6 +187,12 @@ fn ended(at: &TopicPartition, role: &Role) -> UnassignedPartition {
         epoch,
         reason: reason.into(),
     }
+}
+
+/// Whether the group has no such partition any more.
+fn is_removed(state: &GroupState, at: &TopicPartition) -> bool {
+    let topic = state.topics().get(&at.topic).map(Entry::last_good);
+    topic.is_none_or(|topic| topic.is_some_and(|topic| topic.partitions <= at.partition))
 }
 
 /// Why a session is over, on the wire.

@@ -45,7 +45,7 @@ struct Inner {
     groups: Mutex<BTreeMap<GroupName, Served>>,
     /// Cut at once: everything but the streams' farewell.
     stop: CancellationToken,
-    /// No new streams; those there are told to go elsewhere.
+    /// No new streams and no leaderships; the streams there are told to go elsewhere.
     leaving: CancellationToken,
     tasks: TaskTracker,
 }
@@ -54,7 +54,10 @@ struct Inner {
 #[derive(Debug)]
 struct Served {
     group: Group,
+    /// Ends its view.
     stop: CancellationToken,
+    /// Ends its leadership, which an instance gives up before its streams.
+    campaigning: CancellationToken,
 }
 
 impl Instance {
@@ -97,7 +100,7 @@ impl Instance {
         instance.0.tasks.spawn(peers::stay_registered(
             Arc::clone(&instance.0.store),
             Arc::clone(&instance.0.options),
-            stop.clone(),
+            instance.0.leaving.clone(),
         ));
         instance.0.tasks.spawn(instance.clone().follow_directory());
         Ok(instance)
@@ -107,15 +110,7 @@ impl Instance {
     async fn follow_directory(self) {
         let mut updates = self.0.directory.subscribe();
         loop {
-            let known = self.0.directory.read(|directory, _| directory.groups().clone());
-            known.iter().for_each(|group| drop(self.serve(group)));
-            self.groups_served().retain(|name, served| {
-                let stays = known.contains(name);
-                if !stays {
-                    served.stop.cancel();
-                }
-                stays
-            });
+            self.serve_what_is_known();
             tokio::select! {
                 biased;
                 () = self.0.stop.cancelled() => return,
@@ -124,24 +119,43 @@ impl Instance {
         }
     }
 
-    /// The group as this instance serves it from now on.
-    fn serve(&self, name: &GroupName) -> Group {
+    /// The directory is read with the groups locked, or what somebody else serves just now would be dropped again.
+    fn serve_what_is_known(&self) {
         let mut groups = self.groups_served();
+        let known = self.0.directory.read(|directory, _| directory.groups().clone());
+        known.iter().for_each(|name| drop(self.serve(&mut groups, name)));
+        groups.retain(|name, served| {
+            let stays = known.contains(name);
+            if !stays {
+                served.stop.cancel();
+                served.campaigning.cancel();
+            }
+            stays
+        });
+    }
+
+    /// The group as this instance serves it; none where the directory does not know it.
+    fn served(&self, name: &GroupName) -> Option<Group> {
+        let mut groups = self.groups_served();
+        let is_known = self.0.directory.read(|directory, _| directory.groups().contains(name));
+        is_known.then(|| self.serve(&mut groups, name))
+    }
+
+    fn serve(&self, groups: &mut BTreeMap<GroupName, Served>, name: &GroupName) -> Group {
         if let Some(served) = groups.get(name) {
             return served.group.clone();
         }
         let layout = Layout::new(&self.0.options.prefix, name.clone());
         let (group, keeper) = Group::new(Arc::clone(&self.0.store), layout, self.0.entropy.number());
-        let stop = self.0.stop.child_token();
-        let hub = Arc::clone(group.hub());
-        self.0.tasks.spawn(hub.run(group.view().subscribe()));
+        let (stop, campaigning) = (self.0.stop.child_token(), self.0.leaving.child_token());
+        self.0.tasks.spawn(group.clone().relay(group.view().subscribe()));
         self.0.tasks.spawn(keeper.run(stop.clone()));
-        self.0.tasks.spawn(self.coordinator(&group, &stop).run());
-        groups.insert(name.clone(), Served { group: group.clone(), stop });
+        self.0.tasks.spawn(self.coordinator(&group, &campaigning).run());
+        groups.insert(name.clone(), Served { group: group.clone(), stop, campaigning });
         group
     }
 
-    fn coordinator(&self, group: &Group, stop: &CancellationToken) -> Coordinator {
+    fn coordinator(&self, group: &Group, campaigning: &CancellationToken) -> Coordinator {
         Coordinator {
             store: Arc::clone(&self.0.store),
             group: group.clone(),
@@ -152,7 +166,7 @@ impl Instance {
             peers: self.0.peers.clone(),
             metrics: self.0.metrics.clone(),
             pulses: self.0.pulses.clone(),
-            stop: stop.clone(),
+            stop: campaigning.clone(),
         }
     }
 
@@ -173,10 +187,13 @@ impl Instance {
     pub async fn group(&self, name: &GroupName) -> Result<Group, Status> {
         let patience = self.0.options.view_patience;
         self.0.directory.wait_until(Revision(1), patience).await.map_err(refusal::behind)?;
-        if !self.0.directory.read(|directory, _| directory.groups().contains(name)) {
-            self.catch_up_directory(name).await?;
-        }
-        let group = self.serve(name);
+        let group = match self.served(name) {
+            Some(group) => group,
+            None => {
+                self.catch_up_directory(name).await?;
+                self.served(name).ok_or_else(|| not_found(name))?
+            }
+        };
         group.reach(Revision(1), patience).await.map_err(refusal::behind)?;
         Ok(group)
     }
@@ -186,9 +203,7 @@ impl Instance {
         let key = directory::entry(&self.0.options.prefix, name);
         let (record, revision) = self.0.store.get(&key).await.map_err(|e| refusal::store(&e))?;
         if record.is_none() {
-            let message =
-                format!("group {name} does not exist; create it with `kafka-assigner group set {name}`");
-            return Err(status(Reason::GroupNotFound, message));
+            return Err(not_found(name));
         }
         self.0.directory.wait_until(revision, self.0.options.view_patience).await.map_err(refusal::behind)
     }
@@ -213,8 +228,8 @@ impl Instance {
         }
     }
 
-    /// Stops: no new streams, those there are told to go elsewhere and are cut after `patience`; leaderships are
-    /// released at once.
+    /// Stops: leaderships are released at once, there are no new streams, and those there are told to go elsewhere and
+    /// are cut after `patience`.
     pub async fn stop(&self, patience: Duration) {
         self.0.leaving.cancel();
         let mut left = patience;
@@ -293,4 +308,9 @@ impl Instance {
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
     }
+}
+
+fn not_found(name: &GroupName) -> Status {
+    let message = format!("group {name} does not exist; create it with `kafka-assigner group set {name}`");
+    status(Reason::GroupNotFound, message)
 }

@@ -114,11 +114,24 @@ impl Peers {
     }
 
     /// How long this instance lets others campaign for `group` first: nothing where it is the group's preferred one
-    /// by rendezvous hashing, which spreads the leaderships over the instances.
+    /// by rendezvous hashing, which spreads the leaderships over the instances. While it does not know them, it lets
+    /// whoever does go first.
     pub(crate) fn head_start(&self, group: &GroupName) -> Duration {
         let own = weight(&self.id, group);
-        let is_preferred = self.view.read(|set, _| set.peers().keys().all(|id| weight(id, group) <= own));
+        let is_preferred = self.view.read(|set, _| {
+            set.peers().contains_key(&self.id) && set.peers().keys().all(|id| weight(id, group) <= own)
+        });
         if is_preferred { Duration::ZERO } else { HEAD_START }
+    }
+
+    /// Waits until the head start for `group` is another than `known`, because an instance came or went. Cancel safe.
+    pub(crate) async fn another_head_start(&self, group: &GroupName, known: Duration) {
+        let mut updates = self.view.subscribe();
+        while self.head_start(group) == known {
+            if updates.next().await.is_none() {
+                return std::future::pending().await;
+            }
+        }
     }
 }
 
@@ -134,17 +147,19 @@ fn weight(instance: &str, group: &GroupName) -> (u64, String) {
 pub(crate) async fn stay_registered(store: Arc<dyn Store>, options: Arc<Options>, stop: CancellationToken) {
     let mut lease = None;
     loop {
-        let wait = match renew(&*store, &options, &mut lease).await {
-            Ok(()) => options.leader_ttl / 3,
-            Err(error) => {
-                tracing::debug!(%error, "instance not registered");
-                options.leader_ttl / 6
-            }
+        let renewing = async {
+            let wait = match renew(&*store, &options, &mut lease).await {
+                Ok(()) => options.leader_ttl / 3,
+                Err(error) => {
+                    tracing::debug!(%error, "instance not registered");
+                    options.leader_ttl / 6
+                }
+            };
+            tokio::time::sleep(wait).await;
         };
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            () = tokio::time::sleep(wait) => {}
+        // What a request that is dropped here leaves behind runs out by itself.
+        if stop.run_until_cancelled(renewing).await.is_none() {
+            break;
         }
     }
     if let Some(lease) = lease {

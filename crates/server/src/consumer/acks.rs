@@ -1,10 +1,12 @@
 //! Records what members say of handoffs.
 
+use futures::{StreamExt as _, stream};
 use kafka_assigner_core::ack::{Ack, Verdict, judge};
 use kafka_assigner_core::id::{HandoffId, Member, TopicPartition};
-use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Limits, Revision};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::record::{Handoff, Taken};
+use kafka_assigner_core::write::{Write, chunk_unfenced};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, Caller, HandledRecord, PartitionAck, WarmFailure};
 use kafka_assigner_proto::{MAX_ACKS, Reason, status};
 use tonic::Status;
@@ -25,8 +27,36 @@ pub(super) struct Said {
     pub(super) edge: Option<WallMillis>,
 }
 
+/// What records one ack.
+#[derive(Debug)]
+struct Recording {
+    /// Which of the acks.
+    index: usize,
+    write: Write,
+    handoff: Box<Handoff>,
+}
+
+/// What came of a look at several acks.
+#[derive(Debug, Default)]
+struct Judged {
+    /// What changes nothing, by the number of the ack.
+    definite: Vec<(usize, AckResult)>,
+    recordings: Vec<Recording>,
+    /// The last one of which nothing is known, since a record can't be read.
+    unreadable: Option<Status>,
+}
+
 /// How often an ack is judged anew when the record changed under it; each time somebody else made progress.
 const ATTEMPTS: usize = 5;
+
+/// In how many of them acks share transactions. After that each has its own, and stands in no other's way.
+const JOINT: usize = 2;
+
+/// Limits that nothing shares a transaction under.
+const ALONE: Limits = Limits { operations: 0, bytes: 0 };
+
+/// Transactions of one call under way at a time: as many as saturate one etcd; more only queue there.
+const AT_A_TIME: usize = 4;
 
 /// The longest reason that is kept, in characters.
 const MOST_TEXT: usize = 1_000;
@@ -88,7 +118,7 @@ impl ConsumerService {
                 Ok(Said { at, id, ack: Ack::WarmFailed { reason }, edge: None })
             })
             .collect::<Result<Vec<Said>, Status>>()?;
-        self.record(&group, &member, said).await
+        self.record(&group, &member, &said).await
     }
 
     async fn acknowledge(
@@ -107,72 +137,125 @@ impl ConsumerService {
                 Ok(Said { at, id: handoff_id(&item.handoff_id), ack: ack(item), edge })
             })
             .collect::<Result<Vec<Said>, Status>>()?;
-        self.record(&group, &member, said).await
+        self.record(&group, &member, &said).await
     }
 
-    /// Records what `member` says, item by item.
+    /// Records what `member` says, as much in one transaction as fits. What can't be recorded keeps nothing else
+    /// from it: then the rest is recorded, and the call fails for the client to repeat it.
     pub(super) async fn record(
         &self,
         group: &Group,
         member: &Member,
-        said: Vec<Said>,
+        said: &[Said],
     ) -> Result<Vec<AckResult>, Status> {
-        self.catch_up(group, member).await?;
-        let mut results = Vec::with_capacity(said.len());
-        for item in &said {
-            results.push(self.record_one(group, member, item).await?);
-        }
-        Ok(results)
-    }
-
-    /// An ack must not be judged by a view that is older than what made its client say it.
-    async fn catch_up(&self, group: &Group, member: &Member) -> Result<(), Status> {
-        let key = group.layout().encode(&Key::Consumer(member.name.clone()));
-        let (_, revision) = self.instance.store().get(&key).await.map_err(|e| refusal::store(&e))?;
-        let patience = self.instance.options().view_patience;
-        group.reach(revision, patience).await.map_err(refusal::behind)
-    }
-
-    async fn record_one(&self, group: &Group, member: &Member, said: &Said) -> Result<AckResult, Status> {
-        let Said { at, id, ack, edge } = said;
-        let wall = self.instance.options().wall.now();
-        for _ in 0..ATTEMPTS {
-            let verdict = group.read(|state| judge(state, member, at, id.as_ref(), ack, wall));
-            let Verdict::Record { write, handoff } = verdict else {
-                return self.definite(group, at, verdict);
-            };
-            let outcome =
-                self.instance.store().txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
-            if outcome.succeeded {
-                if *ack == Ack::Released {
-                    self.note_gap(group, &handoff, *edge);
-                }
-                self.instance.metrics().ack(group.name(), "applied");
-                return Ok(result(at, AckOutcome::Applied, String::new()));
+        let mut results: Vec<Option<AckResult>> = vec![None; said.len()];
+        let mut unreadable = None;
+        for attempt in 0..ATTEMPTS {
+            let judged = self.judge_open(group, member, said, &results);
+            for (index, result) in judged.definite {
+                results[index] = Some(result);
             }
-            let patience = self.instance.options().view_patience;
-            group.reach(outcome.revision, patience).await.map_err(refusal::behind)?;
+            unreadable = judged.unreadable;
+            if judged.recordings.is_empty() {
+                break;
+            }
+            let limits = if attempt < JOINT { self.instance.store().limits() } else { ALONE };
+            for (index, result) in self.write_all(group, said, &judged.recordings, limits).await? {
+                results[index] = Some(result);
+            }
         }
-        Err(status(Reason::LostRace, format!("the handoff of {at} kept changing; try again")))
+        unreadable.map_or(Ok(()), Err)?;
+        results.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            status(Reason::LostRace, "the handoffs kept changing under the acknowledgements; try again")
+        })
     }
 
-    fn definite(&self, group: &Group, at: &TopicPartition, verdict: Verdict) -> Result<AckResult, Status> {
+    /// Judges what has no result yet.
+    fn judge_open(
+        &self,
+        group: &Group,
+        member: &Member,
+        said: &[Said],
+        results: &[Option<AckResult>],
+    ) -> Judged {
+        let wall = self.instance.options().wall.now();
+        let mut judged = Judged::default();
+        group.read(|state| {
+            for (index, Said { at, id, ack, .. }) in said.iter().enumerate() {
+                if results[index].is_none() {
+                    let verdict = judge(state, member, at, id.as_ref(), ack, wall);
+                    self.take_in(group, &mut judged, index, at, verdict);
+                }
+            }
+        });
+        judged
+    }
+
+    fn take_in(
+        &self,
+        group: &Group,
+        judged: &mut Judged,
+        index: usize,
+        at: &TopicPartition,
+        verdict: Verdict,
+    ) {
         let (outcome, label, message) = match verdict {
-            Verdict::Record { .. } => (AckOutcome::Applied, "applied", String::new()),
+            Verdict::Record { write, handoff } => {
+                return judged.recordings.push(Recording { index, write, handoff });
+            }
+            Verdict::Unreadable { error } => {
+                let message = format!("partition {at} is left alone: {error}");
+                judged.unreadable = Some(status(Reason::RecordUnreadable, message));
+                return;
+            }
             Verdict::Already => (AckOutcome::Already, "already", "it took effect before".to_owned()),
             Verdict::Over => {
                 (AckOutcome::Over, "over", "no such handoff is under way; nothing changed".to_owned())
             }
             Verdict::Refused { because } => (AckOutcome::Refused, "refused", because),
-            Verdict::Unreadable { error } => {
-                return Err(status(
-                    Reason::RecordUnreadable,
-                    format!("partition {at} is left alone: {error}"),
-                ));
-            }
         };
         self.instance.metrics().ack(group.name(), label);
-        Ok(result(at, outcome, message))
+        judged.definite.push((index, result(at, outcome, message)));
+    }
+
+    /// Writes in few transactions; returns what applied. What met its guard is left for another look at the view.
+    async fn write_all(
+        &self,
+        group: &Group,
+        said: &[Said],
+        recordings: &[Recording],
+        limits: Limits,
+    ) -> Result<Vec<(usize, AckResult)>, Status> {
+        let writes: Vec<Write> = recordings.iter().map(|recording| recording.write.clone()).collect();
+        let outcomes: Vec<_> = stream::iter(chunk_unfenced(&writes, limits))
+            .map(|chunk| async move { (chunk.writes, self.instance.store().txn(chunk.txn).await) })
+            .buffered(AT_A_TIME)
+            .collect()
+            .await;
+        let (mut applied, mut met_guard, mut failed) = (Vec::new(), Revision::default(), None);
+        for (range, outcome) in outcomes {
+            match outcome {
+                Ok(outcome) if outcome.succeeded => {
+                    let recordings = recordings[range].iter();
+                    applied.extend(recordings.map(|recording| self.applied(group, said, recording)));
+                }
+                Ok(outcome) => met_guard = met_guard.max(outcome.revision),
+                Err(error) => failed = Some(refusal::store(&error)),
+            }
+        }
+        failed.map_or(Ok(()), Err)?;
+        let patience = self.instance.options().view_patience;
+        group.reach(met_guard, patience).await.map_err(refusal::behind)?;
+        Ok(applied)
+    }
+
+    fn applied(&self, group: &Group, said: &[Said], recording: &Recording) -> (usize, AckResult) {
+        let Said { at, ack, edge, .. } = &said[recording.index];
+        if *ack == Ack::Released {
+            self.note_gap(group, &recording.handoff, *edge);
+        }
+        self.instance.metrics().ack(group.name(), "applied");
+        (recording.index, result(at, AckOutcome::Applied, String::new()))
     }
 
     /// The gap of a move, once both of its edges are known.

@@ -71,7 +71,7 @@ impl ConsumerService {
         let mut response = HeartbeatResponse {
             cluster_id: self.instance.cluster_id().to_owned(),
             revision: group.view().revision().0,
-            concerned_revision: group.hub().told(&member.name).0,
+            concerned_revision: group.hub().told(member).0,
             endpoints: self.instance.peers().addresses(),
             ..HeartbeatResponse::default()
         };

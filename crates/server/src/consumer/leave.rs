@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_core::id::Member;
+use kafka_assigner_core::kv::Lease;
 use kafka_assigner_core::session::{self, Leaving};
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest};
 use kafka_assigner_proto::{Reason, status};
@@ -34,15 +35,12 @@ impl ConsumerService {
 
     /// The lease under which the partitions of a restarting consumer are kept: for the group's rejoin grace, and at
     /// least as long as if its session had just been left to run out.
-    async fn rejoin_lease(
-        &self,
-        group: &Group,
-        member: &Member,
-    ) -> Result<kafka_assigner_core::kv::Lease, Status> {
+    async fn rejoin_lease(&self, group: &Group, member: &Member) -> Result<Lease, Status> {
         let keep_ms = group.read(|state| {
-            let ttl = state.registration(&member.name).map_or(0, |consumer| consumer.ttl_ms);
-            state.config().unwrap_or_default().rejoin_grace_ms.max(ttl)
+            let session = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
+            Some(state.config().unwrap_or_default().rejoin_grace_ms.max(session.ttl_ms))
         });
+        let keep_ms = keep_ms.ok_or_else(|| not_registered(group, member))?;
         self.instance.store().grant(Duration::from_millis(keep_ms)).await.map_err(|e| refusal::store(&e))
     }
 
@@ -56,9 +54,11 @@ impl ConsumerService {
         let patience = self.instance.options().view_patience;
         for _ in 0..ATTEMPTS {
             let Some(write) = group.read(|state| session::leave(state, member, leaving, wall)) else {
-                let message = format!("no session {member} is registered in group {}", group.name());
-                return Err(status(Reason::ConsumerNotFound, message));
+                return Err(not_registered(group, member));
             };
+            if *leaving != Leaving::Drain {
+                group.hub().note_leaving(member);
+            }
             let outcome =
                 self.instance.store().txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
             group.reach(outcome.revision, patience).await.map_err(refusal::behind)?;
@@ -69,4 +69,9 @@ impl ConsumerService {
         }
         Err(status(Reason::LostRace, format!("the registration of {member} kept changing; try again")))
     }
+}
+
+fn not_registered(group: &Group, member: &Member) -> Status {
+    let message = format!("no session {member} is registered in group {}", group.name());
+    status(Reason::ConsumerNotFound, message)
 }

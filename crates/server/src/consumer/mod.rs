@@ -12,9 +12,8 @@ mod renewal;
 mod request;
 mod stream;
 
-use std::sync::Arc;
-
 use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::name::{GroupName, MemberName};
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_proto::v1::Caller as WireCaller;
@@ -24,34 +23,41 @@ use tonic::Status;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
-use progress::ProgressBook;
 pub use register::Commands;
 
 /// The service for consumers on one instance.
 #[derive(Debug, Clone)]
 pub struct ConsumerService {
     instance: Instance,
-    progress: Arc<ProgressBook>,
 }
 
 impl ConsumerService {
     /// The service of `instance`.
     #[must_use]
-    pub fn new(instance: Instance) -> Self {
-        Self { instance, progress: Arc::default() }
+    pub const fn new(instance: Instance) -> Self {
+        Self { instance }
     }
 
-    /// The group and the member that a call names.
+    /// The group and the member that a call names. What it says must not be judged by a view that is older than what
+    /// made its client say it, so the group's view is as new as the store was when the call came in.
     async fn caller(&self, caller: Option<&WireCaller>) -> Result<(Group, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
-        let group = self.instance.group(&group_name(&caller.group)?).await?;
         let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
+        let group = self.instance.group(&group_name(&caller.group)?).await?;
+        self.catch_up(&group, &name).await?;
         let incarnation = if caller.incarnation.is_empty() {
             registered(&group, &name)?
         } else {
             Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?
         };
         Ok((group, Member { name, incarnation }))
+    }
+
+    async fn catch_up(&self, group: &Group, name: &MemberName) -> Result<(), Status> {
+        let key = group.layout().encode(&Key::Consumer(name.clone()));
+        let (_, revision) = self.instance.store().get(&key).await.map_err(|e| refusal::store(&e))?;
+        let patience = self.instance.options().view_patience;
+        group.reach(revision, patience).await.map_err(refusal::behind)
     }
 }
 

@@ -1,79 +1,25 @@
 //! What heartbeats report beside the heartbeat: progress of warm-ups, and of processing itself.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::id::{HandoffId, Member};
+use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Progress, encode};
 use kafka_assigner_core::session;
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{HeartbeatRequest, WarmProgress};
-use tokio::time::Instant;
 
 use super::ConsumerService;
-use super::stream::Session;
+use crate::convert;
 use crate::group::Group;
-
-/// What this instance remembers of the sessions whose streams it opened. Another instance begins anew, which puts a
-/// deadline off and loses nothing.
-#[derive(Debug, Default)]
-pub(super) struct ProgressBook(Mutex<BTreeMap<(GroupName, Member), Page>>);
-
-#[derive(Debug)]
-struct Page {
-    max_poll_interval: Option<Duration>,
-    poll_progress: u64,
-    progressed: Instant,
-    written: Option<Instant>,
-}
-
-impl ProgressBook {
-    /// Remembers a session whose stream was opened here. Sessions of the same name that are over are forgotten.
-    pub(super) fn begin(&self, session: &Session, max_poll_interval: Option<Duration>) {
-        let group = session.group.name().clone();
-        let mut pages = self.pages();
-        pages.retain(|(of, member), _| {
-            *of != group || member.name != session.member.name || *member == session.member
-        });
-        let page = Page { max_poll_interval, poll_progress: 0, progressed: Instant::now(), written: None };
-        pages.insert((group, session.member.clone()), page);
-    }
-
-    /// Takes in a heartbeat's counter; true where it stood still for longer than it may.
-    fn is_stuck(&self, group: &Group, member: &Member, poll_progress: u64) -> bool {
-        let mut pages = self.pages();
-        let Some(page) = pages.get_mut(&(group.name().clone(), member.clone())) else { return false };
-        if poll_progress != page.poll_progress {
-            page.poll_progress = poll_progress;
-            page.progressed = Instant::now();
-        }
-        page.max_poll_interval.is_some_and(|limit| page.progressed.elapsed() > limit)
-    }
-
-    /// Whether progress may be written again: at most every `interval`.
-    fn may_write(&self, group: &Group, member: &Member, interval: Duration) -> bool {
-        let mut pages = self.pages();
-        let Some(page) = pages.get_mut(&(group.name().clone(), member.clone())) else { return false };
-        let may = page.written.is_none_or(|written| written.elapsed() >= interval);
-        if may {
-            page.written = Some(Instant::now());
-        }
-        may
-    }
-
-    fn pages(&self) -> MutexGuard<'_, BTreeMap<(GroupName, Member), Page>> {
-        self.0.lock().expect("nothing panics while it holds the pages")
-    }
-}
 
 impl ConsumerService {
     /// Takes in what a confirmed heartbeat reports.
     pub(super) async fn take_progress(&self, group: &Group, member: &Member, request: &HeartbeatRequest) {
-        if self.progress.is_stuck(group, member, request.poll_progress) {
+        if is_stuck(group, member, request.poll_progress) {
             self.end_session(group, member, FenceReason::NoProgress).await;
         } else if !request.warming.is_empty() {
             self.write_progress(group, member, &request.warming).await;
@@ -88,35 +34,56 @@ impl ConsumerService {
         }
     }
 
+    /// Writes what is news, at most every quarter of the deadline that it extends. What is not written is reported
+    /// again with the next heartbeat.
     async fn write_progress(&self, group: &Group, member: &Member, reported: &[WarmProgress]) {
-        let Some((txn, interval)) = group.read(|state| {
+        let txn = group.read(|state| {
             let deadline = Duration::from_millis(state.config().unwrap_or_default().warm_deadline_ms);
-            let entry = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
-            let next = with_progress(entry, reported)?;
-            let key = state.layout().encode(&Key::Consumer(member.name.clone()));
-            let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
-            let put = Op::put_leased(key, encode(&next), entry.lease);
-            Some((Txn::guarded(vec![guard], vec![put]), deadline / 4))
-        }) else {
-            return;
-        };
-        if self.progress.may_write(group, member, interval) {
-            // Progress that is not written is reported again with the next heartbeat.
-            let _outcome = self.instance.store().txn(txn).await;
+            let may_write = group.sessions().may_write(state, member, deadline / 4);
+            may_write.then(|| record_progress(state, member, reported)).flatten()
+        });
+        let Some(txn) = txn else { return };
+        if self.instance.store().txn(txn).await.is_ok_and(|outcome| outcome.succeeded) {
+            group.sessions().note_written(member);
         }
     }
 }
 
-/// The registration with what was reported, where that is news.
-fn with_progress(consumer: &Consumer, reported: &[WarmProgress]) -> Option<Consumer> {
+/// Whether the member's own processing has stood still for longer than it said it may.
+fn is_stuck(group: &Group, member: &Member, counter: u64) -> bool {
+    group.read(|state| {
+        let limit = state.registration(&member.name).and_then(|consumer| consumer.max_poll_interval_ms);
+        limit.is_some_and(|ms| group.sessions().is_stuck(state, member, counter, Duration::from_millis(ms)))
+    })
+}
+
+/// The write that puts news of warm-ups into the member's registration.
+fn record_progress(state: &GroupState, member: &Member, reported: &[WarmProgress]) -> Option<Txn> {
+    let entry = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
     let progress: BTreeMap<String, Progress> = reported
         .iter()
+        .filter_map(|item| understand(state, member, item))
         .take(Consumer::MOST_PROGRESS)
-        .map(|item| {
-            let progress =
-                Progress { handoff: HandoffId::new(&item.handoff_id), done: item.done, total: item.total };
-            (format!("{}/{}", item.topic, item.partition), progress)
-        })
+        .map(|(at, progress)| (at.to_string(), progress))
         .collect();
-    (progress != consumer.progress).then(|| Consumer { progress, ..consumer.clone() })
+    if progress == entry.progress {
+        return None;
+    }
+    let next = Consumer { progress, ..Consumer::clone(entry) };
+    let key = state.layout().encode(&Key::Consumer(member.name.clone()));
+    let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
+    Some(Txn::guarded(vec![guard], vec![Op::put_leased(key, encode(&next), entry.lease)]))
+}
+
+/// What is reported of a warm-up that the member was told to do; anything else is passed over, so that nothing a
+/// client makes up comes into a record.
+fn understand(
+    state: &GroupState,
+    member: &Member,
+    item: &WarmProgress,
+) -> Option<(TopicPartition, Progress)> {
+    let at = convert::partition(&item.topic, item.partition).ok()?;
+    let handoff = state.handoff_of(&at).filter(|handoff| handoff.new == *member)?;
+    let is_meant = handoff.id.as_str() == item.handoff_id;
+    is_meant.then(|| (at, Progress { handoff: handoff.id.clone(), done: item.done, total: item.total }))
 }

@@ -10,6 +10,8 @@ use kafka_assigner_core::record::{Capability, Consumer, Renewal};
 use kafka_assigner_core::session::{self, Admission, Opening};
 use kafka_assigner_proto::v1::{AssignmentCommand, RegisterRequest};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_store::Error;
+use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
@@ -25,6 +27,14 @@ pub type Commands = ReceiverStream<Result<AssignmentCommand, Status>>;
 /// A session that is registered, at the revision at which that is certain.
 struct Opened {
     lease: Lease,
+    /// When the request was sent that granted the lease, or kept it alive.
+    confirmed: Instant,
+    revision: Revision,
+}
+
+/// A session that is over, as it was seen at a revision.
+struct Over {
+    reason: FenceReason,
     revision: Revision,
 }
 
@@ -42,7 +52,7 @@ impl ConsumerService {
         let group = self.instance.group_or_create(&registration.group).await?;
         match self.admit(&group, &registration).await? {
             Ok(opened) => self.attach(group, registration, opened).await,
-            Err(reason) => Ok(fenced_stream(&self.instance, &reason)),
+            Err(over) => Ok(fenced_stream(self.instance.cluster_id(), over.revision, &over.reason)),
         }
     }
 
@@ -62,13 +72,13 @@ impl ConsumerService {
         &self,
         group: &Group,
         registration: &Registration,
-    ) -> Result<Result<Opened, FenceReason>, Status> {
-        let (registered, _) = self.read_registration(group, registration).await?;
+    ) -> Result<Result<Opened, Over>, Status> {
+        let (registered, revision) = self.read_registration(group, registration).await?;
         let incarnation = &registration.incarnation;
         match session::admit(registered.as_ref(), incarnation, &registration.opening) {
             Admission::Create { takes_over } => self.open(group, registration, takes_over).await.map(Ok),
-            Admission::Attach => self.resume(group, registration).await,
-            Admission::Fenced(reason) => Ok(Err(reason)),
+            Admission::Attach => self.resume(group, registration, revision).await,
+            Admission::Fenced(reason) => Ok(Err(Over { reason, revision })),
         }
     }
 
@@ -92,6 +102,7 @@ impl ConsumerService {
         let store = self.instance.store();
         let default = group.read(|state| state.config().unwrap_or_default().session_timeout_ms);
         let ttl = registration.timeout.unwrap_or(Duration::from_millis(default));
+        let confirmed = Instant::now();
         let lease = store.grant(ttl).await.map_err(|e| refusal::store(&e))?;
         let consumer = self.registration_record(registration, lease);
         let write = session::open(group.layout(), &registration.name, &consumer, lease, takes_over);
@@ -102,7 +113,7 @@ impl ConsumerService {
         }
         tracing::info!(group = %group.name(), consumer = %registration.name,
             incarnation = %registration.incarnation, took_over = takes_over.is_some(), "session opened");
-        Ok(Opened { lease, revision: outcome.revision })
+        Ok(Opened { lease, confirmed, revision: outcome.revision })
     }
 
     fn registration_record(&self, registration: &Registration, lease: Lease) -> Consumer {
@@ -111,6 +122,7 @@ impl ConsumerService {
         Consumer {
             topics: registration.topics.clone(),
             max_partitions: registration.max_partitions,
+            max_poll_interval_ms: registration.max_poll_interval_ms,
             capabilities: registration.capabilities.clone(),
             instance: self.instance.options().id.clone(),
             client: registration.client.clone(),
@@ -118,28 +130,26 @@ impl ConsumerService {
         }
     }
 
-    /// Confirms a session as a heartbeat does: read, keep alive, read.
+    /// Confirms a session as a heartbeat does: read (which was done at `revision`), keep alive, read.
     async fn resume(
         &self,
         group: &Group,
         registration: &Registration,
-    ) -> Result<Result<Opened, FenceReason>, Status> {
-        let Opening::Resume(lease) = registration.opening else {
-            return Ok(Err(FenceReason::Gone));
-        };
-        match self.instance.store().keep_alive(lease).await {
-            Ok(_) => {}
-            Err(kafka_assigner_store::Error::LeaseNotFound(_)) => return Ok(Err(FenceReason::Gone)),
+        revision: Revision,
+    ) -> Result<Result<Opened, Over>, Status> {
+        let gone = Over { reason: FenceReason::Gone, revision };
+        let Opening::Resume(id) = registration.opening else { return Ok(Err(gone)) };
+        let confirmed = Instant::now();
+        let lease = match self.instance.store().keep_alive(id).await {
+            Ok(ttl) => Lease { id, ttl },
+            Err(Error::LeaseNotFound(_)) => return Ok(Err(gone)),
             Err(error) => return Err(refusal::store(&error)),
-        }
+        };
         let (registered, revision) = self.read_registration(group, registration).await?;
-        match session::check(registered.as_ref(), &registration.incarnation, lease) {
-            Err(reason) => Ok(Err(reason)),
-            Ok(consumer) => {
-                let ttl = Duration::from_millis(consumer.map_or(0, |consumer| consumer.ttl_ms));
-                Ok(Ok(Opened { lease: Lease { id: lease, ttl }, revision }))
-            }
-        }
+        Ok(match session::check(registered.as_ref(), &registration.incarnation, id) {
+            Ok(_) => Ok(Opened { lease, confirmed, revision }),
+            Err(reason) => Err(Over { reason, revision }),
+        })
     }
 
     /// Attaches a stream, from a view that is at least as new as the session and what its client has seen.
@@ -156,11 +166,11 @@ impl ConsumerService {
             group,
             member: Member { name: registration.name, incarnation: registration.incarnation },
             lease: opened.lease,
+            confirmed: opened.confirmed,
             renews: registration.renewal == Renewal::Server,
             snapshot: registration.capabilities.contains(&Capability::Snapshot),
             says_taken: registration.capabilities.contains(&Capability::Taken),
         };
-        self.progress.begin(&session, registration.max_poll_interval);
         Ok(self.start_stream(session))
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Registration {
     pub(super) timeout: Option<Duration>,
     pub(super) renewal: Renewal,
     pub(super) capabilities: BTreeSet<Capability>,
-    pub(super) max_poll_interval: Option<Duration>,
+    pub(super) max_poll_interval_ms: Option<u64>,
     pub(super) seen: v1::Seen,
     pub(super) client: String,
 }
@@ -60,7 +60,7 @@ impl Registration {
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
             capabilities: request.capabilities().filter_map(capability).collect(),
-            max_poll_interval: millis(request.max_poll_interval_ms),
+            max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
             seen: request.seen.unwrap_or_default(),
             client: request.client.map(|client| describe(&client)).unwrap_or_default(),
         })

@@ -8,7 +8,6 @@ use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::advance::{Now, advance};
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf, plan};
 use kafka_assigner_core::state::{GroupState, Touched};
@@ -16,87 +15,12 @@ use kafka_assigner_core::write::Write;
 use kafka_assigner_store::view::Notice;
 
 use super::Coordinator;
+use super::agenda::Agenda;
 use super::execute::{Executor, Fate};
-
-/// How often everything is looked at though nothing happened: bounds what a missed event can cost.
-const TICK: Duration = Duration::from_secs(10);
 
 /// How long after a failed write everything is looked at again: short against every deadline, long against a
 /// store's answer.
 const RETRY: Duration = Duration::from_millis(200);
-
-/// How long a plan that had to leave something out waits for more handoffs to end before the next one.
-const REFILL: Duration = Duration::from_millis(50);
-
-/// The longest that changes of membership can put a plan off, in debounces.
-const MOST_DEBOUNCES: u32 = 5;
-
-/// What a leader has in mind between two passes.
-#[derive(Debug)]
-struct Agenda {
-    memory: Memory,
-    touched: Touched,
-    /// Whether everything has to be looked at.
-    everything: bool,
-    /// When to plan, and when the first cause for it came up.
-    plan: Option<(Moment, Moment)>,
-    /// Whether the last plan left something out that ending handoffs make room for.
-    has_more: bool,
-    next_tick: Moment,
-    /// When a plan may come out otherwise by the passing of time alone.
-    revisit: Option<Moment>,
-}
-
-impl Agenda {
-    fn new(now: Moment) -> Self {
-        Self {
-            memory: Memory::default(),
-            touched: Touched::default(),
-            everything: true,
-            plan: Some((now, now)),
-            has_more: false,
-            next_tick: now + TICK,
-            revisit: None,
-        }
-    }
-
-    fn note(&mut self, touched: &Touched, departures: bool, debounce: Duration, now: Moment) {
-        if touched.calls_for_plan() {
-            self.plan_in(if departures { Duration::ZERO } else { debounce }, now);
-        } else if self.has_more && !touched.units.is_empty() {
-            self.plan_in(REFILL, now);
-        }
-        self.touched.merge(touched.clone());
-    }
-
-    fn note_everything(&mut self, now: Moment) {
-        self.everything = true;
-        self.plan_in(Duration::ZERO, now);
-    }
-
-    /// Puts the plan off by `wait` from now, but not for ever, and never behind what was agreed for less.
-    fn plan_in(&mut self, wait: Duration, now: Moment) {
-        let (first, agreed) = self.plan.map_or((now, None), |(at, first)| (first, Some(at)));
-        let latest = first + wait * MOST_DEBOUNCES;
-        let at = (now + wait).min(latest);
-        let at = agreed.filter(|agreed| wait.is_zero() && *agreed < at).unwrap_or(at);
-        self.plan = Some((at, first));
-    }
-
-    fn wants_plan(&self, now: Moment) -> bool {
-        self.plan.is_some_and(|(at, _)| at <= now) || self.revisit.is_some_and(|at| at <= now)
-    }
-
-    /// When there is something to do if nothing happens.
-    fn wake(&mut self, state: &GroupState, now: Moment) -> Moment {
-        self.revisit = self.memory.next_plan(state, now);
-        let plan = self.plan.map(|(at, _)| at);
-        [plan, self.revisit, self.memory.next_deadline(now)]
-            .into_iter()
-            .flatten()
-            .fold(self.next_tick, Moment::min)
-    }
-}
 
 /// What one pass decided.
 #[derive(Debug, Default)]
@@ -117,45 +41,34 @@ impl Coordinator {
             self.act(executor, &mut agenda, decided).await;
             let now = self.clock.now();
             let wake = self.clock.instant(self.group.read(|state| agenda.wake(state, now)));
-            let notice = tokio::select! {
+            tokio::select! {
                 biased;
                 // What happened comes first; the timer is for when nothing does.
                 notice = updates.next() => match notice {
-                    Some(notice) => Some(notice),
+                    Some(notice) => self.take_in(&mut agenda, &notice),
                     None => return,
                 },
-                () = tokio::time::sleep_until(wake) => None,
-            };
-            self.take_in(&mut agenda, notice);
+                () = tokio::time::sleep_until(wake) => {}
+            }
             while let Some(notice) = updates.next().now_or_never() {
                 let Some(notice) = notice else { return };
-                self.take_in(&mut agenda, Some(notice));
+                self.take_in(&mut agenda, &notice);
             }
         }
     }
 
-    fn take_in(&self, agenda: &mut Agenda, notice: Option<Notice<Touched>>) {
+    fn take_in(&self, agenda: &mut Agenda, notice: &Notice<Touched>) {
         let now = self.clock.now();
         match notice {
-            Some(Notice::Touched(touched)) => {
-                let (departures, debounce) = self.group.read(|state| {
-                    let gone = touched.registrations.iter().any(|name| !state.consumers().contains_key(name));
-                    (gone, Duration::from_millis(state.config().unwrap_or_default().debounce_ms))
-                });
-                agenda.note(&touched, departures, debounce, now);
-            }
-            Some(Notice::Everything) => agenda.note_everything(now),
-            None if now >= agenda.next_tick => {
-                agenda.next_tick = now + TICK;
-                agenda.note_everything(now);
-            }
-            None => {}
+            Notice::Touched(touched) => self.group.read(|state| agenda.note(state, touched, now)),
+            Notice::Everything => agenda.note_everything(now),
         }
     }
 
     /// One look at the group: what is to be done now.
     fn decide(&self, agenda: &mut Agenda) -> Decided {
         let moment = self.clock.now();
+        agenda.note_tick(moment);
         let nonce = self.entropy.number();
         self.group.read(|state| {
             let units = self.look(agenda, state, moment);
@@ -166,7 +79,7 @@ impl Coordinator {
                 self.metrics.timed_plan(|| plan(state, now, &mut HandoffIds::new(nonce), &WhatIf::default()))
             });
             if planned.is_some() {
-                agenda.plan = None;
+                agenda.planned();
             }
             if let Some(Ok(plan)) = &planned {
                 actions.extend(plan.actions.iter().cloned());
@@ -202,6 +115,9 @@ impl Coordinator {
         if reached.contains(&None) {
             // Somebody else was first, or nobody knows: look at everything again once the view has moved on.
             agenda.note_everything(self.clock.now() + RETRY);
+        }
+        if decided.actions.iter().any(|action| matches!(action.step, Step::Cancel { .. })) {
+            agenda.note_cancelled(self.clock.now());
         }
         let reached = reached.into_iter().flatten().max().unwrap_or_default();
         // Its own writes are part of what the next pass looks at.

@@ -8,6 +8,7 @@
 //! Everything is level-triggered: a pass acts on the view as it stands, so a missed event costs the time until the
 //! next pass. Every write carries the term's fence, so a leader that was deposed writes nothing.
 
+mod agenda;
 mod execute;
 mod follow;
 mod lead;
@@ -56,6 +57,8 @@ impl Coordinator {
                 biased;
                 () = self.stop.cancelled() => {}
                 term = election.campaign(head_start) => self.serve(term).await,
+                // An instance came or went: campaign anew, as it now behoves.
+                () = self.peers.another_head_start(self.group.name(), head_start) => {}
             }
             // What a dropped campaign has left behind is cleared away here.
             election.close().await;
@@ -86,6 +89,8 @@ impl Coordinator {
             () = self.stop.cancelled() => {}
             () = self.lead(&executor) => {}
             () = self.follow_topics(&executor) => {}
+            // Looks on; it ends with the view.
+            () = self.metrics.observe(&self.group) => {}
         }
         term.resign().await;
         self.metrics.leading(self.group.name(), false);

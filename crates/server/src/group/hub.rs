@@ -2,26 +2,29 @@
 //! then, so that an event costs what it concerns and not what is connected.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::MemberName;
-use kafka_assigner_core::state::Touched;
-use kafka_assigner_store::view::{Listener, Notice};
 use tokio::sync::Notify;
 
 /// Who is connected here.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     lines: Mutex<BTreeMap<MemberName, Vec<Arc<Bell>>>>,
+    streams: AtomicUsize,
+    closed: AtomicBool,
 }
 
 /// What a stream and the hub share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Bell {
+    incarnation: Incarnation,
     rung: Notify,
     told: AtomicU64,
+    leaving: AtomicBool,
 }
 
 /// One stream's connection; dropping it disconnects.
@@ -33,23 +36,20 @@ pub(crate) struct Line {
 }
 
 impl Hub {
-    /// Rings the streams that changes concern, until the view stops.
-    pub(crate) async fn run(self: Arc<Self>, mut updates: Listener<Touched>) {
-        while let Some(notice) = updates.next().await {
-            match notice {
-                Notice::Touched(touched) => touched.members.iter().for_each(|name| self.ring(name)),
-                Notice::Everything => self.ring_all(),
-            }
-        }
+    pub(super) fn connect(hub: &Arc<Self>, member: &Member) -> Line {
+        let bell = Arc::new(Bell {
+            incarnation: member.incarnation.clone(),
+            rung: Notify::new(),
+            told: AtomicU64::default(),
+            leaving: AtomicBool::default(),
+        });
+        hub.lines().entry(member.name.clone()).or_default().push(Arc::clone(&bell));
+        hub.streams.fetch_add(1, Ordering::Relaxed);
+        Line { hub: Arc::clone(hub), name: member.name.clone(), bell }
     }
 
-    pub(super) fn connect(hub: &Arc<Self>, name: &MemberName) -> Line {
-        let bell = Arc::<Bell>::default();
-        hub.lines().entry(name.clone()).or_default().push(Arc::clone(&bell));
-        Line { hub: Arc::clone(hub), name: name.clone(), bell }
-    }
-
-    fn ring(&self, name: &MemberName) {
+    /// Rings the streams of one member's name.
+    pub(super) fn ring(&self, name: &MemberName) {
         self.lines().get(name).into_iter().flatten().for_each(|bell| bell.rung.notify_one());
     }
 
@@ -58,16 +58,34 @@ impl Hub {
         self.lines().values().flatten().for_each(|bell| bell.rung.notify_one());
     }
 
-    /// How many streams are connected.
-    pub(crate) fn streams(&self) -> usize {
-        self.lines().values().map(Vec::len).sum()
+    /// Ends every stream: the view has stopped, so nobody would be rung any more.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.ring_all();
     }
 
-    /// The revision of the last command that was computed for `name` here; zero where there was none.
-    pub(crate) fn told(&self, name: &MemberName) -> Revision {
+    /// How many streams are connected.
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(Ordering::Relaxed)
+    }
+
+    /// The revision of the last command that was computed for the session of `member` here; zero where there was
+    /// none.
+    pub(crate) fn told(&self, member: &Member) -> Revision {
+        let mut told = 0;
+        self.for_each(member, |bell| told = told.max(bell.told.load(Ordering::Relaxed)));
+        Revision(told)
+    }
+
+    /// Notes that `member` asked for the end of its session, which its streams then call the regular one.
+    pub(crate) fn note_leaving(&self, member: &Member) {
+        self.for_each(member, |bell| bell.leaving.store(true, Ordering::Relaxed));
+    }
+
+    fn for_each(&self, member: &Member, mut visit: impl FnMut(&Bell)) {
         let lines = self.lines();
-        let told = lines.get(name).into_iter().flatten().map(|bell| bell.told.load(Ordering::Relaxed));
-        Revision(told.max().unwrap_or_default())
+        let bells = lines.get(&member.name).into_iter().flatten();
+        bells.filter(|bell| bell.incarnation == member.incarnation).for_each(|bell| visit(bell));
     }
 
     fn lines(&self) -> MutexGuard<'_, BTreeMap<MemberName, Vec<Arc<Bell>>>> {
@@ -76,19 +94,32 @@ impl Hub {
 }
 
 impl Line {
-    /// Waits until something may concern the member. Cancel safe: a ring is kept.
-    pub(crate) async fn rung(&self) {
-        self.bell.rung.notified().await;
+    /// Waits until something may concern the member; false once nobody rings any more. Cancel safe: a ring is kept.
+    pub(crate) async fn rung(&self) -> bool {
+        if !self.is_closed() {
+            self.bell.rung.notified().await;
+        }
+        !self.is_closed()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.hub.closed.load(Ordering::Acquire)
     }
 
     /// Notes that a command of `revision` is on its way.
     pub(crate) fn note_told(&self, revision: Revision) {
         self.bell.told.store(revision.0, Ordering::Relaxed);
     }
+
+    /// Whether the member asked for the end of its session.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.bell.leaving.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
+        self.hub.streams.fetch_sub(1, Ordering::Relaxed);
         let mut lines = self.hub.lines();
         if let Some(bells) = lines.get_mut(&self.name) {
             bells.retain(|bell| !Arc::ptr_eq(bell, &self.bell));

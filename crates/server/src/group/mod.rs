@@ -2,6 +2,7 @@
 
 mod hub;
 mod materialized;
+mod sessions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,13 @@ use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::GroupName;
-use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::state::{GroupState, Touched};
+use kafka_assigner_store::view::{Listener, Notice};
 use kafka_assigner_store::{Store, View, view};
 
 pub(crate) use hub::{Hub, Line};
 pub use materialized::GroupView;
+pub(crate) use sessions::Sessions;
 
 /// A group that this instance serves; clones are cheap.
 #[derive(Debug, Clone)]
@@ -22,6 +25,7 @@ pub struct Group {
     layout: Arc<Layout>,
     view: View<GroupView>,
     hub: Arc<Hub>,
+    sessions: Arc<Sessions>,
 }
 
 impl Group {
@@ -30,7 +34,8 @@ impl Group {
         let mut options = view::Options::new(layout.prefix());
         options.backoff.seed = seed;
         let (view, keeper) = View::new(store, options, GroupView::new(layout.clone()));
-        (Self { layout: Arc::new(layout), view, hub: Arc::default() }, keeper)
+        let (hub, sessions) = (Arc::default(), Arc::default());
+        (Self { layout: Arc::new(layout), view, hub, sessions }, keeper)
     }
 
     /// Its name.
@@ -61,12 +66,37 @@ impl Group {
         self.view.wait_until(revision, patience).await
     }
 
+    /// Tells the streams of what concerns them, until the view stops; then it ends them.
+    pub(crate) async fn relay(self, mut updates: Listener<Touched>) {
+        while let Some(notice) = updates.next().await {
+            match notice {
+                Notice::Touched(touched) => self.relay_touched(&touched),
+                Notice::Everything => {
+                    self.read(|state| self.sessions.forget_all_ended(state));
+                    self.hub.ring_all();
+                }
+            }
+        }
+        self.hub.close();
+    }
+
+    fn relay_touched(&self, touched: &Touched) {
+        if !touched.registrations.is_empty() {
+            self.read(|state| self.sessions.forget_ended(state, touched.registrations.iter()));
+        }
+        touched.members.iter().for_each(|name| self.hub.ring(name));
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     pub(crate) const fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
 
     /// Connects a stream of `member`: from now on it is rung when something may concern it.
     pub(crate) fn connect(&self, member: &Member) -> Line {
-        Hub::connect(&self.hub, &member.name)
+        Hub::connect(&self.hub, member)
     }
 }

@@ -1,0 +1,158 @@
+//! What a leader has in mind between two passes: what it has to look at, and when it plans.
+
+use std::time::Duration;
+
+use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::moment::Moment;
+use kafka_assigner_core::state::{GroupState, Touched};
+
+/// How often everything is looked at though nothing happened: bounds what a missed event can cost.
+const TICK: Duration = Duration::from_secs(10);
+
+/// How long a plan that had to leave something out waits for more handoffs to end before the next one.
+const REFILL: Duration = Duration::from_millis(50);
+
+/// The longest that changes of membership can put a plan off, in debounces.
+const MOST_DEBOUNCES: u32 = 5;
+
+/// What a leader has in mind.
+#[derive(Debug)]
+pub(super) struct Agenda {
+    pub(super) memory: Memory,
+    pub(super) touched: Touched,
+    /// Whether everything has to be looked at.
+    pub(super) everything: bool,
+    /// Whether the last plan left something out that ending handoffs make room for.
+    pub(super) has_more: bool,
+    plan: Option<Timer>,
+    next_tick: Moment,
+    /// When a plan may come out otherwise by the passing of time alone.
+    revisit: Option<Moment>,
+}
+
+/// When to plan.
+#[derive(Debug, Clone, Copy)]
+struct Timer {
+    at: Moment,
+    /// However much happens until then.
+    latest: Moment,
+}
+
+impl Agenda {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            memory: Memory::default(),
+            touched: Touched::default(),
+            everything: true,
+            has_more: false,
+            plan: Some(Timer { at: now, latest: now }),
+            next_tick: now + TICK,
+            revisit: None,
+        }
+    }
+
+    /// Notes what was touched. Somebody's departure is planned for at once, everything else after a while in which
+    /// more of the kind may come.
+    pub(super) fn note(&mut self, state: &GroupState, touched: &Touched, now: Moment) {
+        if touched.registrations.iter().any(|name| !state.consumers().contains_key(name)) {
+            self.plan_in(Duration::ZERO, now);
+        } else if touched.calls_for_plan() {
+            self.plan_in(Duration::from_millis(state.config().unwrap_or_default().debounce_ms), now);
+        } else if self.has_more && !touched.units.is_empty() {
+            self.plan_in(REFILL, now);
+        }
+        self.touched.merge(touched.clone());
+    }
+
+    /// Has everything looked at in the next pass, and a plan made at `now`.
+    pub(super) fn note_everything(&mut self, now: Moment) {
+        self.everything = true;
+        self.plan_in(Duration::ZERO, now);
+    }
+
+    /// Has everything looked at once in a while.
+    pub(super) fn note_tick(&mut self, now: Moment) {
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.note_everything(now);
+        }
+    }
+
+    /// Has a unit that stays where it was planned again: somebody else may take it.
+    pub(super) fn note_cancelled(&mut self, now: Moment) {
+        self.plan_in(REFILL, now);
+    }
+
+    /// Notes that a plan was made.
+    pub(super) const fn planned(&mut self) {
+        self.plan = None;
+    }
+
+    /// Puts the plan off by `wait`, but never beyond what was agreed: each cause has it made within some of its own
+    /// waits, however much comes after it.
+    fn plan_in(&mut self, wait: Duration, now: Moment) {
+        let own = now + wait * MOST_DEBOUNCES;
+        let latest = self.plan.map_or(own, |timer| timer.latest.min(own));
+        self.plan = Some(Timer { at: (now + wait).min(latest), latest });
+    }
+
+    pub(super) fn wants_plan(&self, now: Moment) -> bool {
+        self.plan.is_some_and(|timer| timer.at <= now) || self.revisit.is_some_and(|at| at <= now)
+    }
+
+    /// When there is something to do if nothing happens.
+    pub(super) fn wake(&mut self, state: &GroupState, now: Moment) -> Moment {
+        self.revisit = self.memory.next_plan(state, now);
+        let plan = self.plan.map(|timer| timer.at);
+        [plan, self.revisit, self.memory.next_deadline(now)]
+            .into_iter()
+            .flatten()
+            .fold(self.next_tick, Moment::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEBOUNCE: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Moment {
+        Moment(Duration::from_millis(ms))
+    }
+
+    fn planned() -> Agenda {
+        let mut agenda = Agenda::new(at(0));
+        agenda.planned();
+        agenda
+    }
+
+    #[test]
+    fn joins_put_a_plan_off_and_not_for_ever() {
+        let mut agenda = planned();
+        for ms in (1_000..2_000).step_by(90) {
+            agenda.plan_in(DEBOUNCE, at(ms));
+        }
+        assert!(!agenda.wants_plan(at(1_499)));
+        assert!(agenda.wants_plan(at(1_500)));
+    }
+
+    #[test]
+    fn nothing_puts_off_the_plan_for_a_departure() {
+        let mut agenda = planned();
+        agenda.plan_in(DEBOUNCE, at(1_000));
+        agenda.plan_in(Duration::ZERO, at(1_010));
+        agenda.plan_in(DEBOUNCE, at(1_010));
+        assert!(agenda.wants_plan(at(1_010)));
+    }
+
+    #[test]
+    fn everything_is_looked_at_once_in_a_while_however_much_happens() {
+        let mut agenda = planned();
+        agenda.everything = false;
+        agenda.note_tick(at(9_999));
+        assert!(!agenda.everything);
+        agenda.note_tick(at(10_001));
+        assert!(agenda.everything && agenda.wants_plan(at(10_001)));
+    }
+}

@@ -1,0 +1,155 @@
+//! What this instance remembers of the sessions whose heartbeats it hears, beside what their registrations say.
+//!
+//! It lives as long as the registration does. Another instance begins anew, which puts a deadline off and loses
+//! nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::state::{GroupState, Presence};
+use tokio::time::Instant;
+
+/// One page for each session that reports anything.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<BTreeMap<MemberName, Page>>);
+
+#[derive(Debug)]
+struct Page {
+    incarnation: Incarnation,
+    poll_progress: u64,
+    progressed: Instant,
+    written: Option<Instant>,
+}
+
+impl Sessions {
+    /// Takes in a heartbeat's counter; true where it has stood still for longer than `limit`.
+    pub(crate) fn is_stuck(
+        &self,
+        state: &GroupState,
+        member: &Member,
+        counter: u64,
+        limit: Duration,
+    ) -> bool {
+        self.page(state, member, |page| {
+            if counter != page.poll_progress {
+                page.poll_progress = counter;
+                page.progressed = Instant::now();
+            }
+            page.progressed.elapsed() > limit
+        })
+    }
+
+    /// Whether progress was last written at least `interval` ago.
+    pub(crate) fn may_write(&self, state: &GroupState, member: &Member, interval: Duration) -> bool {
+        self.page(state, member, |page| page.written.is_none_or(|written| written.elapsed() >= interval))
+    }
+
+    /// Notes that progress was written now.
+    pub(crate) fn note_written(&self, member: &Member) {
+        if let Some(page) =
+            self.pages().get_mut(&member.name).filter(|page| page.incarnation == member.incarnation)
+        {
+            page.written = Some(Instant::now());
+        }
+    }
+
+    /// Forgets the sessions among `names` that are not registered in `state`.
+    pub(super) fn forget_ended<'a>(&self, state: &GroupState, names: impl Iterator<Item = &'a MemberName>) {
+        let mut pages = self.pages();
+        for name in names.filter(|name| !state.consumers().contains_key(*name)) {
+            pages.remove(name);
+        }
+    }
+
+    /// Forgets every session that is not registered in `state`.
+    pub(super) fn forget_all_ended(&self, state: &GroupState) {
+        self.pages().retain(|name, _| state.consumers().contains_key(name));
+    }
+
+    /// How many sessions are remembered.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.pages().len()
+    }
+
+    /// Looks at the page of a session, which is made for one that `state` knows: then what removes the registration
+    /// comes later, and takes the page with it.
+    fn page(&self, state: &GroupState, member: &Member, look: impl FnOnce(&mut Page) -> bool) -> bool {
+        if state.presence(member) != Presence::Here {
+            return false;
+        }
+        let new = || {
+            let incarnation = member.incarnation.clone();
+            Page { incarnation, poll_progress: 0, progressed: Instant::now(), written: None }
+        };
+        let mut pages = self.pages();
+        let page = pages.entry(member.name.clone()).or_insert_with(new);
+        if page.incarnation != member.incarnation {
+            *page = new();
+        }
+        look(page)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, BTreeMap<MemberName, Page>> {
+        self.0.lock().expect("nothing panics while it holds the pages")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
+    use kafka_assigner_core::kv::{Change, LeaseId, Record, Revision};
+    use kafka_assigner_core::moment::WallMillis;
+    use kafka_assigner_core::record::{Consumer, Renewal, encode};
+
+    use super::*;
+
+    fn member() -> Member {
+        Member { name: "c".parse().unwrap(), incarnation: Incarnation::new("1").unwrap() }
+    }
+
+    fn registered() -> GroupState {
+        let layout = Layout::new(DEFAULT_PREFIX, "g".parse().unwrap());
+        let consumer = Consumer::new(member().incarnation, 30_000, Renewal::Client, WallMillis(0));
+        let record = Record {
+            key: layout.encode(&Key::Consumer(member().name)),
+            value: encode(&consumer),
+            create_revision: Revision(1),
+            mod_revision: Revision(1),
+            lease: LeaseId(1),
+        };
+        let mut state = GroupState::new(layout);
+        let _touched = state.apply(&[Change::Put(record)], Revision(1));
+        state
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_lives_as_long_as_its_registration() {
+        let (sessions, mut state) = (Sessions::default(), registered());
+        assert!(!sessions.is_stuck(&state, &member(), 0, Duration::from_secs(1)));
+        sessions.forget_ended(&state, [member().name].iter());
+        assert_eq!(sessions.len(), 1);
+        let key = state.layout().encode(&Key::Consumer(member().name));
+        let _touched = state.apply(&[Change::Delete { key, revision: Revision(2) }], Revision(2));
+        sessions.forget_ended(&state, [member().name].iter());
+        assert_eq!(sessions.len(), 0);
+        assert!(!sessions.may_write(&state, &member(), Duration::ZERO), "and none is made afterwards");
+        assert_eq!(sessions.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_counter_that_stands_still_is_stuck_and_one_that_moves_is_not() {
+        let (sessions, state) = (Sessions::default(), registered());
+        let limit = Duration::from_secs(10);
+        for counter in [1, 2, 3] {
+            assert!(!sessions.is_stuck(&state, &member(), counter, limit));
+            tokio::time::advance(Duration::from_secs(9)).await;
+        }
+        assert!(!sessions.is_stuck(&state, &member(), 3, limit));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert!(sessions.is_stuck(&state, &member(), 3, limit));
+    }
+}

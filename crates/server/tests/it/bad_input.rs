@@ -1,0 +1,63 @@
+//! What callers get wrong.
+
+use kafka_assigner_proto::v1::{HeartbeatRequest, RegisterRequest};
+use kafka_assigner_proto::{Reason, ReasonExt as _};
+use tonic::Code;
+
+use crate::cluster::Cluster;
+use crate::member::{Member, full};
+
+#[tokio::test(start_paused = true)]
+async fn names_that_are_no_names_are_refused_with_their_rule() {
+    let cluster = Cluster::start(1, 1).await;
+    let long = "x".repeat(250);
+    for name in ["a/b", "", ".", "..", long.as_str(), "a b", "ä"] {
+        let refused = Member::register(&cluster.nodes[0], full(name, "1")).await.err().expect("refused");
+        assert_eq!(
+            (refused.code(), refused.reason()),
+            (Code::InvalidArgument, Some(Reason::InvalidName)),
+            "{name}"
+        );
+        let request = RegisterRequest { topics: vec![name.to_owned()], ..full("c", "1") };
+        let refused = Member::register(&cluster.nodes[0], request).await.err().expect("refused");
+        assert_eq!(refused.reason(), Some(Reason::InvalidName), "{name}");
+        if !name.is_empty() {
+            let request = RegisterRequest { group: name.to_owned(), ..full("c", "1") };
+            let refused = Member::register(&cluster.nodes[0], request).await.err().expect("refused");
+            assert_eq!(refused.reason(), Some(Reason::InvalidName), "{name}");
+        }
+    }
+    assert!(cluster.nodes[0].instance.groups().is_empty(), "and nothing was created");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_does_not_exist_is_named_with_what_creates_it() {
+    let cluster = Cluster::tuned(1, 1, |options| options.auto_create = false).await;
+    let refused = Member::register(&cluster.nodes[0], full("a", "1")).await.err().expect("refused");
+    assert_eq!(refused.reason(), Some(Reason::GroupNotFound));
+    assert!(refused.message().contains("kafka-assigner group set g"), "{}", refused.message());
+    assert!(cluster.nodes[0].instance.groups().is_empty());
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_of_nobody_is_fenced_and_of_no_group_refused() {
+    use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner as _;
+    let cluster = Cluster::start(1, 1).await;
+    let member = Member::join(&cluster.nodes[0], "a").await;
+    let request = HeartbeatRequest {
+        group: "g".to_owned(),
+        consumer_name: "nobody".to_owned(),
+        incarnation: "1".to_owned(),
+        lease: member.roles.lease,
+        ..HeartbeatRequest::default()
+    };
+    let api = &cluster.nodes[0].api;
+    let answer = api.heartbeat(tonic::Request::new(request.clone())).await.unwrap().into_inner();
+    assert!(answer.fenced.is_some());
+    let elsewhere = HeartbeatRequest { group: "h".to_owned(), ..request };
+    let refused = api.heartbeat(tonic::Request::new(elsewhere)).await.unwrap_err();
+    assert_eq!(refused.reason(), Some(Reason::GroupNotFound));
+    cluster.stop().await;
+}

@@ -1,0 +1,306 @@
+//! Handoffs whose parties do not do what they should, and what is said of them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::Change;
+use kafka_assigner_core::reason::CancelReason;
+use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
+use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_proto::v1::{AckOutcome, FenceReason, HeartbeatOutcome, RegisterRequest, WarmProgress};
+use kafka_assigner_proto::{Reason, ReasonExt as _};
+use kafka_assigner_server::Options;
+use kafka_assigner_store::Store as _;
+use kafka_assigner_store::faulty::Outage;
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::{Cluster, is_settled, layout, owners};
+use crate::member::{Member, ack, full, outcomes};
+use crate::worker::Worker;
+
+fn handoffs(state: &GroupState) -> Vec<kafka_assigner_core::record::Handoff> {
+    state.handoffs().keys().filter_map(|at| state.handoff(at)).cloned().collect()
+}
+
+fn impatient(options: &mut Options) {
+    options.group_defaults.warm_deadline_ms = 8_000;
+    options.group_defaults.phase_deadline_ms = 4_000;
+}
+
+/// An owner that does everything, and a newcomer that is to warm the one of its two partitions that it can take.
+async fn halfway(tune: impl Fn(&mut Options)) -> (Cluster, Worker, Member) {
+    let cluster = Cluster::tuned(1, 1, tune).await;
+    cluster.topic("u", 1).await;
+    let mut old = Worker::start(&cluster.nodes, "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let topics = vec!["u".to_owned()];
+    let request = RegisterRequest { topics, session_timeout_ms: 1_800_000, ..full("b", "b-1") };
+    let mut new = Member::register(&cluster.nodes[0], request).await.expect("it registers");
+    new.until("one to warm", |roles| roles.warming.len() == 1).await;
+    (cluster, old, new)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_becomes_ready_is_passed_over_with_the_reason_shown() {
+    let (cluster, old, mut new) = halfway(impatient).await;
+    let since = Instant::now();
+    let prefix = b"/kafka-assigner/g/handoffs/";
+    let mut watch = cluster.memory.watch(prefix, cluster.revision().await.next()).await.unwrap();
+    let cancelled = watch.next().await.unwrap().unwrap();
+    assert!(since.elapsed() >= Duration::from_millis(7_900), "{:?}", since.elapsed());
+    let Change::Put(record) = &cancelled.changes[0] else { panic!("{cancelled:?}") };
+    let HandoffRecord::Lead(handoff) = decode(&record.value).unwrap() else { panic!("{record:?}") };
+    let why = CancelReason::Deadline { phase: Phase::Warming, after_ms: 8_000 };
+    assert_eq!((handoff.phase, handoff.cancelled), (Phase::Cancelled, Some(why)));
+    new.until("it drops what it prepared", |roles| roles.warming.is_empty()).await;
+    assert_eq!(old.roles().assigned.len(), 2);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_minutes_of_failures_make_few_handoffs() {
+    let (cluster, _old, mut new) = halfway(|_| {}).await;
+    let since = Instant::now();
+    let mut attempts = 0;
+    while since.elapsed() < Duration::from_secs(600) {
+        assert!(new.fail("no disk").await.iter().all(|outcome| *outcome == AckOutcome::Applied));
+        attempts += 1;
+        new.until("it is over", |roles| roles.warming.is_empty()).await;
+        new.until("it is asked again", |roles| !roles.warming.is_empty()).await;
+    }
+    // 10 s, doubled each time: 10 + 20 + … + 320 s are over ten minutes.
+    assert!((4..=8).contains(&attempts), "{attempts}");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_can_not_warm_another_is_asked_to_at_once() {
+    let cluster = Cluster::start(1, 3).await;
+    let _old = Worker::start(&cluster.nodes, "a").await;
+    cluster.settled(1).await;
+    let mut unable = Member::join(&cluster.nodes[0], "b").await;
+    let mut able = Member::join(&cluster.nodes[0], "c").await;
+    unable.until("one to warm", |roles| roles.warming.len() == 1).await;
+    able.until("one to warm", |roles| roles.warming.len() == 1).await;
+    let since = Instant::now();
+    unable.fail("no disk").await;
+    unable.until("it is over", |roles| roles.warming.is_empty()).await;
+    able.ready().await;
+    able.until("another one instead", |roles| roles.warming.len() + roles.assigned.len() >= 1).await;
+    cluster
+        .until("somebody is asked", |state| {
+            handoffs(state).iter().all(|h| h.phase != Phase::Cancelled) && !handoffs(state).is_empty()
+        })
+        .await;
+    assert!(since.elapsed() <= Duration::from_secs(1), "{:?}", since.elapsed());
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_extends_a_warm_up_and_its_lack_ends_it() {
+    let (cluster, _old, mut new) = halfway(impatient).await;
+    let warm = new.roles.warming.values().next().unwrap().clone();
+    let progress = |done| {
+        let made_up =
+            WarmProgress { topic: "x".repeat(300), handoff_id: "y".repeat(9_999), ..WarmProgress::default() };
+        let (topic, partition, handoff_id) = (warm.topic.clone(), warm.partition, warm.handoff_id.clone());
+        vec![made_up, WarmProgress { topic, partition, handoff_id, done, total: None }]
+    };
+    for done in 1..20 {
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(new.beat(0, progress(done)).await.unwrap().outcome(), HeartbeatOutcome::Confirmed);
+    }
+    assert!(new.is_quiet() && !new.roles.warming.is_empty(), "a minute later it still warms");
+    let record = cluster.get(&Key::Consumer("b".parse().unwrap())).await.unwrap();
+    assert!(record.value.len() < 1_000, "nothing made up is kept: {} bytes", record.value.len());
+    let since = Instant::now();
+    while !new.roles.warming.is_empty() {
+        sleep(Duration::from_secs(1)).await;
+        new.beat(0, progress(19)).await.unwrap();
+        while !new.is_quiet() {}
+        assert!(since.elapsed() < Duration::from_secs(12), "what stands still is no progress");
+    }
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_takes_does_not_keep_it() {
+    let (cluster, mut old, mut new) = halfway(impatient).await;
+    let before = old.roles().assigned;
+    new.ready().await;
+    new.until("it is handed over", |roles| roles.assigned.len() == 1).await;
+    new.until("it is taken back", |roles| roles.assigned.is_empty()).await;
+    cluster.until("it is calm", is_settled).await;
+    old.until("it goes on under higher epochs", |roles| {
+        roles.assigned.len() == 2 && roles.assigned != before && roles.releasing.is_empty()
+    })
+    .await;
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_releases_loses_its_session() {
+    let cluster = Cluster::tuned(1, 2, impatient).await;
+    let mut old = Member::join(&cluster.nodes[0], "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut new = Worker::start(&cluster.nodes, "b").await;
+    old.until("it shall release", |roles| roles.releasing.len() == 1).await;
+    assert_eq!(old.ended().await.unwrap().reason(), FenceReason::Ended);
+    assert_eq!(old.heartbeat().await.outcome(), HeartbeatOutcome::Fenced);
+    new.until("both", |roles| roles.assigned.len() == 2).await;
+    cluster.until("the session ran out", |state| state.consumers().len() == 1).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ack_counts_only_for_its_handoff_and_from_whom_it_concerns() {
+    let (cluster, _old, new) = halfway(|_| {}).await;
+    let stranger = Member::join(&cluster.nodes[0], "c").await;
+    let warm = new.roles.warming.values().next().unwrap().clone();
+    let right = ack(&warm.topic, warm.partition, &warm.handoff_id);
+    assert_eq!(outcomes(&stranger.say_ready(vec![right.clone()]).await.unwrap()), [AckOutcome::Refused]);
+    assert_eq!(outcomes(&new.say_released(vec![right.clone()]).await.unwrap()), [AckOutcome::Refused]);
+    assert_eq!(outcomes(&new.say_taken(vec![right.clone()]).await.unwrap()), [AckOutcome::Refused]);
+    let other = ack(&warm.topic, warm.partition, "an earlier one");
+    let twice = vec![right.clone(), other, right, ack("nowhere", 7, "")];
+    let expected = [AckOutcome::Applied, AckOutcome::Over, AckOutcome::Already, AckOutcome::Over];
+    assert_eq!(outcomes(&new.say_ready(twice).await.unwrap()), expected);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_takes_one_to_a_thousand_acks() {
+    let (cluster, _old, new) = halfway(|_| {}).await;
+    for many in [0, 1_001] {
+        let refused = new.say_ready(vec![ack("t", 0, ""); many]).await.unwrap_err();
+        assert_eq!(refused.reason(), Some(Reason::TooManyItems), "{refused:?}");
+    }
+    assert_eq!(new.say_ready(vec![ack("t", 0, "x"); 1_000]).await.unwrap().len(), 1_000);
+    for (topic, partition) in [("a/b", 0), ("", 0), ("t", -1)] {
+        let refused = new.say_ready(vec![ack(topic, partition, "")]).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{refused:?}");
+    }
+    cluster.stop().await;
+}
+
+/// Two hundred partitions that a newcomer warms, and a leader that does nothing about it.
+async fn two_hundred() -> (Cluster, Member) {
+    let mut cluster = Cluster::tuned(1, 400, |options| options.group_defaults.max_warming = 1_000).await;
+    let mut old = Member::join(&cluster.nodes[0], "a").await;
+    old.until("all", |roles| roles.assigned.len() == 400).await;
+    cluster.add(|_| {}, None).await;
+    let mut new = Member::join(&cluster.nodes[1], "b").await;
+    new.until("half to warm", |roles| roles.warming.len() == 200).await;
+    cluster.nodes[0].link.begin_outage(Outage::Silent);
+    (cluster, new)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_acks_of_one_call_are_recorded_in_few_transactions() {
+    // H73
+    let (cluster, new) = two_hundred().await;
+    assert_eq!(new.ready().await, vec![AckOutcome::Applied; 200]);
+    let snapshot = cluster.memory.range(&layout().prefix()).await.unwrap();
+    let handoffs = snapshot.records.iter().filter(|r| r.key.starts_with(b"/kafka-assigner/g/handoffs/"));
+    let written: BTreeSet<_> = handoffs.map(|record| record.mod_revision).collect();
+    assert!(written.len() <= 2, "{written:?}");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_handoff_keeps_no_other_ack_of_the_call_from_being_recorded() {
+    let (cluster, new) = two_hundred().await;
+    let (first, _) = new.roles.warming.first_key_value().map(|(at, w)| (at.clone(), w.clone())).unwrap();
+    let broken = Key::Handoff(at(u32::try_from(first.1).unwrap()));
+    cluster.put(&broken, "{").await;
+    let warming = new.roles.warming.values();
+    let acks: Vec<_> = warming.map(|w| ack(&w.topic, w.partition, &w.handoff_id)).collect();
+    let refused = new.say_ready(acks.clone()).await.unwrap_err();
+    assert_eq!(refused.reason(), Some(Reason::RecordUnreadable), "{refused:?}");
+    assert_eq!(outcomes(&new.say_ready(acks[1..].to_vec()).await.unwrap()), vec![AckOutcome::Already; 199]);
+    cluster.stop().await;
+}
+
+fn at(partition: u32) -> TopicPartition {
+    TopicPartition::new("t".parse().expect("a name"), partition)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ack_is_not_judged_by_a_view_that_is_behind() {
+    let mut cluster = Cluster::start(1, 2).await;
+    let mut old = Worker::start(&cluster.nodes, "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    cluster.add(|_| {}, None).await;
+    let _served = cluster.nodes[1].instance.group(&crate::cluster::group()).await.unwrap();
+    cluster.nodes[1].link.hold_watches();
+    let mut new = Member::join(&cluster.nodes[0], "b").await;
+    new.until("one to warm", |roles| roles.warming.len() == 1).await;
+    new.node = cluster.nodes[1].clone();
+    let acks: Vec<_> =
+        new.roles.warming.values().map(|w| ack(&w.topic, w.partition, &w.handoff_id)).collect();
+    let refused = new.say_ready(acks.clone()).await.unwrap_err();
+    assert_eq!(refused.reason(), Some(Reason::ViewBehind), "{refused:?}");
+    cluster.nodes[1].link.release_watches();
+    assert_eq!(outcomes(&new.say_ready(acks).await.unwrap()), [AckOutcome::Applied]);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_record_leaves_its_partition_alone_until_it_can_be_read() {
+    for broken in ["{", r#"{"version":99}"#] {
+        let cluster = Cluster::start(1, 4).await;
+        let mut owner = Worker::start(&cluster.nodes, "a").await;
+        owner.until("all four", |roles| roles.assigned.len() == 4).await;
+        let key = Key::Assignment(at(2));
+        let good = cluster.get(&key).await.unwrap().value;
+        cluster.put(&key, broken).await;
+        cluster.until("it is reported", |state| state.error_at(&at(2)).is_some()).await;
+        let _other = Worker::start(&cluster.nodes, "b").await;
+        cluster.until("one has moved", |state| owners(state).get("b") == Some(&1)).await;
+        assert!(owner.roles().assigned.contains_key(&("t".to_owned(), 2)), "whoever has it goes on");
+        let again = cluster.get(&key).await.unwrap();
+        assert_eq!(again.value, broken, "nobody touched it");
+        cluster.put(&key, good).await;
+        cluster.until("it heals", |state| state.error_at(&at(2)).is_none()).await;
+        cluster.settled(2).await;
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_registration_is_not_gone() {
+    let cluster = Cluster::start(1, 4).await;
+    let mut owner = Member::join(&cluster.nodes[0], "a").await;
+    owner.until("all four", |roles| roles.assigned.len() == 4).await;
+    let key = Key::Consumer("a".parse().unwrap());
+    let record = cluster.get(&key).await.unwrap();
+    let put = |value: &'static [u8]| {
+        kafka_assigner_core::kv::Op::put_leased(record.key.clone(), value, record.lease)
+    };
+    cluster.apply(vec![put(b"{")]).await;
+    let _other = Worker::start(&cluster.nodes, "b").await;
+    for _ in 0..6 {
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(owner.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed);
+    }
+    let resumed = owner.resume(&cluster.nodes[0]).await.unwrap();
+    assert_eq!(resumed.roles.assigned.len(), 4, "nobody took anything from it");
+    assert_eq!(resumed.roles.ttl_ms, 30_000, "and its session is as long as before");
+    let held = |state: &GroupState| {
+        state
+            .assignments()
+            .values()
+            .filter_map(Entry::last_good)
+            .all(|a| a.owner.as_ref().is_some_and(|owner| owner.name.as_str() == "a"))
+    };
+    assert!(cluster.group().await.read(held));
+    assert!(!cluster.group().await.read(|state| state.handoffs().values().any(is_lead)));
+    cluster.stop().await;
+}
+
+fn is_lead(entry: &Entry<HandoffRecord>) -> bool {
+    matches!(entry.last_good(), Some(HandoffRecord::Lead(_)))
+}

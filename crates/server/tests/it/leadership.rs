@@ -1,0 +1,167 @@
+//! Who leads, and what stopping an instance does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kafka_assigner_core::name::TopicName;
+use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::topics::Found;
+use kafka_assigner_proto::v1::{RegisterRequest, UnassignReason, assignment_command::Command};
+use kafka_assigner_server::topics::{self, TopicSource};
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::{Cluster, group};
+use crate::member::{Member, full};
+use crate::worker::Worker;
+
+fn leader(state: &GroupState) -> Option<String> {
+    state.leader().and_then(Entry::last_good).map(|leader| leader.instance.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_groups_are_led_by_all_instances() {
+    let cluster = Cluster::start(2, 1).await;
+    sleep(Duration::from_secs(1)).await;
+    let mut members = Vec::new();
+    for n in 0..20 {
+        let request = RegisterRequest { group: format!("group-{n}"), ..full("a", "a-1") };
+        members.push(Member::register(&cluster.nodes[n % 2], request).await.unwrap());
+    }
+    sleep(Duration::from_secs(2)).await;
+    let mut led: BTreeMap<String, usize> = BTreeMap::new();
+    for group in cluster.nodes[0].instance.groups() {
+        *led.entry(group.read(leader).expect("it is led")).or_default() += 1;
+    }
+    assert_eq!(led.values().sum::<usize>(), 20);
+    assert!(led.len() == 2 && led.values().all(|count| *count >= 4), "{led:?}");
+    cluster.nodes[0].instance.stop(Duration::ZERO).await;
+    let since = Instant::now();
+    while cluster.nodes[1].instance.groups().iter().any(|g| g.read(leader).as_deref() != Some("i1")) {
+        sleep(Duration::from_millis(50)).await;
+        assert!(since.elapsed() < Duration::from_secs(2), "what was given up is taken at once");
+    }
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopping_instance_gives_up_its_leadership_before_its_streams() {
+    let mut cluster = Cluster::start(1, 4).await;
+    let mut member = Member::join(&cluster.nodes[0], "a").await;
+    member.until("all four", |roles| roles.assigned.len() == 4).await;
+    cluster.add(|_| {}, None).await;
+    sleep(Duration::from_secs(1)).await;
+    let other = cluster.nodes[1].instance.group(&group()).await.unwrap();
+    assert_eq!(other.read(leader).as_deref(), Some("i0"));
+    let leaving = cluster.nodes[0].instance.clone();
+    let stopping = tokio::spawn(async move { leaving.stop(Duration::from_secs(5)).await });
+    member.until("it shall go", |roles| roles.go_away.is_some()).await;
+    assert_eq!(member.roles.go_away.as_ref().unwrap().endpoints, ["http://127.0.0.1:7001"]);
+    let since = Instant::now();
+    while other.read(leader).as_deref() != Some("i1") {
+        sleep(Duration::from_millis(10)).await;
+        assert!(since.elapsed() < Duration::from_secs(1), "its stream is still there, its leadership is not");
+    }
+    assert!(member.is_quiet(), "the stream goes on");
+    assert!(Member::register(&cluster.nodes[0], full("b", "b-1")).await.is_err(), "there are no new ones");
+    let moved = member.resume(&cluster.nodes[1]).await.unwrap();
+    assert_eq!(moved.roles.assigned, member.roles.assigned);
+    drop(member);
+    stopping.await.unwrap();
+    assert!(since.elapsed() < Duration::from_secs(3), "it does not wait for longer than it has to");
+    cluster.stop().await;
+}
+
+/// Topics as a test says.
+#[derive(Debug, Default)]
+struct Fake(Mutex<BTreeMap<TopicName, Option<u32>>>);
+
+impl Fake {
+    fn say(&self, topic: &str, partitions: Option<u32>) {
+        self.0.lock().expect("nothing panics with it").insert(topic.parse().expect("a name"), partitions);
+    }
+}
+
+#[async_trait]
+impl TopicSource for Fake {
+    async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, topics::Error> {
+        let known = self.0.lock().expect("nothing panics with it");
+        Ok(names.iter().filter_map(|name| Some((name.clone(), *known.get(name)?))).collect())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn topics_come_grow_and_go_with_kafka() {
+    let kafka = Arc::new(Fake::default());
+    kafka.say("orders", Some(2));
+    let mut cluster = Cluster::empty();
+    cluster.add(|_| {}, Some(Arc::<Fake>::clone(&kafka))).await;
+    let request = RegisterRequest {
+        topics: vec!["orders".to_owned()],
+        session_timeout_ms: 1_800_000,
+        ..full("a", "a-1")
+    };
+    let since = Instant::now();
+    let mut member = Member::register(&cluster.nodes[0], request).await.unwrap();
+    member.until("what is there", |roles| roles.assigned.len() == 2).await;
+    assert!(since.elapsed() < Duration::from_secs(1), "nobody waits for a refresh: {:?}", since.elapsed());
+    kafka.say("orders", Some(5));
+    member.until("what was added", |roles| roles.assigned.len() == 5).await;
+    kafka.say("orders", None);
+    let command = member.next().await.unwrap();
+    let Some(Command::Assignment(assignment)) = command.command else { panic!("{command:?}") };
+    assert_eq!(assignment.unassigned.len(), 5);
+    assert!(assignment.unassigned.iter().all(|gone| gone.reason() == UnassignReason::Removed));
+    assert!(since.elapsed() > Duration::from_secs(30), "one denial proves nothing");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_that_start_after_the_consumers_share_everything_without_a_handoff() {
+    use kafka_assigner_core::key::{DEFAULT_PREFIX, Key};
+    use kafka_assigner_core::kv::Op;
+    use kafka_assigner_core::moment::WallMillis;
+    use kafka_assigner_core::record::{Consumer, GroupConfig, Renewal, encode};
+    use kafka_assigner_store::Store as _;
+    let mut cluster = Cluster::empty();
+    cluster.topic("t", 6).await;
+    let lease = cluster.memory.grant(Duration::from_secs(60)).await.unwrap();
+    for name in ["a", "b"] {
+        let incarnation = kafka_assigner_core::id::Incarnation::new(name).unwrap();
+        let consumer = Consumer::new(incarnation, 60_000, Renewal::Client, WallMillis(0));
+        let key = crate::cluster::layout().encode(&Key::Consumer(name.parse().unwrap()));
+        cluster.apply(vec![Op::put_leased(key, encode(&consumer), lease.id)]).await;
+    }
+    cluster.put(&Key::GroupConfig, encode(&GroupConfig::default())).await;
+    let entry = format!("{}.groups/g", DEFAULT_PREFIX.trim_end_matches('/'));
+    cluster.apply(vec![Op::put(entry, "{}")]).await;
+    cluster.add(|_| {}, None).await;
+    let shares = cluster.settled(2).await;
+    assert!(shares.values().all(|count| *count == 3), "{shares:?}");
+    let moved = cluster.group().await.read(|state| {
+        state
+            .assignments()
+            .values()
+            .filter_map(Entry::last_good)
+            .any(|a| a.why.to_string().contains("handed"))
+    });
+    assert!(!moved);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_group_ends_its_streams() {
+    use kafka_assigner_core::key::DEFAULT_PREFIX;
+    use kafka_assigner_core::kv::Op;
+    let cluster = Cluster::start(2, 2).await;
+    let mut here = Member::join(&cluster.nodes[0], "a").await;
+    here.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut there = Worker::start(&cluster.nodes[1..], "b").await;
+    let entry = format!("{}.groups/g", DEFAULT_PREFIX.trim_end_matches('/'));
+    let prefix = crate::cluster::layout().prefix();
+    cluster.apply(vec![Op::DeletePrefix { prefix }, Op::delete(entry)]).await;
+    let _reason = here.ended().await;
+    there.until("it is fenced", |roles| roles.fenced.is_some()).await;
+    cluster.stop().await;
+}
