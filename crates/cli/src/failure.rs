@@ -113,7 +113,7 @@ pub(crate) enum Failure {
 /// Adds what a cause says for itself. A layer that only repeats what it wraps adds nothing, nor does tonic's name
 /// for its own layer.
 fn add_cause(text: &mut String, cause: &(dyn Error + 'static)) {
-    let words = match cause.downcast_ref::<Status>() {
+    let words = match cause.downcast_ref::<Box<Status>>() {
         // Its own words would tell its cause as well, and in Rust's notation.
         Some(status) => status.message().to_owned(),
         None => cause.to_string(),
@@ -251,6 +251,18 @@ mod tests {
              hint: `kafka-assigner groups` lists the groups"
         );
         assert_eq!(failure.exit_code(), 1);
+    }
+
+    #[test]
+    fn a_broken_connection_is_told_in_words() {
+        let mut status = Status::unknown("transport error");
+        status.set_source(std::sync::Arc::new(std::io::Error::other("broken pipe")));
+        let failure = Failure::Broken { server: "http://a:1".to_owned(), source: Box::new(status) };
+        let report = failure.report();
+        assert!(
+            report.starts_with("error: the connection to http://a:1 failed: broken pipe\nhint:"),
+            "{report}"
+        );
     }
 
     #[test]

@@ -80,6 +80,10 @@ macro_rules! from_numbers {
 
 from_numbers!(i32 u32 u64);
 
+/// The narrowest terminal that long cells are wrapped for; in a narrower one, or one that does not tell its width
+/// (it says 0), columns would become letters.
+const NARROWEST: u16 = 40;
+
 /// A table without lines, so that it reads well in a terminal and in a pipe.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -108,11 +112,14 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as text that ends with a line break.
+    /// The table as text that ends with a line break. A terminal's width wraps long cells within their columns; a
+    /// pipe gets one line a row.
     pub(super) fn render(self, style: Style) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING);
-        table.set_content_arrangement(arrangement(style));
+        if style.terminal && table.width().is_some_and(|width| width >= NARROWEST) {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+        }
         if style.colours {
             table.enforce_styling();
         }
@@ -127,11 +134,6 @@ impl Table {
         text.push('\n');
         text
     }
-}
-
-/// A terminal wraps long cells within their columns; a pipe gets one line a row.
-const fn arrangement(style: Style) -> ContentArrangement {
-    if style.terminal { ContentArrangement::Dynamic } else { ContentArrangement::Disabled }
 }
 
 fn heading(text: &str, style: Style) -> comfy_table::Cell {
