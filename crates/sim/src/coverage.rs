@@ -56,7 +56,8 @@ impl Coverage {
         let faults = Fault::ALL.iter().map(|fault| fault.name());
         let faults = faults.filter(|name| !self.faults.contains_key(name));
         let strikes = Strike::all().map(|strike| strike.to_string());
-        let effects = ["calls_lost", "acks_repeated", "writes_applied_unknown", "writes_lost_unknown", "watches_cut"];
+        let effects =
+            ["calls_lost", "acks_repeated", "writes_applied_unknown", "writes_lost_unknown", "watches_cut"];
         let covered = strikes.chain(effects.map(str::to_owned));
         let covered = covered.filter(|name| self.coverage.get(name).is_none_or(|count| *count == 0));
         faults.chain(covered).collect()
@@ -73,11 +74,15 @@ impl Coverage {
         }
     }
 
-    /// A handoff's record is written once in each phase, and once more when it is taken.
+    /// A handoff's record is written once in each phase, once more when it is taken, and in between where something
+    /// was said of a part of its unit.
     fn handoff(&mut self, layout: &Layout, change: &Change) {
         let Change::Put(record) = change else { return };
         let Some(Key::Handoff(_)) = layout.decode(&record.key) else { return };
         let Ok(HandoffRecord::Lead(handoff)) = decode::<HandoffRecord>(&record.value) else { return };
+        if !handoff.said.is_empty() {
+            return;
+        }
         match handoff.phase {
             Phase::Complete if handoff.taken.is_none() => {
                 self.handoffs += 1;

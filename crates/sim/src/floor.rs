@@ -29,7 +29,13 @@ impl Floor {
     }
 
     /// A handler begins to process.
-    pub(crate) fn begin(&self, process: u32, consumer: &Arc<str>, at: TopicPartition, context: &OwnedContext) {
+    pub(crate) fn begin(
+        &self,
+        process: u32,
+        consumer: &Arc<str>,
+        at: TopicPartition,
+        context: &OwnedContext,
+    ) {
         let mut post = Post { consumer: Arc::clone(consumer), context: context.clone(), works: false };
         self.look(process, &at, &mut post, false);
         self.posts().insert((process, at), post);

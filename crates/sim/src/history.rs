@@ -63,7 +63,7 @@ pub(crate) enum What {
     /// The instance's transaction made that revision.
     Wrote { instance: Arc<str>, revision: Revision },
     /// A member said something, before it went over the network.
-    Said { by: Member, word: Word, handoff: String },
+    Said { by: Member, word: Word, handoff: String, of: TopicPartition },
     /// An instance accepted a stream of a member who has seen that revision.
     Attached { stream: u64, member: Member, seen: Revision },
     /// An instance sent a command over a stream.
@@ -169,7 +169,7 @@ impl fmt::Display for What {
                 changes.iter().try_for_each(|change| write_change(f, change))
             }
             Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
-            Self::Said { by, word, handoff } => write!(f, "said   {by} {word:?} {handoff}"),
+            Self::Said { by, word, handoff, of } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
             Self::Attached { stream, member, seen } => {
                 write!(f, "stream {stream} of {member}, which has seen {seen}")
             }

@@ -42,7 +42,9 @@ impl Hole {
                 let leader = layout.encode(&Key::Leader);
                 txn.compares.retain(|compare| compare.key != leader);
             }
-            Self::OwnerUnchecked => txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_))),
+            Self::OwnerUnchecked => {
+                txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)))
+            }
             Self::ReleaseBeforeTaken => txn.then.iter_mut().for_each(|op| take_at_once(layout, op)),
             Self::AcksWithoutId | Self::StaleSnapshot | Self::UnreadableIsGone => {}
         }

@@ -25,6 +25,7 @@ mod network;
 mod shape;
 mod simulate;
 mod store;
+mod wire;
 mod worker;
 mod world;
 

@@ -38,10 +38,7 @@ impl Shape {
         Self {
             instances: dice.random_range(3..=4),
             consumers: dice.random_range(5..=8),
-            topics: vec![
-                ("orders", dice.random_range(6..=14)),
-                ("returns", dice.random_range(3..=8)),
-            ],
+            topics: vec![("orders", dice.random_range(6..=14)), ("returns", dice.random_range(3..=8))],
             copartitioned: dice.random_bool(0.25),
             config: config(&mut dice),
             leader_ttl: Duration::from_secs(dice.random_range(3..=5)),
@@ -59,7 +56,9 @@ impl Shape {
     /// How long a gap may last after its cause: the session runs out, the leader plans (five debounces at most),
     /// the new owner reconnects where it lost its stream (5 s), warms up and begins.
     pub(crate) fn patience(&self) -> Duration {
-        self.ttl() + Duration::from_millis(self.config.debounce_ms.max(MOST_DEBOUNCE) * 5) + Duration::from_secs(9)
+        self.ttl()
+            + Duration::from_millis(self.config.debounce_ms.max(MOST_DEBOUNCE) * 5)
+            + Duration::from_secs(9)
     }
 }
 

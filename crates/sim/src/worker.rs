@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext};
-use kafka_assigner_core::id::TopicPartition as At;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
@@ -15,6 +14,7 @@ use crate::fault::Fault;
 use crate::floor::Floor;
 use crate::history::{History, Why};
 use crate::ice::Ice;
+use crate::wire::at;
 
 /// A warm-up that does not end is given up by whoever looks after the process, after this time.
 const NEVER: Duration = Duration::from_secs(20);
@@ -136,9 +136,8 @@ async fn report(context: &WarmContext, span: Duration) {
 }
 
 /// The partition as the core names it.
-fn at(partition: &TopicPartition) -> At {
-    let topic = partition.topic().parse().expect("the service only names topics that exist");
-    At::new(topic, u32::try_from(partition.partition()).expect("partitions count from 0"))
+fn core_name(partition: &TopicPartition) -> kafka_assigner_core::id::TopicPartition {
+    at(partition.topic(), partition.partition())
 }
 
 #[async_trait]
@@ -157,7 +156,7 @@ impl PartitionHandler for Worker {
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         self.ice.run(sleep(self.temper.millis(40))).await;
-        self.floor.begin(self.process, &self.consumer, at(context.partition()), context);
+        self.floor.begin(self.process, &self.consumer, core_name(context.partition()), context);
         Ok(())
     }
 
@@ -165,7 +164,7 @@ impl PartitionHandler for Worker {
         self.ice.run(sleep(self.temper.millis(150))).await;
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
         let why = if alone { Why::Left } else { Why::Drained };
-        self.floor.end(self.process, &at(context.partition()), why);
+        self.floor.end(self.process, &core_name(context.partition()), why);
         Ok(None)
     }
 
@@ -175,6 +174,6 @@ impl PartitionHandler for Worker {
     }
 
     async fn lost(&self, context: &OwnedContext) {
-        self.floor.end(self.process, &at(context.partition()), Why::Lost);
+        self.floor.end(self.process, &core_name(context.partition()), Why::Lost);
     }
 }

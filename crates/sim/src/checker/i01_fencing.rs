@@ -12,7 +12,8 @@ impl Invariant for Fencing {
         if let What::Thawed { consumer, frozen, ttl, claims: true } = &entry.what
             && frozen >= ttl
         {
-            let what = format!("{consumer} still claims after {frozen:?} without a step, its session has {ttl:?}");
+            let what =
+                format!("{consumer} still claims after {frozen:?} without a step, its session has {ttl:?}");
             findings.report("I1", entry.at, what);
         }
     }

@@ -56,7 +56,14 @@ impl NoGap {
         Self { patience, places: BTreeMap::new(), excuses: Vec::new() }
     }
 
-    fn began(&mut self, entry: &Entry, process: u32, at: &TopicPartition, epoch: Epoch, findings: &mut Findings) {
+    fn began(
+        &mut self,
+        entry: &Entry,
+        process: u32,
+        at: &TopicPartition,
+        epoch: Epoch,
+        findings: &mut Findings,
+    ) {
         let place = self.places.entry(at.clone()).or_default();
         place.workers.insert(process);
         if place.latest.is_none_or(|(latest, ..)| latest <= epoch) {

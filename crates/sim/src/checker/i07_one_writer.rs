@@ -33,7 +33,10 @@ fn is_ack(step: &Step<'_>, at: &TopicPartition) -> bool {
     let Some(before) = step.before.handoff_of(at) else { return false };
     match step.after.handoff_of(at) {
         None => before.phase == Phase::Complete && before.taken.is_some(),
-        Some(after) => after.id == before.id && (is_ready(before, after) || is_taken(before, after)),
+        Some(after) => {
+            after.id == before.id
+                && (is_ready(before, after) || is_taken(before, after) || is_said(before, after))
+        }
     }
 }
 
@@ -43,4 +46,10 @@ fn is_ready(before: &Handoff, after: &Handoff) -> bool {
 
 fn is_taken(before: &Handoff, after: &Handoff) -> bool {
     before.phase == Phase::Complete && after.phase == Phase::Complete && after.taken.is_some()
+}
+
+/// Whether nothing but the word of one partition more was noted.
+fn is_said(before: &Handoff, after: &Handoff) -> bool {
+    let noted = Handoff { said: after.said.clone(), ..before.clone() };
+    noted == *after && after.said.is_superset(&before.said)
 }

@@ -1,4 +1,4 @@
-//! I8: nothing counts as said unless that member said it, in that session, of that handoff.
+//! I8: nothing counts as said unless that member said it, in that session, of that handoff and that partition.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,23 @@ use crate::history::{Entry, What, Word};
 
 #[derive(Debug, Default)]
 pub(super) struct AckIdentity {
-    said: BTreeSet<(Member, Word, String)>,
+    said: BTreeSet<(Member, Word, String, TopicPartition)>,
 }
 
 impl AckIdentity {
-    fn was_said(&self, by: &Member, word: Word, handoff: &Handoff) -> bool {
-        self.said.contains(&(by.clone(), word, handoff.id.to_string()))
-    }
-
-    fn expect(&self, step: &Step<'_>, by: &Member, word: Word, handoff: &Handoff, findings: &mut Findings) {
-        if !self.was_said(by, word, handoff) {
-            let what = format!("{word:?} counts for handoff {} and {by} never said it", handoff.id);
-            findings.report("I8", step.at, what);
+    fn expect<'a>(
+        &self,
+        step: &Step<'_>,
+        (by, word, handoff): (&Member, Word, &Handoff),
+        of: impl IntoIterator<Item = &'a TopicPartition>,
+        findings: &mut Findings,
+    ) {
+        for at in of {
+            if !self.said.contains(&(by.clone(), word, handoff.id.to_string(), at.clone())) {
+                let what =
+                    format!("{word:?} of {at} counts for handoff {} and {by} never said it", handoff.id);
+                findings.report("I8", step.at, what);
+            }
         }
     }
 
@@ -31,15 +36,14 @@ impl AckIdentity {
         let Some(before) = step.before.handoff(at) else { return };
         match step.after.handoff(at).filter(|after| after.id == before.id) {
             Some(after) => {
-                if before.phase == Phase::Warming && after.phase == Phase::Ready {
-                    self.expect(step, &after.new, Word::Ready, after, findings);
-                }
-                if before.taken.is_none() && after.taken.is_some() {
-                    self.expect(step, &after.new, Word::Taken, after, findings);
+                let (by, word) = awaited(before);
+                self.expect(step, (by, word, before), after.said.difference(&before.said), findings);
+                if went_on(before, after) {
+                    self.expect(step, (by, word, before), &before.unit, findings);
                 }
             }
             None if must_be_released(step.before, before) => {
-                self.expect(step, &before.old, Word::Released, before, findings);
+                self.expect(step, (&before.old, Word::Released, before), &before.unit, findings);
             }
             None => {}
         }
@@ -48,21 +52,44 @@ impl AckIdentity {
     fn intent(&self, step: &Step<'_>, at: &TopicPartition, findings: &mut Findings) {
         let Some(intent) = step.after.intents().get(at).and_then(|entry| entry.readable()) else { return };
         let Some(handoff) = step.before.handoff(at).filter(|handoff| handoff.id == intent.id) else { return };
-        if matches!(intent.wish, Wish::Failed { .. }) {
-            self.expect(step, &handoff.new, Word::WarmFailed, handoff, findings);
+        let said = |of: &&TopicPartition| {
+            let word =
+                (handoff.new.clone(), Word::WarmFailed, handoff.id.to_string(), TopicPartition::clone(of));
+            self.said.contains(&word)
+        };
+        if matches!(intent.wish, Wish::Failed { .. }) && !handoff.unit.iter().any(|of| said(&of)) {
+            self.expect(step, (&handoff.new, Word::WarmFailed, handoff), [at], findings);
         }
     }
 }
 
-/// Whether only the old owner's word may end a handoff: both parties are there, and the unit is as it was.
+/// Whose word a handoff waits for, and which.
+fn awaited(handoff: &Handoff) -> (&Member, Word) {
+    match handoff.phase {
+        Phase::Complete if handoff.taken.is_some() => (&handoff.old, Word::Released),
+        Phase::Complete => (&handoff.new, Word::Taken),
+        Phase::Warming | Phase::Ready | Phase::Cancelled => (&handoff.new, Word::Ready),
+    }
+}
+
+/// Whether it went on by what was said.
+fn went_on(before: &Handoff, after: &Handoff) -> bool {
+    let ready = before.phase == Phase::Warming && after.phase == Phase::Ready;
+    ready || (before.taken.is_none() && after.taken.is_some())
+}
+
+/// Whether only the old owner's word may end a handoff: it was taken, both parties are there, and the unit is as it
+/// was.
 fn must_be_released(state: &GroupState, handoff: &Handoff) -> bool {
     let is_here = |member: &Member| state.presence(member) == Presence::Here;
     let stands = |at: &TopicPartition| {
         let owner = state.assignment(at).and_then(|a| a.owner.as_ref());
         let topic = state.topics().get(&at.topic).and_then(|entry| entry.last_good());
-        owner.is_some_and(|owner| owner.is(&handoff.new)) && topic.is_some_and(|t| at.partition < t.partitions)
+        owner.is_some_and(|owner| owner.is(&handoff.new))
+            && topic.is_some_and(|t| at.partition < t.partitions)
     };
     handoff.phase == Phase::Complete
+        && handoff.taken.is_some()
         && is_here(&handoff.old)
         && is_here(&handoff.new)
         && handoff.unit.iter().all(stands)
@@ -83,8 +110,8 @@ impl Invariant for AckIdentity {
     }
 
     fn entry(&mut self, entry: &Entry, _findings: &mut Findings) {
-        if let What::Said { by, word, handoff } = &entry.what {
-            self.said.insert((by.clone(), *word, handoff.clone()));
+        if let What::Said { by, word, handoff, of } = &entry.what {
+            self.said.insert((by.clone(), *word, handoff.clone(), of.clone()));
         }
     }
 }

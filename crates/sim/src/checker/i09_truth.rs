@@ -14,6 +14,7 @@ use kafka_assigner_proto::v1::{AssignedPartition, AssignmentCommand, ReleasePart
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
+use crate::wire::at;
 
 /// What a member knows: the kind of its role in each partition, and the role's key.
 type Roles = BTreeMap<TopicPartition, String>;
@@ -47,8 +48,7 @@ pub(super) struct Truth {
 impl Truth {
     /// A revision's commands are complete once the next one's begin; the states are met later.
     pub(super) fn new(entries: &[Entry]) -> Self {
-        let mut truth =
-            Self { claims: BTreeMap::new(), open: BTreeMap::new(), early: Findings::default() };
+        let mut truth = Self { claims: BTreeMap::new(), open: BTreeMap::new(), early: Findings::default() };
         for entry in entries {
             match &entry.what {
                 What::Attached { stream, member, seen } => truth.attached(*stream, member, *seen),
@@ -119,7 +119,8 @@ fn difference(state: &GroupState, member: &Member, told: &Roles) -> Option<Strin
     let decided = |at: &TopicPartition| !view.undecided.contains(at);
     let truth: Roles =
         view.roles.iter().filter(|(at, _)| decided(at)).map(|(at, role)| (at.clone(), key(role))).collect();
-    let told: Roles = told.iter().filter(|(at, _)| decided(at)).map(|(at, r)| (at.clone(), r.clone())).collect();
+    let told: Roles =
+        told.iter().filter(|(at, _)| decided(at)).map(|(at, r)| (at.clone(), r.clone())).collect();
     (truth != told).then(|| {
         let only = |a: &Roles, b: &Roles| {
             let only = a.iter().filter(|(at, role)| b.get(*at) != Some(*role));
@@ -180,9 +181,4 @@ fn warm(roles: &mut Roles, partitions: &[WarmPartition]) {
 
 fn release(roles: &mut Roles, partitions: &[ReleasePartition]) {
     roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), releasing(&p.handoff_id))));
-}
-
-fn at(topic: &str, partition: i32) -> TopicPartition {
-    let topic = topic.parse().expect("the service only names topics that exist");
-    TopicPartition::new(topic, u32::try_from(partition).expect("partitions count from 0"))
 }

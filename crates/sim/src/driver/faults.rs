@@ -173,7 +173,11 @@ impl Driver {
         let process = self.victim(|_| true)?;
         let times = self.dice.random_range(1..=3);
         let temper = &self.world.processes[&process].temper;
-        if fault == Fault::WarmFails { temper.fail(times) } else { temper.hang(times) }
+        if fault == Fault::WarmFails {
+            temper.fail(times)
+        } else {
+            temper.hang(times)
+        }
         Some(String::new())
     }
 
@@ -245,15 +249,18 @@ impl Driver {
         let running = self.world.running();
         let slot = self.one_of(&running)?;
         let (span, rate) = (self.millis(3_000, 10_000), self.dice.random_range(0.02..=0.2));
-        self.world.set_losses(slot, match fault {
-            Fault::LostUnknown => Rates { lose_request: rate, refuse: rate, ..Rates::default() },
-            _ => Rates {
-                lose_answer: rate,
-                apply_late: rate / 4.0,
-                latest: Duration::from_secs(3),
-                ..Rates::default()
+        self.world.set_losses(
+            slot,
+            match fault {
+                Fault::LostUnknown => Rates { lose_request: rate, refuse: rate, ..Rates::default() },
+                _ => Rates {
+                    lose_answer: rate,
+                    apply_late: rate / 4.0,
+                    latest: Duration::from_secs(3),
+                    ..Rates::default()
+                },
             },
-        });
+        );
         self.world.history.excuse_everyone(span + self.world.shape.leader_ttl);
         self.later(span, Restore::CalmLink(slot));
         Some(format!("at slot {slot} for {span:?}"))

@@ -47,6 +47,9 @@ impl Driver {
     }
 }
 
+/// After this time no failure is avoided any more, whatever it was.
+const FORGOTTEN: Duration = Duration::from_secs(3_600);
+
 type Owners = Vec<(TopicPartition, kafka_assigner_core::kv::Revision)>;
 
 fn owners(state: &GroupState) -> Owners {
@@ -85,11 +88,16 @@ fn partitions(state: &GroupState) -> Vec<TopicPartition> {
         .collect()
 }
 
-/// What a new leader would do; a move that failed lately may wait.
+/// What a leader would do whose failures are all still to be avoided, or all forgotten: there is rest where either
+/// wants nothing, since only the present leader knows which.
 fn wanted(state: &GroupState) -> Option<String> {
+    wanted_at(state, Moment::default()).and_then(|_| wanted_at(state, Moment(FORGOTTEN)))
+}
+
+fn wanted_at(state: &GroupState, moment: Moment) -> Option<String> {
     let mut memory = Memory::default();
     memory.recall(state, Moment::default());
-    let now = Now { memory: &memory, moment: Moment::default(), wall: WallMillis::default() };
+    let now = Now { memory: &memory, moment, wall: WallMillis::default() };
     match plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) {
         Err(error) => Some(format!("there is no plan: {error}")),
         Ok(plan) => {

@@ -44,8 +44,7 @@ impl Relay {
     ) -> CommandStream {
         let (to, received) = mpsc::channel(BUFFER);
         let (consumer, cut) = (Arc::<str>::from(member.name.as_str()), CancellationToken::new());
-        let stream =
-            Stream { consumer: Arc::clone(&consumer), cut: cut.clone(), deaf_until: Instant::now() };
+        let stream = Stream { consumer: Arc::clone(&consumer), cut: cut.clone(), deaf_until: Instant::now() };
         let number = network.begin(stream);
         network.history.note(What::Attached { stream: number, member, seen });
         let (network, down) = (Arc::clone(network), server.down.clone());

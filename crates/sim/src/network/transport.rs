@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{CommandStream, Transport};
-use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
@@ -19,6 +19,7 @@ use super::{Fate, Network, Server};
 use crate::history::{What, Word};
 use crate::hole::Hole;
 use crate::ice::Ice;
+use crate::wire::at;
 
 /// A process's way into the network.
 #[derive(Debug, Clone)]
@@ -82,17 +83,17 @@ impl Wire {
     /// Notes what is said, and lets the ids go where that hole is on.
     fn speak(&self, caller: Option<&v1::Caller>, word: Word, acks: &mut [PartitionAck]) {
         for ack in acks {
-            self.say(caller, word, &ack.handoff_id);
+            self.say(caller, word, &ack.handoff_id, at(&ack.topic, ack.partition));
             if self.network.hole == Some(Hole::AcksWithoutId) {
                 ack.handoff_id.clear();
             }
         }
     }
 
-    fn say(&self, caller: Option<&v1::Caller>, word: Word, handoff: &str) {
+    fn say(&self, caller: Option<&v1::Caller>, word: Word, handoff: &str, of: TopicPartition) {
         let Some(caller) = caller else { return };
         let by = member(&caller.consumer_name, &caller.incarnation);
-        self.network.history.note(What::Said { by, word, handoff: handoff.to_owned() });
+        self.network.history.note(What::Said { by, word, handoff: handoff.to_owned(), of });
     }
 }
 
@@ -196,7 +197,8 @@ impl Transport for Wire {
         mut request: v1::WarmFailedRequest,
     ) -> Result<v1::WarmFailedResponse, Status> {
         for failure in &mut request.partitions {
-            self.say(request.caller.as_ref(), Word::WarmFailed, &failure.handoff_id);
+            let of = at(&failure.topic, failure.partition);
+            self.say(request.caller.as_ref(), Word::WarmFailed, &failure.handoff_id, of);
             if self.network.hole == Some(Hole::AcksWithoutId) {
                 failure.handoff_id.clear();
             }

@@ -46,7 +46,8 @@ impl World {
 
     fn process(&mut self, number: u32, consumer: Arc<str>, on_stop: OnStop) -> Process {
         let (ice, temper) = (Ice::default(), Arc::new(Temper::new(self.dice.random())));
-        let wire = Wire { network: Arc::clone(&self.network), consumer: Arc::clone(&consumer), ice: ice.clone() };
+        let wire =
+            Wire { network: Arc::clone(&self.network), consumer: Arc::clone(&consumer), ice: ice.clone() };
         let client = Consumer::over(self.options(&consumer, on_stop), wire).expect("good options");
         let worker = Worker {
             process: number,
