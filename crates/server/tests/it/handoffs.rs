@@ -14,7 +14,7 @@ use kafka_assigner_proto::v1::{AckOutcome, FenceReason, HeartbeatOutcome, Regist
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
 use kafka_assigner_store::Store as _;
-use kafka_assigner_store::faulty::Outage;
+use kafka_assigner_store::faulty::{Fault, Outage};
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, is_settled, layout, owners};
@@ -303,4 +303,52 @@ async fn an_unreadable_registration_is_not_gone() {
 
 fn is_lead(entry: &Entry<HandoffRecord>) -> bool {
     matches!(entry.last_good(), Some(HandoffRecord::Lead(_)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_service_says_for_a_minimal_client_is_said_until_it_is_heard() {
+    let mut cluster = Cluster::start(1, 2).await;
+    let mut old = Member::join(&cluster.nodes[0], "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    cluster.add(|_| {}, None).await;
+    let minimal = RegisterRequest { capabilities: Vec::new(), renewal: 0, ..full("b", "b-1") };
+    let mut new = Member::register(&cluster.nodes[1], minimal).await.unwrap();
+    new.until("one to warm", |roles| roles.warming.len() == 1).await;
+    new.ready().await;
+    // The next call of that instance is the one that says that the client has taken it.
+    cluster.nodes[1].link.script([Some(Fault::Refuse)]);
+    let since = Instant::now();
+    new.until("it is handed over", |roles| roles.assigned.len() == 1).await;
+    old.until("it shall release", |roles| roles.releasing.len() == 1).await;
+    assert_eq!(cluster.nodes[1].link.counts().refused, 1);
+    assert!(since.elapsed() <= Duration::from_secs(2), "{:?}", since.elapsed());
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn either_party_may_come_back_as_another_session_in_any_phase() {
+    // H7, H9, M19
+    for is_old in [true, false] {
+        for says in 0..3 {
+            let cluster = Cluster::start(1, 2).await;
+            let mut old = Member::join(&cluster.nodes[0], "a").await;
+            old.until("both", |roles| roles.assigned.len() == 2).await;
+            let mut new = Member::join(&cluster.nodes[0], "b").await;
+            new.until("one to warm", |roles| roles.warming.len() == 1).await;
+            if says > 0 {
+                new.ready().await;
+                new.until("it is handed over", |roles| roles.assigned.len() == 1).await;
+            }
+            if says > 1 {
+                new.taken().await;
+                old.until("it shall release", |roles| roles.releasing.len() == 1).await;
+            }
+            let (stays, name) = if is_old { (new, "a") } else { (old, "b") };
+            let _stays = Worker::of(&cluster.nodes, stays);
+            let _back = Worker::with(&cluster.nodes, full(name, "again"), Duration::ZERO).await;
+            let shares = cluster.settled(2).await;
+            assert!(shares.values().all(|count| *count == 1), "{is_old} {says} {shares:?}");
+            cluster.stop().await;
+        }
+    }
 }

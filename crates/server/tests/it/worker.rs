@@ -40,6 +40,11 @@ impl Worker {
         Self::start_with(nodes, member, warm)
     }
 
+    /// Lets a registered consumer work by itself.
+    pub(crate) fn of(nodes: &[Node], member: Member) -> Self {
+        Self::start_with(nodes, member, Duration::ZERO)
+    }
+
     fn start_with(nodes: &[Node], member: Member, warm: Duration) -> Self {
         let name = member.request.consumer_name.clone();
         let (sender, roles) = watch::channel(member.roles.clone());
@@ -147,7 +152,7 @@ impl Work {
 
     /// Says what there is to say; false where some of it had no definite answer.
     async fn speak(&mut self) -> bool {
-        let (ready, taken, released) = (self.to_say_ready(), self.to_say_taken(), self.to_say_released());
+        let (ready, taken, released) = (self.warm_by_now(), self.handed_over(), self.given_up());
         let mut is_said = true;
         for (word, acks) in [(Word::Ready, ready), (Word::Taken, taken), (Word::Released, released)] {
             is_said &= acks.is_empty() || self.say(word, acks).await;
@@ -155,7 +160,7 @@ impl Work {
         is_said
     }
 
-    fn to_say_ready(&mut self) -> Vec<PartitionAck> {
+    fn warm_by_now(&mut self) -> Vec<PartitionAck> {
         let now = Instant::now();
         let warming = self.member.roles.warming.values();
         self.warmed_from = warming
@@ -169,13 +174,13 @@ impl Work {
             .collect()
     }
 
-    fn to_say_taken(&self) -> Vec<PartitionAck> {
+    fn handed_over(&self) -> Vec<PartitionAck> {
         let is_new = |id: &String| !id.is_empty() && self.said.get(id).is_none_or(|word| *word < Word::Taken);
         let assigned = self.member.roles.assigned.values().filter(|a| is_new(&a.handoff_id));
         assigned.map(|a| ack(&a.topic, a.partition, &a.handoff_id)).collect()
     }
 
-    fn to_say_released(&self) -> Vec<PartitionAck> {
+    fn given_up(&self) -> Vec<PartitionAck> {
         let releasing =
             self.member.roles.releasing.values().filter(|r| !self.said.contains_key(&r.handoff_id));
         releasing.map(|r| ack(&r.topic, r.partition, &r.handoff_id)).collect()
@@ -197,7 +202,7 @@ impl Work {
         self.heard = Instant::now();
         match self.member.beat(0, Vec::new()).await {
             Ok(answer) if answer.outcome() == HeartbeatOutcome::Fenced => {
-                self.member.roles.fenced = answer.fenced
+                self.member.roles.fenced = answer.fenced;
             }
             Ok(_) => {}
             Err(_) => self.turn(),
