@@ -190,7 +190,9 @@ fn outlook(plan: &Plan, at: &TopicPartition) -> Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable { error } => write!(f, "It is left alone, since a record can't be read: {error}."),
+            Self::Unreadable { error } => {
+                write!(f, "It is left alone, since a record can't be read: {error}.")
+            }
             Self::NotInGroup => f.write_str("The group does not have this partition."),
             Self::Unowned => f.write_str("Nobody owns it."),
             Self::Owned { owner, presence, epoch, why } => {
@@ -206,7 +208,10 @@ impl fmt::Display for Cause {
             Self::Cancelled { to, why: Some(why) } => write!(f, "The move to {to} was called off: {why}."),
             Self::Cancelled { to, why: None } => write!(f, "The move to {to} was called off."),
             Self::Avoided { consumer, failures } => {
-                write!(f, "Moves to {consumer} failed {failures} times in a row; it is passed over for a while.")
+                write!(
+                    f,
+                    "Moves to {consumer} failed {failures} times in a row; it is passed over for a while."
+                )
             }
             Self::Next { step } => write!(f, "Next: {step}."),
             Self::Deferred { to: Some(to), why } => write!(f, "It would go to {to}, but {why}."),
@@ -243,7 +248,10 @@ mod tests {
         lab.join("a");
         lab.settle();
         let told = told(&lab, &tp("t", 0));
-        assert!(told[0].starts_with("a owns it at epoch") && told[0].ends_with("it had no owner."), "{told:?}");
+        assert!(
+            told[0].starts_with("a owns it at epoch") && told[0].ends_with("it had no owner."),
+            "{told:?}"
+        );
         assert_eq!(told[1], "sticky-balanced leaves it where it is.");
     }
 

@@ -72,6 +72,8 @@ impl Instance {
         registry: &mut Registry,
     ) -> Result<Self, Error> {
         let options = Arc::new(options);
+        let metrics = Metrics::new(registry);
+        let store = metrics.metered(store);
         let entropy = Arc::new(Entropy::new(options.seed));
         let cluster_id = peers::cluster_id(&*store, &options.prefix, entropy.id()).await?;
         let (peers, peers_keeper) = Peers::new(Arc::clone(&store), &options);
@@ -79,7 +81,7 @@ impl Instance {
         let (directory, directory_keeper) =
             View::new(Arc::clone(&store), view::Options::new(groups.prefix()), groups);
         let instance = Self(Arc::new(Inner {
-            metrics: Metrics::new(registry),
+            metrics,
             pulses: Pulses::default(),
             clock: Monotonic::start(),
             groups: Mutex::default(),

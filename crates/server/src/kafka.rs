@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use kafka_assigner_core::name::TopicName;
@@ -15,12 +15,14 @@ use rdkafka::types::RDKafkaRespErr;
 
 use crate::topics::{Error, TopicSource};
 
-/// How long a broker may take to answer. Leaders refresh every ten seconds, so a slower one is asked again anyway.
+/// How long the brokers may take to answer for all topics together. Leaders refresh every ten seconds, so slower ones
+/// are asked again anyway.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks a Kafka cluster for its topics. It creates none.
 pub struct KafkaTopics {
-    client: Arc<BaseConsumer>,
+    /// Set until it is dropped.
+    client: Option<Arc<BaseConsumer>>,
 }
 
 impl std::fmt::Debug for KafkaTopics {
@@ -40,16 +42,17 @@ impl KafkaTopics {
             config.set(key, value);
         }
         config.set("bootstrap.servers", brokers).set("allow.auto.create.topics", "false");
-        Ok(Self { client: Arc::new(config.create()?) })
+        Ok(Self { client: Some(Arc::new(config.create()?)) })
     }
 }
 
 #[async_trait]
 impl TopicSource for KafkaTopics {
     async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, Error> {
-        let client = Arc::clone(&self.client);
+        let client = self.client.clone().expect("it is set until it is dropped");
         let names = names.clone();
-        // The client blocks, so it is asked where that disturbs nobody; it gives up by itself.
+        // The client blocks, so it is asked where that disturbs nobody; it gives up by itself. Closing blocks too,
+        // and an abandoned call may be the last that holds the client: it closes on its own thread then.
         let asked = tokio::task::spawn_blocking(move || ask_all(&client, &names)).await;
         match asked {
             Ok(found) => found.map_err(|error| Error(Box::new(error))),
@@ -58,11 +61,19 @@ impl TopicSource for KafkaTopics {
     }
 }
 
-/// One topic at a time: a cluster may have many more than the few that a group reads.
+/// One topic at a time: a cluster may have many more than the few that a group reads. Topics that there was no time
+/// for are left out.
 fn ask_all(client: &BaseConsumer, names: &BTreeSet<TopicName>) -> Result<Found, KafkaError> {
+    let deadline = Instant::now() + PATIENCE;
     let mut found = Found::new();
     for name in names {
-        let metadata = client.fetch_metadata(Some(name.as_str()), PATIENCE)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let metadata = match client.fetch_metadata(Some(name.as_str()), left) {
+            Ok(metadata) => metadata,
+            Err(error) if found.is_empty() => return Err(error),
+            // What is known counts; the brokers are asked again for the rest.
+            Err(_) => break,
+        };
         let topic = metadata.topics().iter().find(|topic| topic.name() == name.as_str());
         if let Some(partitions) = topic.and_then(said_of) {
             found.insert(name.clone(), partitions);
@@ -86,8 +97,61 @@ fn said_of(topic: &MetadataTopic) -> Option<Option<u32>> {
 
 impl Drop for KafkaTopics {
     fn drop(&mut self) {
-        // Closing blocks for up to 100 ms: never on a runtime's thread.
-        let client = Arc::clone(&self.client);
+        // Closing blocks: never on a runtime's thread.
+        let client = self.client.take();
         std::thread::spawn(move || drop(client));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::mocking::MockCluster;
+
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<TopicName> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    async fn find(topics: &KafkaTopics, asked: &[&str]) -> Result<Vec<(String, Option<u32>)>, Error> {
+        let found = topics.find(&names(asked)).await?;
+        Ok(found.into_iter().map(|(name, partitions)| (name.to_string(), partitions)).collect())
+    }
+
+    #[tokio::test]
+    async fn topics_are_told_with_their_partitions_and_unknown_ones_denied() {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic("orders", 6, 1).unwrap();
+        let topics = KafkaTopics::new(&cluster.bootstrap_servers(), &[]).unwrap();
+        let found = find(&topics, &["missing", "orders"]).await.unwrap();
+        assert_eq!(found, [("missing".to_owned(), None), ("orders".to_owned(), Some(6))]);
+        // Asking created nothing.
+        assert_eq!(find(&topics, &["missing"]).await.unwrap(), [("missing".to_owned(), None)]);
+    }
+
+    #[tokio::test]
+    async fn a_topic_of_which_nothing_is_certain_is_left_out() {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic("orders", 6, 1).unwrap();
+        cluster.create_topic("secret", 3, 1).unwrap();
+        let denied = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+        cluster.topic_error("secret", denied).unwrap();
+        let topics = KafkaTopics::new(&cluster.bootstrap_servers(), &[]).unwrap();
+        let found = find(&topics, &["orders", "secret"]).await.unwrap();
+        assert_eq!(found, [("orders".to_owned(), Some(6))]);
+    }
+
+    #[tokio::test]
+    async fn brokers_that_do_not_answer_are_an_error_and_no_denial() {
+        let cluster = MockCluster::new(1).unwrap();
+        let topics = KafkaTopics::new(&cluster.bootstrap_servers(), &[]).unwrap();
+        cluster.broker_down(1).unwrap();
+        find(&topics, &["orders"]).await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn a_setting_that_librdkafka_does_not_know_is_refused() {
+        let refused = KafkaTopics::new("127.0.0.1:1", &[("no.such.thing".to_owned(), "1".to_owned())]);
+        assert!(refused.unwrap_err().to_string().contains("no.such.thing"));
     }
 }

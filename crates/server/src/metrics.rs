@@ -1,17 +1,29 @@
 //! Every metric of an instance: name, unit, meaning, label values.
+//!
+//! What is counted where it happens is counted here; what has to be derived from a group's view is derived by the
+//! group's leader ([`observer`]), so that it is reported once.
+
+mod metered;
+mod observer;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::plan::Deferral;
+use kafka_assigner_core::reason::Reason;
+use kafka_assigner_core::record::{Mode, Phase};
+use kafka_assigner_store::Store;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+
+use metered::{Metered, StoreMetrics};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct GroupLabel {
@@ -24,19 +36,45 @@ struct ReasonLabel {
     reason: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabel {
+    group: String,
+    phase: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseModeLabel {
+    group: String,
+    phase: String,
+    mode: String,
+}
+
 /// The metrics of one instance; clones share them.
 #[derive(Debug, Clone)]
 pub struct Metrics(Arc<Families>);
+
+type Seconds = Counter<f64, AtomicU64>;
 
 #[derive(Debug)]
 struct Families {
     leader: Family<GroupLabel, Gauge>,
     steps: Family<ReasonLabel, Counter>,
+    moves: Family<ReasonLabel, Counter>,
     cancelled: Family<ReasonLabel, Counter>,
     deferred: Family<ReasonLabel, Gauge>,
     plan: Histogram,
     gap: Family<GroupLabel, Histogram>,
     acks: Family<ReasonLabel, Counter>,
+    phases: Family<PhaseModeLabel, Histogram>,
+    in_flight: Family<PhaseLabel, Gauge>,
+    oldest_phase: Family<GroupLabel, Gauge<f64, AtomicU64>>,
+    unowned: Family<GroupLabel, Gauge>,
+    unowned_seconds: Family<GroupLabel, Seconds>,
+    rebalances: Family<GroupLabel, Counter>,
+    rebalance: Family<GroupLabel, Histogram>,
+    sessions: Family<GroupLabel, Gauge>,
+    lag: Family<GroupLabel, Gauge>,
+    store: StoreMetrics,
 }
 
 impl Metrics {
@@ -45,14 +83,30 @@ impl Metrics {
         let families = Families {
             leader: Family::default(),
             steps: Family::default(),
+            moves: Family::default(),
             cancelled: Family::default(),
             deferred: Family::default(),
             plan: Histogram::new(exponential_buckets(0.0001, 2.0, 16)),
-            gap: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 17))),
+            gap: Family::new_with_constructor(millis_to_minutes),
             acks: Family::default(),
+            phases: Family::new_with_constructor(millis_to_minutes),
+            in_flight: Family::default(),
+            oldest_phase: Family::default(),
+            unowned: Family::default(),
+            unowned_seconds: Family::default(),
+            rebalances: Family::default(),
+            rebalance: Family::new_with_constructor(millis_to_minutes),
+            sessions: Family::default(),
+            lag: Family::default(),
+            store: StoreMetrics::default(),
         };
         families.register(registry);
         Self(Arc::new(families))
+    }
+
+    /// `store`, with every call measured.
+    pub(crate) fn metered(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Metered::new(store, self.0.store.clone()))
     }
 
     pub(crate) fn leading(&self, group: &GroupName, leads: bool) {
@@ -64,13 +118,16 @@ impl Metrics {
         if let Step::Cancel { why, .. } = &action.step {
             self.0.cancelled.get_or_create(&because(group, why.label())).inc();
         }
+        if let Some(reason) = moved_because(&action.step) {
+            let partitions = u64::try_from(action.unit.len()).unwrap_or(u64::MAX);
+            self.0.moves.get_or_create(&because(group, reason)).inc_by(partitions);
+        }
     }
 
     pub(crate) fn deferred(&self, group: &GroupName, deferred: &[Deferral]) {
         for reason in DEFER_REASONS {
             let count = deferred.iter().filter(|deferral| deferral.why.label() == *reason).count();
-            let gauge = self.0.deferred.get_or_create(&because(group, reason));
-            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+            self.0.deferred.get_or_create(&because(group, reason)).set(whole(count));
         }
     }
 
@@ -83,17 +140,57 @@ impl Metrics {
 
     /// The gap that a move left, from the last record of the old owner to the first of the new one.
     pub(crate) fn gap(&self, group: &GroupName, millis: u64) {
-        self.0.gap.get_or_create(&of(group)).observe(std::time::Duration::from_millis(millis).as_secs_f64());
+        self.0.gap.get_or_create(&of(group)).observe(Duration::from_millis(millis).as_secs_f64());
     }
 
     pub(crate) fn ack(&self, group: &GroupName, outcome: &'static str) {
         self.0.acks.get_or_create(&because(group, outcome)).inc();
     }
+
+    fn phase_ended(&self, group: &GroupName, phase: Phase, mode: Mode, lasted: Duration) {
+        let label =
+            PhaseModeLabel { group: group.to_string(), phase: phase.to_string(), mode: mode.to_string() };
+        self.0.phases.get_or_create(&label).observe(lasted.as_secs_f64());
+    }
+}
+
+/// Why partitions change their owner by `step`; `None` where they don't.
+const fn moved_because(step: &Step) -> Option<&'static str> {
+    match step {
+        Step::Grant { why, .. } => Some(reason_label(why)),
+        Step::Complete { .. } => Some("handed_over"),
+        _ => None,
+    }
+}
+
+const fn reason_label(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Unowned => "unowned",
+        Reason::OwnerGone { .. } => "owner_gone",
+        Reason::OwnerReturned => "owner_returned",
+        Reason::HandedOver { .. } => "handed_over",
+        Reason::GivenBack { .. } => "given_back",
+        Reason::TookOverWarm { .. } => "took_over_warm",
+        Reason::Strategy { .. } => "strategy",
+    }
 }
 
 /// The labels of [`kafka_assigner_core::reason::DeferReason`].
-const DEFER_REASONS: &[&str] =
-    &["unreadable", "nobody_may", "moves_in_flight", "warming", "handoff_ending", "awaiting_rejoin"];
+const DEFER_REASONS: &[&str] = &[
+    "unreadable",
+    "nobody_may",
+    "moves_in_flight",
+    "warming",
+    "handoff_ending",
+    "failed_lately",
+    "target_unable",
+    "awaiting_rejoin",
+];
+
+/// Buckets from a millisecond to a bit over two minutes.
+fn millis_to_minutes() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 18))
+}
 
 fn of(group: &GroupName) -> GroupLabel {
     GroupLabel { group: group.to_string() }
@@ -103,27 +200,75 @@ fn because(group: &GroupName, reason: &str) -> ReasonLabel {
     ReasonLabel { group: group.to_string(), reason: reason.to_owned() }
 }
 
+/// A count as gauges hold it.
+fn whole<N: TryInto<i64>>(count: N) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
 impl Families {
     fn register(&self, registry: &mut Registry) {
-        registry.register("leader", "1 while this instance leads the group", self.leader.clone());
+        self.register_moves(registry);
+        self.register_state(registry);
         registry.register("steps", "Steps that the leader carried out, by kind", self.steps.clone());
-        registry.register(
-            "handoffs_cancelled",
-            "Handoffs that were cancelled, by reason",
-            self.cancelled.clone(),
-        );
+        registry.register_with_unit("plan", "Time to make a plan", Unit::Seconds, self.plan.clone());
         registry.register(
             "plan_deferred",
             "Units that the last plan left as they are, by reason",
             self.deferred.clone(),
         );
-        registry.register_with_unit("plan", "Time to make a plan", Unit::Seconds, self.plan.clone());
+        registry.register("acks", "Acknowledgements of members, by what became of them", self.acks.clone());
+        self.store.register(registry);
+    }
+
+    fn register_moves(&self, registry: &mut Registry) {
+        registry.register("moves", "Partitions that changed their owner, by reason", self.moves.clone());
+        registry.register(
+            "handoffs_cancelled",
+            "Handoffs that were cancelled, by reason",
+            self.cancelled.clone(),
+        );
         registry.register_with_unit(
             "partition_gap",
             "Time from the last record of the old owner to the first of the new one, by the clients' clocks",
             Unit::Seconds,
             self.gap.clone(),
         );
-        registry.register("acks", "Acknowledgements of members, by what became of them", self.acks.clone());
+        registry.register_with_unit(
+            "handoff_phase",
+            "How long handoffs stayed in each phase, as their leader saw it",
+            Unit::Seconds,
+            self.phases.clone(),
+        );
+        registry.register("rebalances", "Times that a group at rest began to move", self.rebalances.clone());
+        registry.register_with_unit(
+            "rebalance",
+            "Time from the first handoff of a group at rest until it rested again",
+            Unit::Seconds,
+            self.rebalance.clone(),
+        );
+    }
+
+    fn register_state(&self, registry: &mut Registry) {
+        registry.register("leader", "1 while this instance leads the group", self.leader.clone());
+        registry.register("sessions", "Registered consumers", self.sessions.clone());
+        registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
+        registry.register_with_unit(
+            "unowned_partition",
+            "Time that partitions spent without a living owner, summed over partitions",
+            Unit::Seconds,
+            self.unowned_seconds.clone(),
+        );
+        registry.register("handoffs_in_flight", "Handoffs, by phase", self.in_flight.clone());
+        registry.register_with_unit(
+            "oldest_handoff_phase",
+            "How long the handoff that has not moved for longest is in its phase",
+            Unit::Seconds,
+            self.oldest_phase.clone(),
+        );
+        registry.register(
+            "watch_lag_revisions",
+            "Revisions by which the group's view is behind the newest that a call has seen",
+            self.lag.clone(),
+        );
     }
 }

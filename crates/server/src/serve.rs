@@ -194,21 +194,60 @@ async fn serve_http(
 }
 
 fn refuse_exposure(listeners: &Listeners, options: &ServeOptions) -> Result<(), Error> {
-    if options.insecure {
-        return Ok(());
+    let address = |listener: &TcpListener| listener.local_addr().map_err(Error::Listener);
+    let grpc = address(&listeners.grpc)?;
+    let http = listeners.http.as_ref().map(|http| address(&http.listener)).transpose()?;
+    refuse_addresses(grpc, http, options)
+}
+
+/// Whether everybody on the network could listen in.
+fn refuse_addresses(grpc: SocketAddr, http: Option<SocketAddr>, options: &ServeOptions) -> Result<(), Error> {
+    let is_exposed = |address: &SocketAddr| !options.insecure && !address.ip().is_loopback();
+    if options.tls.is_none() && is_exposed(&grpc) {
+        return Err(Error::InTheClear { address: grpc });
     }
-    match exposed(&listeners.grpc)? {
-        Some(address) if options.tls.is_none() => return Err(Error::InTheClear { address }),
-        _ => {}
-    }
-    match listeners.http.as_ref().map(|http| exposed(&http.listener)).transpose()?.flatten() {
+    match http.filter(is_exposed) {
         Some(address) => Err(Error::HttpInTheClear { address }),
         None => Ok(()),
     }
 }
 
-/// The listener's address where other machines can reach it.
-fn exposed(listener: &TcpListener) -> Result<Option<SocketAddr>, Error> {
-    let address = listener.local_addr().map_err(Error::Listener)?;
-    Ok((!address.ip().is_loopback()).then_some(address))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOPBACK: &str = "127.0.0.1:1";
+    const EVERYWHERE: &str = "0.0.0.0:1";
+
+    fn refused(grpc: &str, http: &str, options: &ServeOptions) -> Option<String> {
+        let http = Some(http.parse().unwrap());
+        refuse_addresses(grpc.parse().unwrap(), http, options).err().map(|error| error.to_string())
+    }
+
+    fn with_tls() -> ServeOptions {
+        let tls = Tls { certificate: Vec::new(), key: Vec::new(), client_ca: None };
+        ServeOptions { tls: Some(tls), insecure: false }
+    }
+
+    #[test]
+    fn nothing_listens_beyond_this_machine_in_the_clear_unless_told_to() {
+        let plain = ServeOptions::default();
+        assert_eq!(refused(LOOPBACK, "[::1]:2", &plain), None);
+        let grpc = refused(EVERYWHERE, LOOPBACK, &plain).unwrap();
+        assert!(["0.0.0.0:1", "--tls-cert", "--insecure"].iter().all(|part| grpc.contains(part)), "{grpc}");
+        assert!(refused(LOOPBACK, EVERYWHERE, &plain).unwrap().contains("--insecure"));
+        assert_eq!(refused(EVERYWHERE, EVERYWHERE, &ServeOptions { insecure: true, ..plain }), None);
+    }
+
+    #[test]
+    fn tls_opens_grpc_and_not_http_which_has_none() {
+        assert_eq!(refused(EVERYWHERE, LOOPBACK, &with_tls()), None);
+        assert!(refused(LOOPBACK, EVERYWHERE, &with_tls()).is_some());
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let tls = Tls { certificate: b"c".to_vec(), key: b"secret".to_vec(), client_ca: None };
+        assert_eq!(format!("{tls:?}"), "Tls { mutual: false, .. }");
+    }
 }

@@ -58,7 +58,11 @@ async fn metrics(State(site): State<Site>) -> Response {
 
 /// One line for each finding; unavailable where one of them is bad.
 fn report(findings: &[Finding]) -> Response {
-    let code = if findings.iter().all(Finding::is_bearable) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let code = if findings.iter().all(Finding::is_bearable) {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     let text: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
     (code, text).into_response()
 }

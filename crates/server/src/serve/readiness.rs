@@ -109,9 +109,7 @@ async fn store(instance: &Instance) -> Vec<Finding> {
     };
     let alarms = match alarms {
         // With an alarm sessions are still renewed: taking every instance away would end them all.
-        Ok(alarms) => {
-            alarms.into_iter().map(|alarm| Finding::new(Grade::Warning, "store", alarm)).collect()
-        }
+        Ok(alarms) => alarms.into_iter().map(|alarm| Finding::new(Grade::Warning, "store", alarm)).collect(),
         // Not everybody may ask for alarms.
         Err(error) if reached.is_bearable() => {
             let how = format!("its alarms can't be read: {}", describe(&error));

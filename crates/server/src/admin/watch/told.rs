@@ -226,7 +226,7 @@ mod tests {
         let _before = told.everything(&lab.state);
         lab.join("b");
         lab.pass();
-        assert_eq!(kinds(&told.everything(&lab.state)), ["consumer", "consumer", "handoff"]);
+        assert_eq!(kinds(&told.everything(&lab.state)), ["consumer", "handoff"]);
         lab.settle();
         let told = kinds(&told.everything(&lab.state));
         assert!(told.contains(&"moved") && told.contains(&"assignment"), "{told:?}");

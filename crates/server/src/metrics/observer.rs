@@ -1,0 +1,207 @@
+//! What a leader sees of its group over time: how long phases last, and how many there are of what.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kafka_assigner_core::census::{Census, census};
+use kafka_assigner_core::id::{HandoffId, TopicPartition};
+use kafka_assigner_core::name::GroupName;
+use kafka_assigner_core::record::{Handoff, Mode, Phase};
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_store::view::Notice;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::{Metrics, PhaseLabel, of, whole};
+use crate::group::Group;
+
+/// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The phases that gauges show, also with none in them.
+const PHASES: [Phase; 4] = [Phase::Warming, Phase::Ready, Phase::Complete, Phase::Cancelled];
+
+/// Observes one group while this instance leads it.
+#[derive(Debug)]
+struct Observer {
+    metrics: Metrics,
+    group: GroupName,
+    phases: BTreeMap<TopicPartition, Seen>,
+    /// Since when the group is not at rest.
+    moving: Option<Instant>,
+    /// The partitions without an owner at the last count, and when that was.
+    unowned: Option<(u64, Instant)>,
+}
+
+/// A handoff in one phase.
+#[derive(Debug, Clone)]
+struct Seen {
+    id: HandoffId,
+    phase: Phase,
+    mode: Mode,
+    since: Instant,
+}
+
+impl Metrics {
+    /// Observes `group` until it is dropped, or the view stops. Afterwards its gauges are gone: another instance
+    /// shows them.
+    pub(crate) async fn observe(&self, group: &Group) {
+        let mut updates = group.view().subscribe();
+        let mut observer = Observer::new(self.clone(), group.name().clone());
+        let mut tick = interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                // A phase is seen at its beginning, or its length would be wrong.
+                notice = updates.next() => match notice {
+                    Some(Notice::Touched(touched)) => {
+                        group.read(|state| observer.look(state, touched.units.iter()));
+                    }
+                    Some(Notice::Everything) => group.read(|state| observer.look_at_all(state)),
+                    None => return,
+                },
+                _ = tick.tick() => {
+                    let counted = group.read(|state| {
+                        observer.look_at_all(state);
+                        census(state)
+                    });
+                    observer.show(&counted);
+                    let lag = self.0.store.newest().0.saturating_sub(group.view().revision().0);
+                    self.0.lag.get_or_create(&of(group.name())).set(whole(lag));
+                }
+            }
+        }
+    }
+}
+
+impl Observer {
+    const fn new(metrics: Metrics, group: GroupName) -> Self {
+        Self { metrics, group, phases: BTreeMap::new(), moving: None, unowned: None }
+    }
+
+    fn look_at_all(&mut self, state: &GroupState) {
+        let known: Vec<TopicPartition> = self.phases.keys().cloned().collect();
+        self.look(state, known.iter().chain(state.handoffs().keys()));
+    }
+
+    fn look<'a>(&mut self, state: &GroupState, units: impl Iterator<Item = &'a TopicPartition>) {
+        for unit in units {
+            self.look_at(unit, state.handoff(unit));
+        }
+        self.note_rest();
+    }
+
+    fn look_at(&mut self, unit: &TopicPartition, handoff: Option<&Handoff>) {
+        let is_same = |seen: &Seen| handoff.is_some_and(|h| h.id == seen.id && h.phase == seen.phase);
+        if self.phases.get(unit).is_some_and(is_same) {
+            return;
+        }
+        if let Some(seen) = self.phases.remove(unit) {
+            self.metrics.phase_ended(&self.group, seen.phase, seen.mode, seen.since.elapsed());
+        }
+        if let Some(Handoff { id, phase, mode, .. }) = handoff {
+            let seen = Seen { id: id.clone(), phase: *phase, mode: *mode, since: Instant::now() };
+            self.phases.insert(unit.clone(), seen);
+        }
+    }
+
+    fn note_rest(&mut self) {
+        let families = &self.metrics.0;
+        match self.moving {
+            None if !self.phases.is_empty() => {
+                self.moving = Some(Instant::now());
+                families.rebalances.get_or_create(&of(&self.group)).inc();
+            }
+            Some(since) if self.phases.is_empty() => {
+                self.moving = None;
+                let lasted = since.elapsed().as_secs_f64();
+                families.rebalance.get_or_create(&of(&self.group)).observe(lasted);
+            }
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, counted: &Census) {
+        let (families, group) = (&self.metrics.0, of(&self.group));
+        families.sessions.get_or_create(&group).set(whole(counted.consumers));
+        families.unowned.get_or_create(&group).set(whole(counted.unowned));
+        for phase in PHASES {
+            let label = PhaseLabel { group: self.group.to_string(), phase: phase.to_string() };
+            let count = counted.handoffs.get(&phase).copied().unwrap_or_default();
+            families.in_flight.get_or_create(&label).set(whole(count));
+        }
+        let oldest = self.phases.values().map(|seen| seen.since.elapsed()).max().unwrap_or_default();
+        families.oldest_phase.get_or_create(&group).set(oldest.as_secs_f64());
+        let before = self.unowned.replace((counted.unowned, Instant::now()));
+        if let Some((unowned, at)) = before {
+            let seconds = at.elapsed().as_secs_f64() * f64::from(u32::try_from(unowned).unwrap_or(u32::MAX));
+            families.unowned_seconds.get_or_create(&group).inc_by(seconds);
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let (families, group) = (&self.metrics.0, of(&self.group));
+        families.sessions.remove(&group);
+        families.unowned.remove(&group);
+        families.oldest_phase.remove(&group);
+        families.lag.remove(&group);
+        for phase in PHASES {
+            families.in_flight.remove(&PhaseLabel { group: group.group.clone(), phase: phase.to_string() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_core::lab::Lab;
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+
+    fn shown(registry: &Registry) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        text
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rebalance_is_measured_from_its_first_handoff_to_rest_with_its_phases() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        lab.join("a");
+        lab.settle();
+        observer.look_at_all(&lab.state);
+        lab.join("b");
+        lab.pass();
+        observer.look_at_all(&lab.state);
+        observer.show(&census(&lab.state));
+        let text = shown(&registry);
+        assert!(text.contains("handoffs_in_flight{group=\"g\",phase=\"warming\"} 1"), "{text}");
+        tokio::time::advance(Duration::from_secs(3)).await;
+        lab.settle();
+        observer.look_at_all(&lab.state);
+        let text = shown(&registry);
+        assert!(text.contains("rebalances_total{group=\"g\"} 1"), "{text}");
+        assert!(text.contains("rebalance_seconds_sum{group=\"g\"} 3.0"), "{text}");
+        let warming = "handoff_phase_seconds_sum{group=\"g\",phase=\"warming\",mode=\"overlap\"} 3.0";
+        assert!(text.contains(warming), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_without_an_owner_adds_up_over_partitions() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        let lab = Lab::with_topics(&[("t", 4)]);
+        observer.show(&census(&lab.state));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        observer.show(&census(&lab.state));
+        let text = shown(&registry);
+        assert!(text.contains("partitions_unowned{group=\"g\"} 4"), "{text}");
+        assert!(text.contains("unowned_partition_seconds_total{group=\"g\"} 8.0"), "{text}");
+        drop(observer);
+        assert!(!shown(&registry).contains("partitions_unowned{"), "another instance shows them");
+    }
+}
