@@ -40,12 +40,15 @@ async fn probes_say_that_all_is_well() {
 #[tokio::test]
 async fn an_instance_without_its_store_lives_and_is_not_ready() {
     let served = Served::start().await;
+    let probe = async || get(&served, "/readyz").await;
+    let is_ready = |answer: &String| answer.starts_with("HTTP/1.1 200");
+    until("it is ready", probe, is_ready).await;
     served.link.begin_outage(Outage::Refusing);
     let ready = get(&served, "/readyz").await;
     assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("failed store"), "{ready}");
     assert!(get(&served, "/livez").await.starts_with("HTTP/1.1 200"));
     served.link.end_outage();
-    assert!(get(&served, "/readyz").await.starts_with("HTTP/1.1 200"));
+    until("it is ready again", probe, is_ready).await;
 }
 
 #[tokio::test]
