@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::{Change, Must, Op, Record, Txn};
+use kafka_assigner_core::kv::{Change, Must, Op, Record, Revision, Txn};
 use kafka_assigner_core::record::{Consumer, HandoffRecord, Phase, Taken, decode, encode};
 
 /// One hole.
@@ -16,7 +16,7 @@ pub enum Hole {
     UnfencedLeader,
     /// A completed handoff counts as taken at once, so the old owner stops before the new one works (I4).
     ReleaseBeforeTaken,
-    /// The network hides from instances what a client has seen, so a lagging one answers it (I9).
+    /// An instance learns neither what a client has seen nor how new the store is, so a lagging one answers (I9).
     StaleSnapshot,
     /// Instances see a registration that can't be read as absent (I11).
     UnreadableIsGone,
@@ -49,6 +49,11 @@ impl Hole {
             Self::AcksWithoutId | Self::StaleSnapshot | Self::UnreadableIsGone => {}
         }
         txn
+    }
+
+    /// The revision at which an instance believes to have read a record.
+    pub(crate) fn date(self, revision: Revision) -> Revision {
+        if self == Self::StaleSnapshot { Revision(1) } else { revision }
     }
 
     /// Whether an instance gets to see `record`.

@@ -49,7 +49,8 @@ impl Store for Recorder {
     }
 
     async fn get(&self, key: &[u8]) -> Result<(Option<Record>, Revision), Error> {
-        self.inner.get(key).await
+        let (record, revision) = self.inner.get(key).await?;
+        Ok((record, self.hole.map_or(revision, |hole| hole.date(revision))))
     }
 
     async fn txn(&self, txn: Txn) -> Result<TxnOutcome, Error> {

@@ -29,7 +29,7 @@ impl Invariant for OneWriter {
 }
 
 /// Whether the change is one that any instance makes for a member's word.
-fn is_ack(step: &Step<'_>, at: &TopicPartition) -> bool {
+pub(super) fn is_ack(step: &Step<'_>, at: &TopicPartition) -> bool {
     let Some(before) = step.before.handoff_of(at) else { return false };
     match step.after.handoff_of(at) {
         None => before.phase == Phase::Complete && before.taken.is_some(),

@@ -5,14 +5,17 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::state::Presence;
 
+use super::i07_one_writer::is_ack;
 use super::{Findings, Invariant, Step};
 
 #[derive(Debug)]
 pub(super) struct FailClosed;
 
 impl FailClosed {
+    /// An ack only asks whether its handoff can be read.
     fn touches(step: &Step<'_>, at: &TopicPartition, findings: &mut Findings) {
-        if let Some(error) = step.before.error_at(at) {
+        let error = if is_ack(step, at) { step.before.handoff_error(at) } else { step.before.error_at(at) };
+        if let Some(error) = error {
             findings.report("I11", step.at, format!("{at} was written while it can't be read: {error}"));
         }
     }

@@ -62,8 +62,9 @@ impl Driver {
         }
     }
 
+    /// Nothing else happens while an instance starts, so it must not wait for a store that is away.
     async fn start_instance(&mut self, slot: usize) {
-        if !self.world.start_instance(slot).await {
+        if self.world.outage.is_some() || !self.world.start_instance(slot).await {
             self.later(START_AGAIN, Restore::StartInstance(slot));
         }
     }
