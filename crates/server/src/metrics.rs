@@ -65,6 +65,9 @@ struct Families {
     plan: Histogram,
     gap: Family<GroupLabel, Histogram>,
     acks: Family<ReasonLabel, Counter>,
+    heartbeats: Family<ReasonLabel, Counter>,
+    late_heartbeats: Family<GroupLabel, Counter>,
+    streams: Family<ReasonLabel, Counter>,
     phases: Family<PhaseModeLabel, Histogram>,
     in_flight: Family<PhaseLabel, Gauge>,
     oldest_phase: Family<GroupLabel, Gauge<f64, AtomicU64>>,
@@ -89,6 +92,9 @@ impl Metrics {
             plan: Histogram::new(exponential_buckets(0.0001, 2.0, 16)),
             gap: Family::new_with_constructor(millis_to_minutes),
             acks: Family::default(),
+            heartbeats: Family::default(),
+            late_heartbeats: Family::default(),
+            streams: Family::default(),
             phases: Family::new_with_constructor(millis_to_minutes),
             in_flight: Family::default(),
             oldest_phase: Family::default(),
@@ -145,6 +151,20 @@ impl Metrics {
 
     pub(crate) fn ack(&self, group: &GroupName, outcome: &'static str) {
         self.0.acks.get_or_create(&because(group, outcome)).inc();
+    }
+
+    pub(crate) fn heartbeat(&self, group: &GroupName, outcome: &'static str) {
+        self.0.heartbeats.get_or_create(&because(group, outcome)).inc();
+    }
+
+    pub(crate) fn late_heartbeat(&self, group: &GroupName) {
+        self.0.late_heartbeats.get_or_create(&of(group)).inc();
+    }
+
+    /// A stream was opened, for a new session or to go on with one.
+    pub(crate) fn stream(&self, group: &GroupName, is_resumed: bool) {
+        let reason = if is_resumed { "resumed" } else { "new" };
+        self.0.streams.get_or_create(&because(group, reason)).inc();
     }
 
     fn phase_ended(&self, group: &GroupName, phase: Phase, mode: Mode, lasted: Duration) {
@@ -216,8 +236,23 @@ impl Families {
             "Units that the last plan left as they are, by reason",
             self.deferred.clone(),
         );
-        registry.register("acks", "Acknowledgements of members, by what became of them", self.acks.clone());
+        self.register_members(registry);
         self.store.register(registry);
+    }
+
+    fn register_members(&self, registry: &mut Registry) {
+        registry.register("acks", "Acknowledgements of members, by what became of them", self.acks.clone());
+        registry.register("heartbeats", "Heartbeats, by what became of them", self.heartbeats.clone());
+        registry.register(
+            "heartbeats_late",
+            "Heartbeats that came more than one and a half intervals after the one before",
+            self.late_heartbeats.clone(),
+        );
+        registry.register(
+            "streams_opened",
+            "Streams that were opened, for new sessions or resumed ones",
+            self.streams.clone(),
+        );
     }
 
     fn register_moves(&self, registry: &mut Registry) {

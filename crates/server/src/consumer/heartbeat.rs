@@ -1,5 +1,8 @@
 //! Confirms sessions.
 
+use std::time::Duration;
+
+use kafka_assigner_core::claim;
 use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::LeaseId;
@@ -23,6 +26,17 @@ enum Confirmation {
     Silent(Error),
 }
 
+impl Confirmation {
+    /// A stable word for metrics.
+    const fn label(&self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Over(_) => "fenced",
+            Self::Silent(_) => "store_unavailable",
+        }
+    }
+}
+
 impl ConsumerService {
     /// Renews a session and takes in the progress that comes with it. Cancel safe.
     ///
@@ -35,6 +49,7 @@ impl ConsumerService {
             incarnation: Incarnation::new(&request.incarnation).map_err(|e| refusal::name(&e))?,
         };
         let confirmation = self.confirm(&group, &member, LeaseId(request.lease)).await;
+        self.measure(&group, &member, &confirmation);
         if matches!(confirmation, Confirmation::Confirmed) {
             self.take_progress(&group, &member, &request).await;
         }
@@ -64,6 +79,19 @@ impl ConsumerService {
         match session::check(record.as_ref(), &member.incarnation, lease) {
             Ok(_) => Ok(()),
             Err(reason) => Err(Confirmation::Over(reason)),
+        }
+    }
+
+    fn measure(&self, group: &Group, member: &Member, confirmation: &Confirmation) {
+        let metrics = self.instance.metrics();
+        metrics.heartbeat(group.name(), confirmation.label());
+        let is_late = group.read(|state| {
+            let ttl = Duration::from_millis(state.registration(&member.name).map_or(0, |c| c.ttl_ms));
+            let since = group.sessions().note_heartbeat(state, member);
+            since.is_some_and(|since| since > claim::renewal_interval(ttl) * 3 / 2)
+        });
+        if is_late {
+            metrics.late_heartbeat(group.name());
         }
     }
 

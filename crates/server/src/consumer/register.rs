@@ -162,6 +162,8 @@ impl ConsumerService {
         let revision = opened.revision.max(self.floor(&registration));
         let patience = self.instance.options().view_patience;
         group.reach(revision, patience).await.map_err(refusal::behind)?;
+        let is_resumed = registration.opening != Opening::New;
+        self.instance.metrics().stream(group.name(), is_resumed);
         let session = Session {
             group,
             member: Member { name: registration.name, incarnation: registration.incarnation },

@@ -22,6 +22,7 @@ struct Page {
     poll_progress: u64,
     progressed: Instant,
     written: Option<Instant>,
+    heard: Option<Instant>,
 }
 
 impl Sessions {
@@ -40,6 +41,11 @@ impl Sessions {
             }
             page.progressed.elapsed() > limit
         })
+    }
+
+    /// Notes a heartbeat; returns the time since the one before, where that was heard here.
+    pub(crate) fn note_heartbeat(&self, state: &GroupState, member: &Member) -> Option<Duration> {
+        self.page(state, member, |page| page.heard.replace(Instant::now())).map(|heard| heard.elapsed())
     }
 
     /// Whether progress was last written at least `interval` ago.
@@ -77,13 +83,13 @@ impl Sessions {
 
     /// Looks at the page of a session, which is made for one that `state` knows: then what removes the registration
     /// comes later, and takes the page with it.
-    fn page(&self, state: &GroupState, member: &Member, look: impl FnOnce(&mut Page) -> bool) -> bool {
+    fn page<R: Default>(&self, state: &GroupState, member: &Member, look: impl FnOnce(&mut Page) -> R) -> R {
         if state.presence(member) != Presence::Here {
-            return false;
+            return R::default();
         }
         let new = || {
             let incarnation = member.incarnation.clone();
-            Page { incarnation, poll_progress: 0, progressed: Instant::now(), written: None }
+            Page { incarnation, poll_progress: 0, progressed: Instant::now(), written: None, heard: None }
         };
         let mut pages = self.pages();
         let page = pages.entry(member.name.clone()).or_insert_with(new);
@@ -138,6 +144,15 @@ mod tests {
         assert_eq!(sessions.len(), 0);
         assert!(!sessions.may_write(&state, &member(), Duration::ZERO), "and none is made afterwards");
         assert_eq!(sessions.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn heartbeats_are_timed_by_the_one_before() {
+        let (sessions, state) = (Sessions::default(), registered());
+        assert_eq!(sessions.note_heartbeat(&state, &member()), None);
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(sessions.note_heartbeat(&state, &member()), Some(Duration::from_secs(7)));
+        assert_eq!(sessions.note_heartbeat(&state, &member()), Some(Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
