@@ -78,23 +78,23 @@ async fn ten_minutes_of_failures_make_few_handoffs() {
 
 #[tokio::test(start_paused = true)]
 async fn what_one_can_not_warm_another_is_asked_to_at_once() {
-    let cluster = Cluster::start(1, 3).await;
-    let _old = Worker::start(&cluster.nodes, "a").await;
-    cluster.settled(1).await;
+    let cluster = Cluster::start(1, 2).await;
+    let mut old = Worker::start(&cluster.nodes, "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
     let mut unable = Member::join(&cluster.nodes[0], "b").await;
-    let mut able = Member::join(&cluster.nodes[0], "c").await;
     unable.until("one to warm", |roles| roles.warming.len() == 1).await;
-    able.until("one to warm", |roles| roles.warming.len() == 1).await;
+    let mut able = Member::join(&cluster.nodes[0], "c").await;
+    // The plan after its joining, which finds no work for it.
+    sleep(Duration::from_secs(1)).await;
     let since = Instant::now();
     unable.fail("no disk").await;
     unable.until("it is over", |roles| roles.warming.is_empty()).await;
-    able.ready().await;
-    able.until("another one instead", |roles| roles.warming.len() + roles.assigned.len() >= 1).await;
-    cluster
-        .until("somebody is asked", |state| {
-            handoffs(state).iter().all(|h| h.phase != Phase::Cancelled) && !handoffs(state).is_empty()
-        })
-        .await;
+    tokio::select! {
+        biased;
+        () = able.until("it is asked instead", |roles| roles.warming.len() == 1) => {}
+        // Or for the other partition, which it has not failed at.
+        () = unable.until("it is asked again", |roles| roles.warming.len() == 1) => {}
+    }
     assert!(since.elapsed() <= Duration::from_secs(1), "{:?}", since.elapsed());
     cluster.stop().await;
 }
@@ -315,13 +315,13 @@ async fn what_the_service_says_for_a_minimal_client_is_said_until_it_is_heard() 
     let mut new = Member::register(&cluster.nodes[1], minimal).await.unwrap();
     new.until("one to warm", |roles| roles.warming.len() == 1).await;
     new.ready().await;
-    // The next call of that instance is the one that says that the client has taken it.
-    cluster.nodes[1].link.script([Some(Fault::Refuse)]);
+    // The next calls of that instance are those that say that the client has taken it.
+    cluster.nodes[1].link.script([Some(Fault::Refuse); 3]);
     let since = Instant::now();
     new.until("it is handed over", |roles| roles.assigned.len() == 1).await;
     old.until("it shall release", |roles| roles.releasing.len() == 1).await;
-    assert_eq!(cluster.nodes[1].link.counts().refused, 1);
-    assert!(since.elapsed() <= Duration::from_secs(2), "{:?}", since.elapsed());
+    assert_eq!(cluster.nodes[1].link.counts().refused, 3);
+    assert!(since.elapsed() <= Duration::from_secs(5), "{:?}", since.elapsed());
     cluster.stop().await;
 }
 
