@@ -19,7 +19,7 @@ mod change;
 mod entry;
 mod target;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::RoleChange;
 use entry::{Entry, Next};
@@ -188,7 +188,7 @@ impl Roles {
     fn take_in(&mut self, now: Moment, event: RoleEvent, actions: &mut Vec<RoleAction>) {
         match event {
             RoleEvent::Changed(_) if self.leaving => {}
-            RoleEvent::Changed(RoleChange::All(targets)) => self.replace(targets),
+            RoleEvent::Changed(RoleChange::All { roles, undecided }) => self.replace(roles, &undecided),
             RoleEvent::Changed(RoleChange::Some(targets)) => self.aim(targets, true),
             RoleEvent::SessionLost => self.lose(actions),
             RoleEvent::LeaveAll => {
@@ -209,9 +209,10 @@ impl Roles {
         }
     }
 
-    fn replace(&mut self, targets: Vec<(TopicPartition, Target)>) {
+    fn replace(&mut self, targets: Vec<(TopicPartition, Target)>, undecided: &BTreeSet<TopicPartition>) {
         let listed: BTreeMap<_, _> = targets.into_iter().collect();
-        for (_, entry) in self.entries.iter_mut().filter(|(partition, _)| !listed.contains_key(partition)) {
+        let is_over = |at: &TopicPartition| !listed.contains_key(at) && !undecided.contains(at);
+        for (_, entry) in self.entries.iter_mut().filter(|(partition, _)| is_over(partition)) {
             entry.aim(Target::None, false);
         }
         self.aim(listed, false);

@@ -1,5 +1,7 @@
 //! Commands of the service as changes of targets.
 
+use std::collections::BTreeSet;
+
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::assignment_command::Command;
 
@@ -9,8 +11,14 @@ use crate::partition::TopicPartition;
 /// What a command says about partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoleChange {
-    /// Every role there is; what is not listed is over.
-    All(Vec<(TopicPartition, Target)>),
+    /// Every role there is; what is not listed is over, except for partitions that the service can't decide just now:
+    /// those stay as they are.
+    All {
+        /// The roles.
+        roles: Vec<(TopicPartition, Target)>,
+        /// What stays as it is.
+        undecided: BTreeSet<TopicPartition>,
+    },
     /// New targets; what is not listed stays.
     Some(Vec<(TopicPartition, Target)>),
 }
@@ -19,7 +27,7 @@ impl RoleChange {
     /// The change that a command makes; `None` for commands that are about no partition.
     pub(crate) fn from_command(command: Command) -> Option<Self> {
         match command {
-            Command::Snapshot(snapshot) => Some(Self::All(from_snapshot(snapshot))),
+            Command::Snapshot(snapshot) => Some(from_snapshot(snapshot)),
             Command::Assignment(assignment) => Some(from_assignment(assignment)),
             Command::Warm(warm) => Some(Self::Some(warm.partitions.into_iter().map(warming).collect())),
             Command::Release(release) => {
@@ -30,16 +38,21 @@ impl RoleChange {
     }
 }
 
-fn from_snapshot(snapshot: v1::Snapshot) -> Vec<(TopicPartition, Target)> {
+fn from_snapshot(snapshot: v1::Snapshot) -> RoleChange {
     let assigned = snapshot.assigned.into_iter().map(owner);
     let warming = snapshot.warming.into_iter().map(warming);
-    assigned.chain(warming).chain(snapshot.releasing.into_iter().map(releasing)).collect()
+    let releasing = snapshot.releasing.into_iter().map(releasing);
+    let undecided = snapshot.undecided.into_iter();
+    RoleChange::All {
+        roles: assigned.chain(warming).chain(releasing).collect(),
+        undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+    }
 }
 
 fn from_assignment(assignment: v1::Assignment) -> RoleChange {
     let assigned = assignment.assigned.into_iter().map(owner);
     if assignment.full {
-        return RoleChange::All(assigned.collect());
+        return RoleChange::All { roles: assigned.collect(), undecided: BTreeSet::new() };
     }
     let over = assignment.unassigned.into_iter();
     let over = over.map(|gone| (TopicPartition::new(gone.topic, gone.partition), Target::None));

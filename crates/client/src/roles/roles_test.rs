@@ -29,7 +29,8 @@ fn change(targets: impl IntoIterator<Item = (i32, Target)>) -> RoleEvent {
 }
 
 fn snapshot(targets: impl IntoIterator<Item = (i32, Target)>) -> RoleEvent {
-    RoleEvent::Changed(RoleChange::All(targets.into_iter().map(|(n, t)| (p(n), t)).collect()))
+    let roles = targets.into_iter().map(|(n, t)| (p(n), t)).collect();
+    RoleEvent::Changed(RoleChange::All { roles, undecided: BTreeSet::new() })
 }
 
 fn ended(number: i32, result: Result<(), &str>) -> RoleEvent {
@@ -258,6 +259,14 @@ fn a_grant_after_missed_commands_prepares_again() {
             (ended(0, Ok(())), vec![direct_warm(0, 7)]),
         ],
     );
+}
+
+#[test]
+fn what_the_service_cannot_decide_stays_as_it_is() {
+    let mut roles = owning();
+    let undecided = BTreeSet::from([p(0)]);
+    let nothing_known = RoleEvent::Changed(RoleChange::All { roles: Vec::new(), undecided });
+    script(&mut roles, [(nothing_known, vec![]), (snapshot([]), vec![call(0, Call::Lost)])]);
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn the_claim_of_a_new_session_counts_from_the_sending_of_register() {
     rig.now = rig.now + Duration::from_secs(3);
     rig.snapshot();
     assert_eq!(rig.claim, Some(Moment::after_start(TTL * 2 / 3)));
-    assert_eq!(rig.roles, [RoleChange::All(Vec::new())]);
+    assert_eq!(rig.roles, [RoleChange::All { roles: Vec::new(), undecided: Default::default() }]);
 }
 
 #[test]
