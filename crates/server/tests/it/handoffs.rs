@@ -21,10 +21,6 @@ use crate::cluster::{Cluster, is_settled, layout, owners};
 use crate::member::{Member, ack, full, outcomes};
 use crate::worker::Worker;
 
-fn handoffs(state: &GroupState) -> Vec<kafka_assigner_core::record::Handoff> {
-    state.handoffs().keys().filter_map(|at| state.handoff(at)).cloned().collect()
-}
-
 fn impatient(options: &mut Options) {
     options.group_defaults.warm_deadline_ms = 8_000;
     options.group_defaults.phase_deadline_ms = 4_000;
