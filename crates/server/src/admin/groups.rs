@@ -23,15 +23,19 @@ impl AdminService {
     /// See the definition of the call.
     pub async fn list_groups(&self, request: ListGroupsRequest) -> Result<ListGroupsResponse, Status> {
         let page = Page::new(request.page_size, request.page_token)?;
-        let names: Vec<GroupName> = self
-            .instance
-            .directory()
-            .read(|directory, _| directory.groups().range::<str, _>(page.bounds()).cloned().collect());
-        let (names, next_page_token) = page.cut(names.into_iter().map(|name| (name.to_string(), name)));
-        let mut groups = Vec::with_capacity(names.len());
+        let names: Vec<GroupName> = self.instance.directory().read(|directory, _| {
+            let after = directory.groups().range::<str, _>(page.bounds());
+            after.take(page.reach()).cloned().collect()
+        });
+        // A group that goes meanwhile must not make the list look complete.
+        let goes_on = names.len() == page.reach();
+        let last = names.iter().rev().nth(1).filter(|_| goes_on).map(ToString::to_string);
+        let mut summaries = Vec::with_capacity(names.len());
         for name in names {
-            groups.extend(self.summary(&name).await?);
+            summaries.extend(self.summary(&name).await?.map(|summary| (name.to_string(), summary)));
         }
+        let (groups, next) = page.cut(summaries.into_iter());
+        let next_page_token = if next.is_empty() { last.unwrap_or_default() } else { next };
         Ok(ListGroupsResponse { groups, next_page_token })
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use kafka_assigner_core::id::TopicPartition;
+use prost::Message;
 use tonic::Status;
 
 use crate::refusal;
@@ -10,8 +11,11 @@ use crate::refusal;
 /// What a page holds where the request does not say.
 const DEFAULT: usize = 1_000;
 
-/// The most that a page holds: some 3 MB of the largest entries, below gRPC's usual 4 MiB.
-const MOST: usize = 10_000;
+/// The most entries of a page, and of each list in an answer without pages.
+pub(super) const MOST: usize = 10_000;
+
+/// The most bytes of one list, unless its first entry alone is larger: two of them stay below gRPC's usual 4 MiB.
+const MOST_BYTES: usize = 3 * 512 * 1024;
 
 /// The longest token: a topic's longest name with the largest partition number.
 const MOST_TOKEN: usize = 300;
@@ -44,6 +48,11 @@ impl Page {
         (start, Bound::Unbounded)
     }
 
+    /// How many entries tell the page and whether there is a next one.
+    pub(super) const fn reach(&self) -> usize {
+        self.size + 1
+    }
+
     /// Where a list of partitions goes on.
     pub(super) fn partitions(&self) -> Result<Option<TopicPartition>, Status> {
         if self.after.is_empty() {
@@ -55,12 +64,42 @@ impl Page {
         last.map(Some).ok_or_else(|| refusal::field("page_token is not one that this service gave"))
     }
 
-    /// The page of `entries`, which begin after the token, and the token of the next one.
-    pub(super) fn cut<T>(self, mut entries: impl Iterator<Item = Named<T>>) -> (Vec<T>, String) {
-        let page: Vec<Named<T>> = entries.by_ref().take(self.size).collect();
-        let has_more = entries.next().is_some();
-        let next = page.last().filter(|_| has_more).map(|(name, _)| name.clone()).unwrap_or_default();
-        (page.into_iter().map(|(_, entry)| entry).collect(), next)
+    /// The page of `entries`, which begin after the token, and the token of the next one. A page ends early where its
+    /// entries are large.
+    pub(super) fn cut<T: Message>(self, entries: impl Iterator<Item = Named<T>>) -> (Vec<T>, String) {
+        let mut entries = entries.peekable();
+        let mut room = Room::default();
+        let (mut page, mut last) = (Vec::new(), String::new());
+        while page.len() < self.size
+            && let Some((name, entry)) = entries.next_if(|(_, entry)| room.takes(entry))
+        {
+            page.push(entry);
+            last = name;
+        }
+        let next = if entries.peek().is_some() { last } else { String::new() };
+        (page, next)
+    }
+}
+
+/// The first of `entries` that fit into one answer.
+pub(super) fn fitting<T: Message>(entries: impl Iterator<Item = T>) -> Vec<T> {
+    let mut room = Room::default();
+    entries.take(MOST).take_while(|entry| room.takes(entry)).collect()
+}
+
+/// The bytes of a list so far.
+#[derive(Default)]
+struct Room {
+    used: usize,
+}
+
+impl Room {
+    /// Whether `entry` still fits; the first one always does, or a list would never get past it.
+    fn takes(&mut self, entry: &impl Message) -> bool {
+        let is_first = self.used == 0;
+        // A tag and a length precede each entry.
+        self.used += entry.encoded_len() + 6;
+        is_first || self.used <= MOST_BYTES
     }
 }
 
@@ -83,6 +122,18 @@ mod tests {
         assert_eq!(page(2, "n1"), (vec![2, 3], "n3".to_owned()));
         assert_eq!(page(2, "n3"), (vec![4], String::new()));
         assert_eq!(page(5, ""), (vec![0, 1, 2, 3, 4], String::new()));
+    }
+
+    #[test]
+    fn a_page_of_large_entries_ends_early_and_the_next_goes_on_there() {
+        let large = "x".repeat(MOST_BYTES / 2);
+        let entries = || ["a", "b", "c"].iter().map(|name| ((*name).to_owned(), large.clone()));
+        let page = |token: &str| Page::new(3, token.to_owned()).unwrap();
+        let (first, next) = page("").cut(entries());
+        assert_eq!((first.len(), &*next), (1, "a"));
+        let (last, next) = page("b").cut(entries().skip(2));
+        assert_eq!((last.len(), &*next), (1, ""));
+        assert_eq!(fitting(entries().map(|(_, entry)| entry)).len(), 1);
     }
 
     #[test]

@@ -15,12 +15,10 @@ use kafka_assigner_proto::v1::{
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
+use super::page::fitting;
 use super::{AdminService, show};
 use crate::convert::wire_partition;
 use crate::refusal::{self, describe};
-
-/// The most moves and the most deferrals of one answer.
-const MOST: usize = 10_000;
 
 impl AdminService {
     /// What the leader would do now, or under other circumstances; nothing of it is done. Cancel safe.
@@ -78,8 +76,8 @@ fn response(state: &GroupState, plan: &Plan) -> PlanResponse {
         loads: loads(state, &moves),
         total_moves: show::count(moves.len()),
         total_deferred: show::count(deferred.len()),
-        moves: moves.into_values().take(MOST).collect(),
-        deferred: deferred.into_values().take(MOST).collect(),
+        moves: fitting(moves.into_values()),
+        deferred: fitting(deferred.into_values()),
     }
 }
 

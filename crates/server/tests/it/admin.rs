@@ -1,8 +1,12 @@
 //! What operators can see and do.
 
+use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
+use kafka_assigner_core::kv::{Op, Txn};
+use kafka_assigner_core::record::{self, Source};
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::*;
 use kafka_assigner_proto::{Reason, ReasonExt};
+use kafka_assigner_store::Store as _;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
@@ -226,4 +230,41 @@ async fn a_watcher_sees_the_group_then_its_changes_and_the_end() {
         }
     };
     assert_eq!(end.reason(), Some(Reason::ShuttingDown), "{end}");
+}
+
+/// As many new topics as one transaction takes, around the instance.
+async fn add_topics(served: &Served, round: u32) {
+    let layout = Layout::new(DEFAULT_PREFIX, g().parse().expect("a name"));
+    let topic = record::encode(&record::Topic::new(1, Source::Static));
+    let put = |n: u32| {
+        let name = format!("topic-{round}-{n}").parse().expect("a name");
+        Op::put(layout.encode(&Key::Topic(name)), topic.clone())
+    };
+    let txn = Txn::guarded(Vec::new(), (0..120).map(put).collect());
+    served.link.txn(txn).await.expect("memory answers");
+}
+
+#[tokio::test]
+async fn a_watcher_that_does_not_read_is_cut_off() {
+    let served = Served::start().await;
+    served.topic(1).await;
+    let admin = served.admin().await;
+    let mut watcher = Admin::new(served.narrow_channel().await);
+    let mut events = watcher.watch(WatchRequest { group: g() }).await.unwrap().into_inner();
+    assert!(events.message().await.unwrap().is_some(), "the watch has begun");
+    for round in 0..110 {
+        add_topics(&served, round).await;
+        // The instance sees each round by itself.
+        let seen = async || {
+            let request = DescribeGroupRequest { group: g() };
+            admin.clone().describe_group(request).await.unwrap().into_inner().summary.unwrap().topics
+        };
+        until("the round is seen", seen, |topics| *topics == 1 + 120 * (round + 1)).await;
+    }
+    let end = loop {
+        if let Err(end) = timeout(PATIENCE, events.message()).await.expect("it ends") {
+            break end;
+        }
+    };
+    assert_eq!(end.reason(), Some(Reason::ReaderTooSlow), "{end}");
 }

@@ -59,6 +59,14 @@ impl Served {
         endpoint.connect().await.expect("it listens")
     }
 
+    /// A connection on which little is under way while nobody reads.
+    pub(crate) async fn narrow_channel(&self) -> Channel {
+        const WINDOW: u32 = 65_535;
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.grpc)).expect("an address");
+        let narrow = endpoint.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
+        narrow.connect().await.expect("it listens")
+    }
+
     pub(crate) async fn admin(&self) -> AdminClient<Channel> {
         AdminClient::new(self.channel().await)
     }
