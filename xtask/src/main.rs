@@ -1,11 +1,14 @@
 //! The project's own tasks: `cargo xtask --help` lists them.
 //!
 //! Start reading at the module `test`, the task that everything else here serves: `tools` finds or makes etcd
-//! and Kafka, `servers` starts them, `suites` reads what cargo's test suites say.
+//! and Kafka, `servers` starts them, `suites` reads what cargo's test suites say. `sim` hands over to the
+//! simulation.
 
+mod bench;
 mod interrupt;
 mod run;
 mod servers;
+mod sim;
 mod suites;
 mod test;
 mod tools;
@@ -27,6 +30,10 @@ struct Arguments {
 enum Task {
     /// Run every test, with a real etcd and a real Kafka.
     Test(test::Arguments),
+    /// Measure what the service costs, next to a real etcd.
+    Bench(bench::Arguments),
+    /// Run simulated groups under faults, many seeds of them.
+    Sim(sim::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,5 +50,7 @@ fn perform(task: Task) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     match task {
         Task::Test(arguments) => test::run(&arguments, &interrupt),
+        Task::Bench(arguments) => bench::run(&arguments, &interrupt),
+        Task::Sim(arguments) => sim::run(&arguments),
     }
 }

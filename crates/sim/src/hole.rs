@@ -43,7 +43,7 @@ impl Hole {
                 txn.compares.retain(|compare| compare.key != leader);
             }
             Self::OwnerUnchecked => {
-                txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)))
+                txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)));
             }
             Self::ReleaseBeforeTaken => txn.then.iter_mut().for_each(|op| take_at_once(layout, op)),
             Self::AcksWithoutId | Self::StaleSnapshot | Self::UnreadableIsGone => {}

@@ -190,7 +190,7 @@ impl State {
     }
 
     fn repeat(&mut self, chance: f64) -> Option<Duration> {
-        let after = Duration::from_millis(self.dice.random_range(50..=5_000));
+        let after = Duration::from_millis(self.dice.random_range(50..=12_000));
         self.dice.random_bool(chance).then_some(after)
     }
 

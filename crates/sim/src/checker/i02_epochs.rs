@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::GroupState;
 
 use super::{Findings, Invariant, Step};
@@ -41,7 +42,7 @@ impl Invariant for Epochs {
 
 fn grant(state: &GroupState, at: &TopicPartition) -> Option<Grant> {
     let assignment = &**state.assignments().get(at)?.readable()?;
-    Some((assignment.epoch, assignment.owner.as_ref().map(|owner| owner.member())))
+    Some((assignment.epoch, assignment.owner.as_ref().map(Owner::member)))
 }
 
 fn follows((last, owner): &Grant, (next, next_owner): &Grant) -> bool {

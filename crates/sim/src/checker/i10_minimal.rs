@@ -71,7 +71,9 @@ fn owns(state: &GroupState, member: &Member, at: &TopicPartition) -> bool {
 /// What only a leader remembers (failures, who may come back) and what can't be read decide too; then nothing is
 /// said here.
 fn can_tell(state: &GroupState) -> bool {
-    state.rejoins().is_empty()
+    let awaits = state.config().is_none_or(|config| config.rejoin_grace_ms > 0);
+    !(awaits && state.absent_owners().next().is_some())
+        && state.rejoins().is_empty()
         && state.unreadable().is_empty()
         && state.config_entry().is_none_or(|entry| entry.readable().is_some())
         && state.topics().values().all(|entry| entry.readable().is_some())

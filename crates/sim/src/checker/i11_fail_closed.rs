@@ -3,6 +3,7 @@
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::Change;
+use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::Presence;
 
 use super::i07_one_writer::is_ack;
@@ -24,7 +25,7 @@ impl FailClosed {
     fn takes(step: &Step<'_>, at: &TopicPartition, findings: &mut Findings) {
         let Some(before) = step.before.assignment(at).and_then(|a| a.owner.as_ref()) else { return };
         let after = step.after.assignment(at).and_then(|a| a.owner.as_ref());
-        let changes_hands = after.map(|owner| owner.member()) != Some(before.member());
+        let changes_hands = after.map(Owner::member) != Some(before.member());
         let by_handoff = step
             .before
             .handoff_of(at)

@@ -174,9 +174,9 @@ impl Driver {
         let times = self.dice.random_range(1..=3);
         let temper = &self.world.processes[&process].temper;
         if fault == Fault::WarmFails {
-            temper.fail(times)
+            temper.fail(times);
         } else {
-            temper.hang(times)
+            temper.hang(times);
         }
         Some(String::new())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_store::faulty::Rates;
+use kafka_assigner_store::faulty::{FaultyStore, Rates};
 use tokio::time::Duration;
 
 use super::{Act, Driver};
@@ -71,7 +71,7 @@ impl Driver {
 
     fn end_outage(&mut self) {
         self.world.outage = None;
-        self.world.links().for_each(|link| link.end_outage());
+        self.world.links().for_each(FaultyStore::end_outage);
     }
 
     fn end_link_outage(&self, slot: usize) {
@@ -104,7 +104,7 @@ impl Driver {
                 self.heal_one(restore).await;
             }
         }
-        self.world.links().for_each(|link| link.release_watches());
+        self.world.links().for_each(FaultyStore::release_watches);
         (0..self.world.slots.len()).for_each(|slot| self.world.set_losses(slot, Rates::default()));
         self.world.processes.values().for_each(|process| process.temper.calm());
         self.world.history.note(crate::history::What::Healed);

@@ -70,6 +70,7 @@ impl World {
         ConsumerOptions {
             group: GROUP.to_owned(),
             topics: self.shape.topics.iter().map(|(topic, _)| (*topic).to_owned()).collect(),
+            session_timeout: Some(self.shape.ttl()),
             on_stop,
             drain_timeout: DRAIN_TIMEOUT,
             close_timeout: Duration::from_secs(3),

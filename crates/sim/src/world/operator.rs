@@ -5,6 +5,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Compare, LeaseId, Must, Op, Record, Txn};
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{GroupConfig, Source, Topic, encode};
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::Store as _;
 use rand::RngExt as _;
 use tokio::task::yield_now;
@@ -100,7 +101,7 @@ impl World {
     pub(crate) async fn compact(&self) {
         let Ok((_, revision)) = self.store.get(b"/").await else { return };
         // The observer is told of everything first.
-        while self.read(|state| state.revision()) < revision {
+        while self.read(GroupState::revision) < revision {
             yield_now().await;
         }
         self.store.compact(revision.next()).await.expect("memory takes everything");
