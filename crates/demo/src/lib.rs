@@ -15,7 +15,6 @@ mod consumers;
 mod error;
 mod instances;
 mod kafka;
-mod observer;
 mod options;
 mod process;
 mod producer;

@@ -18,6 +18,9 @@ use crate::kafka::{Kafka, RECORD_OVERHEAD};
 /// Distinct keys in each partition: enough that a warm-up has something to rebuild, few enough to compare.
 const KEYS: u64 = 16;
 
+/// The most records of a run: each is kept in memory, twice, so that everything can be added up in the end.
+const MOST_RECORDS: u64 = 2_000_000;
+
 /// What was produced so far; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Produced(Arc<Counts>);
@@ -37,7 +40,12 @@ impl Produced {
         self.0.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Whether production stopped because the mock cluster would have begun to forget.
+    /// Records that the cluster did not take.
+    pub(crate) fn failed(&self) -> u64 {
+        self.0.failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether production stopped because there is no room for more.
     pub(crate) fn is_full(&self) -> bool {
         self.0.is_full.load(Ordering::Relaxed)
     }
@@ -108,7 +116,7 @@ pub(crate) async fn produce(
             () = stop.cancelled() => break,
             _ = ticks.tick() => {}
         }
-        if kafka.bytes_per_partition.is_some_and(|most| next.bytes >= most) {
+        if next.id >= MOST_RECORDS || kafka.bytes_per_partition.is_some_and(|most| next.bytes >= most) {
             produced.0.is_full.store(true, Ordering::Relaxed);
             break;
         }

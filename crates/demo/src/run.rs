@@ -71,7 +71,13 @@ async fn perform(
     // A panic there was already printed by the runtime; nothing would be produced, which the counts show.
     production.await.unwrap_or(Ok(()))?;
     if world.produced().is_full() {
-        world.note("full", "stopped producing: the embedded cluster keeps 4 MiB a partition".into());
+        world.note("full", "stopped producing: the embedded cluster, or this process, has no room".into());
+    }
+    if world.produced().failed() > 0 {
+        world.note(
+            "refused",
+            format!("Kafka did not take {} records; they don't count", world.produced().failed()),
+        );
     }
     world.note(
         "production_over",

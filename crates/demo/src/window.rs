@@ -7,11 +7,11 @@ use std::time::Duration;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Progress;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_observer::Observer;
 use tokio::time::{Instant, sleep};
 
 use crate::board::{Board, Move, Row};
 use crate::consumers::Book;
-use crate::observer::Observer;
 use crate::producer::Produced;
 use crate::report::Event;
 use crate::screen::Screen;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
-use kafka_assigner_ledger::{Incident, Ledger, Micros};
+use kafka_assigner_ledger::{FinalState, Incident, Ledger, Micros};
+use kafka_assigner_observer::Observer;
 use kafka_assigner_store::MemoryStore;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -16,7 +17,6 @@ use crate::consumers::{GROUP, Worker, now_micros};
 use crate::error::Error;
 use crate::instances::Fleet;
 use crate::kafka::Kafka;
-use crate::observer::Observer;
 use crate::options::Options;
 use crate::producer::Produced;
 use crate::report::Report;
@@ -30,7 +30,7 @@ const CONSUMERS: usize = 3;
 const LAST_RECORDS: Duration = Duration::from_secs(12);
 
 /// How often one looks whether they are handled.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// An instance that was killed.
 pub(crate) struct Killed {
@@ -181,26 +181,37 @@ impl World {
         self.note("settled", format!("settled: {}", shares.join(", ")));
     }
 
-    /// Waits until every produced record was handled, for as long as that may take.
+    /// Waits until every produced record was handled and every owner has caught up, for as long as that may take.
     pub(crate) async fn handle_the_rest(&self) {
-        let records = self.produced.records(&self.kafka.topic);
-        let mut missing: BTreeSet<u64> = records.values().flatten().map(|record| record.id).collect();
-        let mut seen = vec![0; self.window.books().len()];
-        let all_handled = async {
-            loop {
-                for (book, seen) in self.window.books().iter().zip(&mut seen) {
-                    let ids = book.ids_since(*seen);
-                    *seen += ids.len();
-                    missing = &missing - &ids.into_iter().collect();
-                }
-                if missing.is_empty() {
-                    return;
-                }
+        let finished = async {
+            let produced = self.produced.records(&self.kafka.topic);
+            self.wait_for_ids(produced.values().flatten().map(|record| record.id).collect()).await;
+            // The last owner of a partition may still be on its way there, though another handled its records.
+            let mut ledger = Ledger { produced, ..Ledger::default() };
+            while !self.is_settled() || ledger.audit().state_mismatches > 0 {
                 sleep(LOOK).await;
+                ledger.states = self.states();
             }
         };
         // What is missing after that is lost, and counted so.
-        let _late = timeout(LAST_RECORDS, all_handled).await;
+        let _late = timeout(LAST_RECORDS, finished).await;
+    }
+
+    async fn wait_for_ids(&self, mut missing: BTreeSet<u64>) {
+        let books = self.window.books();
+        let mut seen = vec![0; books.len()];
+        while !missing.is_empty() {
+            for (book, seen) in books.iter().zip(&mut seen) {
+                let ids = book.ids_since(*seen);
+                *seen += ids.len();
+                missing = &missing - &ids.into_iter().collect();
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    fn states(&self) -> Vec<FinalState> {
+        self.workers.iter().flat_map(|worker| worker.book.states()).collect()
     }
 
     pub(crate) fn window(&self) -> Window {
@@ -217,7 +228,7 @@ impl World {
 
     /// Ends everything, and adds it up.
     pub(crate) async fn end(self) -> Result<Report, Error> {
-        let states = self.workers.iter().flat_map(|worker| worker.book.states()).collect();
+        let states = self.states();
         let handled = self.window.books().iter().flat_map(|book| book.handled()).collect();
         let produced = self.produced.records(&self.kafka.topic);
         let audit = Ledger { produced, handled, incidents: self.incidents, states }.audit();

@@ -15,7 +15,7 @@ pub struct Audit {
     pub lost: usize,
     /// Ids that were handled by two epochs though nobody died.
     pub duplicated: usize,
-    /// Ids that were handled by two epochs of which an earlier one's owner was killed.
+    /// Ids that were handled by two epochs of which an earlier one's owner was killed or frozen.
     pub duplicated_after_crash: usize,
     /// Offsets that went back within one partition, epoch and process.
     pub out_of_order: usize,

@@ -9,7 +9,7 @@ use crate::{Incident, Ledger, Slot};
 pub(crate) struct Duplicates {
     /// Where all owners but the last lived on.
     pub(crate) planned: usize,
-    /// Where an owner that handled it was killed before it could commit.
+    /// Where an owner that handled it was killed or frozen before it could commit.
     pub(crate) after_crash: usize,
 }
 
@@ -23,7 +23,7 @@ impl Ledger {
 
     /// Ids that were handled by two epochs.
     pub(crate) fn duplicates(&self) -> Duplicates {
-        let killed = self.killed();
+        let silenced = self.silenced();
         let mut epochs: BTreeMap<(&Slot, u64), BTreeMap<u64, &str>> = BTreeMap::new();
         for handled in &self.handled {
             let of_id = epochs.entry((&handled.slot, handled.id)).or_default();
@@ -33,7 +33,7 @@ impl Ledger {
         for epochs in epochs.into_values().filter(|epochs| epochs.len() > 1) {
             let processes: Vec<&str> = epochs.into_values().collect();
             let before_last = &processes[..processes.len() - 1];
-            if before_last.iter().any(|process| killed.contains(process)) {
+            if before_last.iter().any(|process| silenced.contains(process)) {
                 duplicates.after_crash += 1;
             } else {
                 duplicates.planned += 1;
@@ -42,9 +42,12 @@ impl Ledger {
         duplicates
     }
 
-    fn killed(&self) -> BTreeSet<&str> {
+    /// The processes that lost partitions without a chance to commit.
+    fn silenced(&self) -> BTreeSet<&str> {
         let processes = self.incidents.iter().filter_map(|incident| match incident {
-            Incident::ConsumerKilled { process, .. } => Some(process.as_str()),
+            Incident::ConsumerKilled { process, .. } | Incident::ConsumerFrozen { process, .. } => {
+                Some(process.as_str())
+            }
             Incident::LeaderKilled { .. } => None,
         });
         processes.collect()

@@ -43,6 +43,15 @@ pub enum Incident {
         /// When.
         at: Micros,
     },
+    /// A consumer's process was stopped from running for longer than its session lives, and then let go on.
+    ConsumerFrozen {
+        /// The process.
+        process: String,
+        /// When.
+        at: Micros,
+        /// When it could go on; by then others owned what it had.
+        thawed: Micros,
+    },
     /// The leading instance was killed, and another one leads since.
     LeaderKilled {
         /// When.

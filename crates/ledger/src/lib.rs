@@ -16,6 +16,7 @@ mod counts;
 mod entry;
 mod moves;
 mod percentile;
+mod stale;
 mod state;
 
 pub use audit::{Audit, Gaps};

@@ -12,7 +12,7 @@ use crate::{Handled, Incident, Ledger, Micros, Slot};
 pub enum Class {
     /// The assigner moved it, with both consumers and a leader alive.
     Planned,
-    /// Its owner was killed.
+    /// Its owner was killed, or frozen for longer than its session lives.
     Crash,
     /// The assigner moved it, and a leader died while that was under way.
     LeaderLoss,
@@ -78,13 +78,18 @@ impl Ledger {
         }
     }
 
-    /// A crash where the old owner was killed before the new one began. A leader's loss where the leadership was
+    /// A crash where the old owner was killed or frozen before the new one began. A leader's loss where the leadership was
     /// vacant at the switch: from the death until the old owner's last record or the new one's first, whichever is
     /// earlier, cannot all be after it.
     fn class(&self, old: &Span<'_>, new: &Span<'_>) -> Class {
-        let is_crash = |incident: &Incident| {
-            matches!(incident, Incident::ConsumerKilled { process, at }
-                if process == old.process && *at <= new.first && old.last <= *at + KILL_SLACK)
+        let is_crash = |incident: &Incident| match incident {
+            Incident::ConsumerKilled { process, at } => {
+                process == old.process && *at <= new.first && old.last <= *at + KILL_SLACK
+            }
+            Incident::ConsumerFrozen { process, at, thawed } => {
+                process == old.process && *at <= new.first && new.first <= *thawed
+            }
+            Incident::LeaderKilled { .. } => false,
         };
         let is_leader_loss = |incident: &Incident| {
             matches!(incident, Incident::LeaderKilled { at, led_again }
