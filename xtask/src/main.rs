@@ -5,6 +5,7 @@
 //! simulation.
 
 mod bench;
+mod e2e;
 mod interrupt;
 mod run;
 mod servers;
@@ -32,6 +33,8 @@ enum Task {
     Test(test::Arguments),
     /// Measure what the service costs, next to a real etcd.
     Bench(bench::Arguments),
+    /// Play with real instances and consumers, next to a real etcd and a real Kafka, and count what is lost.
+    E2e(e2e::Arguments),
     /// Run simulated groups under faults, many seeds of them.
     Sim(sim::Arguments),
 }
@@ -51,6 +54,7 @@ fn perform(task: Task) -> anyhow::Result<ExitCode> {
     match task {
         Task::Test(arguments) => test::run(&arguments, &interrupt),
         Task::Bench(arguments) => bench::run(&arguments, &interrupt),
+        Task::E2e(arguments) => e2e::run(&arguments, &interrupt),
         Task::Sim(arguments) => sim::run(&arguments),
     }
 }

@@ -53,13 +53,15 @@ impl Servers {
     }
 }
 
-fn start_etcd(interrupt: &Interrupt) -> Result<(tools::Etcd, testkit::Etcd)> {
+/// Finds or makes etcd, and starts one.
+pub(crate) fn start_etcd(interrupt: &Interrupt) -> Result<(tools::Etcd, testkit::Etcd)> {
     let tool = tools::Etcd::provide(interrupt)?;
     let etcd = testkit::Etcd::start(&EtcdConfig::new(tool.binary.clone()))?;
     Ok((tool, etcd))
 }
 
-fn start_kafka(interrupt: &Interrupt) -> Result<(tools::Kafka, testkit::Kafka)> {
+/// Finds or fetches Kafka, and starts one.
+pub(crate) fn start_kafka(interrupt: &Interrupt) -> Result<(tools::Kafka, testkit::Kafka)> {
     let tool = tools::Kafka::provide(interrupt)?;
     let kafka = testkit::Kafka::start(&tool.jars)?;
     Ok((tool, kafka))

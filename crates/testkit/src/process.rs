@@ -64,6 +64,14 @@ impl Process {
         self.signal(Signal::CONT)
     }
 
+    /// Asks the group to end in good order.
+    ///
+    /// # Errors
+    /// When the group is gone.
+    pub fn terminate(&self) -> io::Result<()> {
+        self.signal(Signal::TERM)
+    }
+
     fn signal(&self, signal: Signal) -> io::Result<()> {
         Ok(kill_process_group(Pid::from_child(&self.child), signal)?)
     }
@@ -127,6 +135,24 @@ mod tests {
         drop(process);
 
         assert!(holds_within(BOUND, || !runs(&sleeper)), "the grandchild is still running");
+    }
+
+    #[test]
+    fn a_request_to_end_can_be_answered() {
+        let script = "trap 'exit 7' TERM; echo > $0; while :; do sleep 0.01; done";
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ready");
+        let mut process = Process::spawn(Command::new("sh").args(["-c", script]).arg(&file)).unwrap();
+        assert!(holds_within(BOUND, || file.exists()));
+
+        process.terminate().unwrap();
+
+        let mut status = None;
+        assert!(holds_within(BOUND, || {
+            status = process.exit_status().unwrap();
+            status.is_some()
+        }));
+        assert_eq!(status.unwrap().code(), Some(7));
     }
 
     #[test]

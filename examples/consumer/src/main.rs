@@ -3,12 +3,14 @@
 //! What a consumer needs is in `handle.rs`; this file only reads options. SIGTERM hands the partitions over and ends.
 
 mod handle;
+mod journal;
 
-use std::fs::OpenOptions;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Parser;
 use handle::Counting;
+use journal::Journal;
 use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner};
 use kafka_assigner_client::{Consumer, ConsumerOptions, OnStop, stop};
 
@@ -30,12 +32,18 @@ struct Options {
     /// Topics, separated by commas; none = all of the group
     #[arg(long, value_delimiter = ',')]
     topics: Vec<String>,
-    /// Where the lines go; they are appended
+    /// The file that a line is added to for each handled record
     #[arg(long)]
     log: PathBuf,
+    /// The file that a line with its counts is added to for each partition that is given up; none = not written
+    #[arg(long)]
+    states: Option<PathBuf>,
     /// The session's time to live in seconds; none = the group's
     #[arg(long)]
     session_timeout: Option<u64>,
+    /// How long handing the partitions over may take at the end, in seconds; less than a supervisor waits
+    #[arg(long, default_value_t = 20)]
+    drain_timeout: u64,
     /// Keep the partitions for this name instead of handing them over
     #[arg(long)]
     restart: bool,
@@ -45,16 +53,19 @@ struct Options {
 async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let options = Options::parse();
-    let log = OpenOptions::new().create(true).append(true).open(&options.log)?;
+    let states = options.states.as_deref().map(Journal::open).transpose()?;
+    let process = format!("{}#{}", options.name, std::process::id());
+    let handler = Counting::new(process, Journal::open(&options.log)?, states);
     let kafka = KafkaOptions::new(&options.brokers, &options.group);
     let consumer = Consumer::new(ConsumerOptions {
         group: options.group,
         topics: options.topics,
-        session_timeout: options.session_timeout.map(std::time::Duration::from_secs),
+        session_timeout: options.session_timeout.map(Duration::from_secs),
+        drain_timeout: Duration::from_secs(options.drain_timeout),
         on_stop: if options.restart { OnStop::Restart } else { OnStop::Drain },
         ..ConsumerOptions::new(options.name, options.endpoints)
     })?;
-    let runner = KafkaRunner::new(&kafka, Counting::new(log))?;
+    let runner = KafkaRunner::new(&kafka, handler)?;
     consumer.run(runner, stop::on_signal()?).await?;
     Ok(())
 }

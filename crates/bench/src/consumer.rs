@@ -1,0 +1,128 @@
+//! A consumer on a connection of its own: it listens, sends heartbeats and does nothing else, so that what is
+//! measured is the service.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
+use kafka_assigner_proto::v1::{
+    AssignmentCommand, Capability, HeartbeatRequest, RegisterRequest, Renewal, SessionInfo,
+};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+/// The group of every scenario.
+pub(crate) const GROUP: &str = "bench";
+
+/// A third of the default session, as the client library sends them.
+const HEARTBEATS: Duration = Duration::from_secs(10);
+
+/// When a consumer was told of how many partitions that they are its own.
+pub(crate) type Told = (Instant, usize);
+
+/// A registered consumer.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    name: String,
+    api: KafkaAssignerClient<Channel>,
+    commands: Streaming<AssignmentCommand>,
+    session: SessionInfo,
+}
+
+impl Consumer {
+    /// Connects to the instance at `address` and registers.
+    pub(crate) async fn register(address: &str, number: usize) -> Result<Self> {
+        let name = format!("consumer-{number:05}");
+        let mut api = KafkaAssignerClient::connect(address.to_owned()).await?;
+        let request = RegisterRequest {
+            group: GROUP.to_owned(),
+            consumer_name: name.clone(),
+            incarnation: format!("{name}-1"),
+            renewal: Renewal::Client.into(),
+            capabilities: vec![Capability::Snapshot.into(), Capability::Taken.into()],
+            ..RegisterRequest::default()
+        };
+        let mut commands = api.register(request).await?.into_inner();
+        let first = commands.message().await?.and_then(|told| told.command);
+        let Some(Command::Snapshot(snapshot)) = first else {
+            anyhow::bail!("the first command was {first:?} and no snapshot");
+        };
+        let session = snapshot.session.context("a snapshot names its session")?;
+        Ok(Self { name, api, commands, session })
+    }
+
+    /// Waits until it is told to prepare for a partition.
+    pub(crate) async fn first_warm(mut self) -> Result<Instant> {
+        while let Some(told) = self.commands.message().await? {
+            if let Some(Command::Warm(_)) = told.command {
+                return Ok(Instant::now());
+            }
+        }
+        anyhow::bail!("the stream ended before there was anything to prepare for")
+    }
+
+    /// Listens until the stream ends, and passes on what it is told to own.
+    pub(crate) async fn run(mut self, owned: mpsc::Sender<Told>) -> Result<()> {
+        let mut heartbeats = interval(HEARTBEATS);
+        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                // Commands first: their times are what is measured.
+                told = self.commands.message() => match told?.map(|told| told.command) {
+                    Some(Some(Command::Assignment(news))) => {
+                        owned.send((Instant::now(), news.assigned.len())).await?;
+                    }
+                    Some(_) => {}
+                    None => return Ok(()),
+                },
+                _ = heartbeats.tick() => self.heartbeat().await?,
+            }
+        }
+    }
+
+    async fn heartbeat(&mut self) -> Result<()> {
+        let request = HeartbeatRequest {
+            group: GROUP.to_owned(),
+            consumer_name: self.name.clone(),
+            incarnation: self.session.incarnation.clone(),
+            lease: self.session.lease,
+            ..HeartbeatRequest::default()
+        };
+        self.api.heartbeat(request).await?;
+        Ok(())
+    }
+}
+
+/// Consumers that run, and what they are told.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    owned: mpsc::Receiver<Told>,
+}
+
+impl Crowd {
+    /// Registers `size` consumers, one after the other. They run until the instance is gone.
+    pub(crate) async fn register(address: &str, size: usize) -> Result<Self> {
+        // A message for each consumer and chunk of a plan would be far more; then a stream waits, which counts.
+        let (sender, owned) = mpsc::channel(10_000);
+        for number in 0..size {
+            tokio::spawn(Consumer::register(address, number).await?.run(sender.clone()));
+        }
+        Ok(Self { owned })
+    }
+
+    /// Waits until they were told of `partitions` in all; returns when the last of these was.
+    pub(crate) async fn own(&mut self, partitions: usize) -> Result<Instant> {
+        let mut count = 0;
+        loop {
+            let (at, more) = self.owned.recv().await.context("every consumer's stream ended")?;
+            count += more;
+            if count >= partitions {
+                return Ok(at);
+            }
+        }
+    }
+}

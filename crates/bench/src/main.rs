@@ -1,0 +1,85 @@
+//! What the service costs, measured: `cargo xtask bench` runs this with a real etcd.
+//!
+//! | scenario | what it measures |
+//! | --- | --- |
+//! | `event` | one change of a record at growing sizes of the group, and a plan; no store, no network |
+//! | `scale` | a fresh plan of 10 000 partitions over 100 consumers on etcd, and one consumer that joins |
+//! | `idle` | the memory of 1 000 connected consumers next to as many bare streams, and what they write |
+//!
+//! Figures are told with the machine, since they mean nothing without it, and beside a reference from the same run
+//! where there is one. Nothing here passes or fails. Start reading at the scenario that you are after.
+
+mod consumer;
+mod event;
+mod idle;
+mod instance;
+mod machine;
+mod report;
+mod scale;
+mod stopwatch;
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::machine::Machine;
+use crate::report::Report;
+
+#[derive(Parser)]
+#[command(about = "Measures what Kafka Assigner costs", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    /// What to measure; everything by default.
+    scenarios: Vec<Scenario>,
+    /// The URL of an etcd that nobody else uses; `event` needs none.
+    #[arg(long, value_name = "URL")]
+    etcd: Option<String>,
+    /// One JSON object a line in place of a table.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    child: Option<Child>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scenario {
+    Event,
+    Scale,
+    Idle,
+}
+
+/// The processes whose memory `idle` measures.
+#[derive(Subcommand)]
+enum Child {
+    /// Serve an instance until killed.
+    #[command(hide = true)]
+    Instance { listen: SocketAddr, etcd: String },
+    /// Serve bare tonic streams until killed.
+    #[command(hide = true)]
+    Bare { listen: SocketAddr },
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match &arguments.child {
+        Some(Child::Instance { listen, etcd }) => instance::serve_forever(*listen, etcd).await,
+        Some(Child::Bare { listen }) => idle::bare::serve_forever(*listen).await,
+        None => measure(&arguments).await,
+    }
+}
+
+async fn measure(arguments: &Arguments) -> Result<()> {
+    let report = Report::begin(arguments.json, &Machine::look()?)?;
+    let all = [Scenario::Event, Scenario::Scale, Scenario::Idle];
+    let chosen = if arguments.scenarios.is_empty() { &all[..] } else { &arguments.scenarios };
+    let etcd = || arguments.etcd.as_deref().context("this scenario needs --etcd");
+    for scenario in chosen {
+        match scenario {
+            Scenario::Event => event::run(&report)?,
+            Scenario::Scale => scale::run(&report, etcd()?).await?,
+            Scenario::Idle => idle::run(&report, etcd()?).await?,
+        }
+    }
+    Ok(())
+}

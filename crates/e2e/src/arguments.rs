@@ -1,0 +1,44 @@
+//! What a run is given.
+
+use std::path::PathBuf;
+
+use crate::scale::{FULL, SHORT, Scale};
+
+/// Puts instances and consumers through joins, departures and deaths, and counts what came of it.
+#[derive(Debug, Clone, clap::Parser)]
+pub(crate) struct Arguments {
+    /// The URL of an etcd that is used by nobody else
+    #[arg(long)]
+    pub(crate) etcd: String,
+    /// Its version, for the report
+    #[arg(long)]
+    pub(crate) etcd_version: String,
+    /// A Kafka broker, as "host:port"
+    #[arg(long)]
+    pub(crate) kafka: String,
+    /// Its version, for the report
+    #[arg(long)]
+    pub(crate) kafka_version: String,
+    /// The program `kafka-assigner`
+    #[arg(long)]
+    pub(crate) server: PathBuf,
+    /// The program `kafka-assigner-example-consumer`
+    #[arg(long)]
+    pub(crate) consumer: PathBuf,
+    /// A folder for logs and journals
+    #[arg(long)]
+    pub(crate) folder: PathBuf,
+    /// About 20 000 records in half a minute
+    #[arg(long)]
+    short: bool,
+    /// Print nothing but the report
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Arguments {
+    /// How much is done.
+    pub(crate) const fn scale(&self) -> &'static Scale {
+        if self.short { &SHORT } else { &FULL }
+    }
+}

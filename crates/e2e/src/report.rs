@@ -1,0 +1,108 @@
+//! What a run came to.
+
+use kafka_assigner_ledger::Audit;
+use serde::Serialize;
+
+use crate::scale::{LONGEST_GAP_MS, Scale};
+
+/// The result of a run. The names are those of the demonstration's report: programs read both.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Report {
+    /// Records, duplicates, moves and gaps.
+    #[serde(flatten)]
+    pub(crate) audit: Audit,
+    /// Records that a consumer handled under an epoch that was over, after it had been frozen.
+    pub(crate) stale: usize,
+    /// Handoffs that reached their new owner.
+    pub(crate) handoffs_completed: usize,
+    /// Handoffs that were cancelled.
+    pub(crate) handoffs_cancelled: usize,
+    /// How often another instance led.
+    pub(crate) leader_changes: usize,
+    /// The time between two records of one partition.
+    pub(crate) record_interval_ms: u128,
+    /// How long a dead consumer keeps its partitions.
+    pub(crate) session_timeout_ms: u128,
+    /// What etcd says it is.
+    pub(crate) etcd_version: String,
+    /// What Kafka says it is.
+    pub(crate) kafka_version: String,
+    /// What happened, in order.
+    pub(crate) events: Vec<Event>,
+}
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Event {
+    /// When, from the start of the run.
+    pub(crate) at_ms: u128,
+    /// What kind of thing.
+    pub(crate) event: &'static str,
+    /// The same in words.
+    pub(crate) text: String,
+}
+
+impl Report {
+    /// What should have been otherwise.
+    pub(crate) fn failures(&self, scale: &Scale) -> Vec<String> {
+        let audit = &self.audit;
+        let none_of = [
+            (audit.lost, "records lost"),
+            (audit.out_of_order, "records out of order"),
+            (audit.state_mismatches, "partitions with a wrong state"),
+            (self.stale, "records handled under an epoch that was over"),
+        ];
+        let mut failures: Vec<String> = none_of
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let planned = &audit.gap_ms.planned;
+        if planned.max > LONGEST_GAP_MS {
+            failures.push(format!("a planned move left a gap of {} ms", planned.max));
+        }
+        if planned.count < scale.planned_moves {
+            failures.push(format!("{} of {} planned moves", planned.count, scale.planned_moves));
+        }
+        if (audit.produced as u64) < scale.records {
+            failures.push(format!("{} of {} records", audit.produced, scale.records));
+        }
+        failures
+    }
+
+    /// One line.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a report has no map with keys that are no text")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scale::FULL;
+
+    fn good() -> Report {
+        let mut audit = Audit { produced: 200_000, ..Audit::default() };
+        audit.gap_ms.planned.count = 100;
+        Report { audit, ..Report::default() }
+    }
+
+    #[test]
+    fn every_rule_is_held_against_the_report() {
+        assert_eq!(good().failures(&FULL), Vec::<String>::new());
+        let spoil: [fn(&mut Report); 7] = [
+            |report| report.audit.lost = 1,
+            |report| report.audit.out_of_order = 1,
+            |report| report.audit.state_mismatches = 1,
+            |report| report.stale = 1,
+            |report| report.audit.gap_ms.planned.max = 100.1,
+            |report| report.audit.gap_ms.planned.count = 99,
+            |report| report.audit.produced = 199_999,
+        ];
+        for spoil in spoil {
+            let mut report = good();
+            spoil(&mut report);
+            assert_eq!(report.failures(&FULL).len(), 1, "{report:?}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! How much a run does, and what it must come to.
+
+use std::time::Duration;
+
+/// How long a dead leader leads on. The shortest that a loaded machine of two cores keeps alive reliably.
+pub(crate) const LEADER_TTL: Duration = Duration::from_secs(3);
+
+/// How long a dead consumer keeps its partitions.
+pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// The longest gap of a planned move that is allowed.
+pub(crate) const LONGEST_GAP_MS: f64 = 100.0;
+
+/// How much a run does.
+#[derive(Debug)]
+pub(crate) struct Scale {
+    /// Partitions of the topic.
+    pub(crate) partitions: i32,
+    /// The time between two records of one partition.
+    pub(crate) interval: Duration,
+    /// Rounds of the story are played until so many records were produced…
+    pub(crate) records: u64,
+    /// …and so many moves were planned and completed.
+    pub(crate) planned_moves: usize,
+    /// The most rounds: several times what it takes.
+    pub(crate) rounds: usize,
+}
+
+/// Two rounds, a minute and a half.
+pub(crate) const FULL: Scale = Scale {
+    partitions: 64,
+    interval: Duration::from_millis(10),
+    records: 200_000,
+    planned_moves: 100,
+    rounds: 6,
+};
+
+/// One round.
+pub(crate) const SHORT: Scale = Scale {
+    partitions: 16,
+    interval: Duration::from_millis(20),
+    records: 15_000,
+    planned_moves: 10,
+    rounds: 3,
+};

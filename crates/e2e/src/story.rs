@@ -1,0 +1,64 @@
+//! What is done to the run, and when.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::time::sleep;
+
+use crate::world::World;
+
+/// One turn of the story.
+#[derive(Debug, Clone, Copy)]
+enum Turn {
+    /// A consumer joins.
+    Join,
+    /// A consumer leaves in good order.
+    Leave,
+    /// A consumer joins, and the leader dies while partitions move to it.
+    KillLeader,
+    /// A consumer dies.
+    Kill,
+    /// A consumer is frozen for longer than its session lives, and comes back.
+    Freeze,
+}
+
+/// A round begins and ends with the same number of consumers.
+const ROUND: [Turn; 7] =
+    [Turn::Join, Turn::Join, Turn::Leave, Turn::KillLeader, Turn::Kill, Turn::Freeze, Turn::Leave];
+
+/// How long everybody works in peace after each turn, so that each new owner has handled records.
+const PEACE: Duration = Duration::from_secs(1);
+
+/// Plays rounds until enough has happened, and then until everything is handled.
+pub(crate) async fn play(world: &mut World) -> Result<()> {
+    let mut rounds = 0;
+    while !world.has_seen_enough() {
+        rounds += 1;
+        if rounds > world.scale().rounds {
+            bail!("{} rounds were not enough", world.scale().rounds);
+        }
+        for turn in ROUND {
+            take(world, turn).await?;
+            world.settle().await?;
+            sleep(PEACE).await;
+        }
+    }
+    Ok(())
+}
+
+async fn take(world: &mut World, turn: Turn) -> Result<()> {
+    match turn {
+        Turn::Join => world.join(),
+        Turn::Leave => world.let_one_leave().await,
+        Turn::KillLeader => {
+            world.join()?;
+            world.wait_for_a_move().await?;
+            world.kill_leader().await
+        }
+        Turn::Kill => {
+            world.kill_a_consumer();
+            Ok(())
+        }
+        Turn::Freeze => world.freeze_a_consumer().await,
+    }
+}

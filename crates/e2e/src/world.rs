@@ -1,0 +1,243 @@
+//! What a run consists of, and what can be done to it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
+use kafka_assigner_ledger::{Incident, Ledger};
+use kafka_assigner_observer::Observer;
+use kafka_assigner_store::{EtcdOptions, EtcdStore};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::arguments::Arguments;
+use crate::consumers::{Consumer, GROUP, Journals};
+use crate::instances::Instances;
+use crate::journal;
+use crate::moment::{now, until};
+use crate::producer::{Produced, Production};
+use crate::report::{Event, Report};
+use crate::scale::{SESSION_TIMEOUT, Scale};
+use crate::topic::{self, Committed};
+
+/// Consumers at the start.
+const CONSUMERS: usize = 3;
+
+/// How long the group may take to settle after a turn: a dead consumer and a dead leader are waited for, and what
+/// they had is warmed and moved on a machine that does all of this at once.
+const SETTLE: Duration = Duration::from_secs(45);
+
+/// How long the first handoff after a join, or another leader after the death of one, may take.
+const SOON: Duration = Duration::from_secs(15);
+
+/// How long the last records may take.
+const LAST_RECORDS: Duration = Duration::from_secs(30);
+
+/// How often Kafka is asked about them.
+const ASK: Duration = Duration::from_millis(100);
+
+/// What a run consists of.
+#[derive(Debug)]
+pub(crate) struct World {
+    arguments: Arguments,
+    begin: Instant,
+    observer: Observer,
+    watching: JoinHandle<Result<(), kafka_assigner_store::Error>>,
+    instances: Instances,
+    /// The oldest first.
+    consumers: VecDeque<Consumer>,
+    /// Of every consumer that there was.
+    journals: Vec<Journals>,
+    production: Production,
+    incidents: Vec<Incident>,
+    events: Vec<Event>,
+}
+
+impl World {
+    /// Starts everything, and waits until the first consumers have their shares.
+    pub(crate) async fn start(arguments: &Arguments) -> Result<Self> {
+        topic::create(&arguments.kafka, arguments.scale().partitions).await?;
+        let observer = Observer::new(Layout::new(DEFAULT_PREFIX, GROUP.parse()?));
+        let store = EtcdStore::new(&EtcdOptions::new([&arguments.etcd]))?;
+        let mut world = Self {
+            arguments: arguments.clone(),
+            begin: Instant::now(),
+            watching: tokio::spawn(observer.clone().run(store)),
+            observer,
+            instances: Instances::start(arguments).await?,
+            consumers: VecDeque::new(),
+            journals: Vec::new(),
+            production: Production::start(&arguments.kafka, arguments.scale())?,
+            incidents: Vec::new(),
+            events: Vec::new(),
+        };
+        for _ in 0..CONSUMERS {
+            world.join()?;
+        }
+        world.settle().await?;
+        Ok(world)
+    }
+
+    /// How much is to be done.
+    pub(crate) const fn scale(&self) -> &'static Scale {
+        self.arguments.scale()
+    }
+
+    /// Whether enough was produced and moved. A leader's death takes some of the moves out of the planned ones, so
+    /// there must be more than have to be planned.
+    pub(crate) fn has_seen_enough(&self) -> bool {
+        let moves = self.observer.look().completed();
+        self.production.produced().count() >= self.scale().records
+            && moves >= self.scale().planned_moves + self.scale().planned_moves / 2
+    }
+
+    fn note(&mut self, event: &'static str, text: String) {
+        let at_ms = self.begin.elapsed().as_millis();
+        if !self.arguments.json {
+            println!("{:>7.1} s  {text}", self.begin.elapsed().as_secs_f64());
+        }
+        self.events.push(Event { at_ms, event, text });
+    }
+
+    /// A new consumer joins.
+    pub(crate) fn join(&mut self) -> Result<()> {
+        let name = format!("worker-{}", self.journals.len() + 1);
+        let (consumer, journals) = Consumer::start(&name, &self.instances.endpoints(), &self.arguments)?;
+        self.consumers.push_back(consumer);
+        self.journals.push(journals);
+        self.note("consumer_joined", format!("{name} joins"));
+        Ok(())
+    }
+
+    fn oldest(&mut self) -> Consumer {
+        self.consumers.pop_front().expect("the story leaves some")
+    }
+
+    /// The oldest consumer leaves in good order.
+    pub(crate) async fn let_one_leave(&mut self) -> Result<()> {
+        let consumer = self.oldest();
+        let name = consumer.name().to_owned();
+        self.note("consumer_leaving", format!("{name} is asked to stop"));
+        consumer.terminate()?;
+        consumer.left().await?;
+        self.note("consumer_left", format!("{name} is gone"));
+        Ok(())
+    }
+
+    /// The oldest consumer is killed.
+    pub(crate) fn kill_a_consumer(&mut self) {
+        let consumer = self.oldest();
+        let (name, process) = (consumer.name().to_owned(), consumer.process());
+        self.incidents.push(Incident::ConsumerKilled { process, at: now() });
+        consumer.kill();
+        self.note("consumer_killed", format!("{name} is killed"));
+    }
+
+    /// The oldest consumer is frozen until others have what it had, and then goes on.
+    pub(crate) async fn freeze_a_consumer(&mut self) -> Result<()> {
+        let frozen = self.oldest();
+        let at = now();
+        frozen.freeze()?;
+        self.note("consumer_frozen", format!("{} is frozen", frozen.name()));
+        self.settle().await?;
+        let thawed = now();
+        frozen.thaw()?;
+        self.note("consumer_thawed", format!("{} goes on", frozen.name()));
+        self.incidents.push(Incident::ConsumerFrozen { process: frozen.process(), at, thawed });
+        self.consumers.push_back(frozen);
+        Ok(())
+    }
+
+    /// Waits until something is on the move.
+    pub(crate) async fn wait_for_a_move(&self) -> Result<()> {
+        let is_moving = || Ok((!self.observer.look().state.handoffs().is_empty()).then_some(()));
+        until("a move", SOON, is_moving).await
+    }
+
+    /// The leading instance is killed, another one leads, and a new one takes the place of the dead.
+    pub(crate) async fn kill_leader(&mut self) -> Result<()> {
+        let led = || Ok(self.observer.look().leader());
+        let leader = until("a leadership", SOON, led).await?;
+        let at = now();
+        let port = self.instances.kill(&leader)?;
+        self.note("leader_killed", format!("{leader}, which leads, is killed"));
+        let led_again = || Ok(self.observer.look().leader().filter(|other| *other != leader));
+        let next = until("another leadership", SOON, led_again).await?;
+        self.incidents.push(Incident::LeaderKilled { at, led_again: now() });
+        self.note("leader_elected", format!("{next} leads"));
+        let replacement = self.instances.replace(port).await?;
+        self.note("instance_started", format!("{replacement} starts"));
+        Ok(())
+    }
+
+    /// Waits until everybody who runs has their share.
+    pub(crate) async fn settle(&mut self) -> Result<()> {
+        let (consumers, partitions) = (self.consumers.len(), self.scale().partitions.unsigned_abs());
+        let is_settled = || {
+            if self.watching.is_finished() {
+                bail!("the watch of etcd has ended");
+            }
+            Ok(self.observer.look().is_settled(consumers, partitions).then_some(()))
+        };
+        let settled = until("an even share for everybody", SETTLE, is_settled).await;
+        let owned = self.observer.look().owned();
+        let shares: Vec<String> = owned.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        self.note(if settled.is_ok() { "settled" } else { "unsettled" }, shares.join(", "));
+        settled
+    }
+
+    /// Waits until everything is handled, ends everything in good order, and adds it up.
+    pub(crate) async fn end(mut self) -> Result<Report> {
+        self.note("production_over", format!("{} records produced", self.production.produced().count()));
+        let produced = self.production.stop().await?;
+        handle_the_rest(&self.arguments.kafka, &produced).await?;
+        let mut report = report(&self.arguments, &self.observer);
+        for consumer in &self.consumers {
+            consumer.terminate()?;
+        }
+        for consumer in self.consumers {
+            consumer.left().await?;
+        }
+        self.instances.stop().await?;
+        self.watching.abort();
+        let ledger = ledger(&produced, &self.journals, self.incidents)?;
+        (report.audit, report.stale, report.events) = (ledger.audit(), ledger.stale(), self.events);
+        Ok(report)
+    }
+}
+
+/// Waits until the group has committed all that was produced. What it has not by then is lost, and counted so.
+async fn handle_the_rest(brokers: &str, produced: &Produced) -> Result<()> {
+    let (committed, ends) = (Committed::new(brokers)?, produced.ends());
+    let deadline = Instant::now() + LAST_RECORDS;
+    // This program has nothing else to do meanwhile.
+    while !tokio::task::block_in_place(|| committed.reaches(&ends))? && Instant::now() < deadline {
+        sleep(ASK).await;
+    }
+    Ok(())
+}
+
+fn ledger(produced: &Produced, journals: &[Journals], incidents: Vec<Incident>) -> Result<Ledger> {
+    let mut ledger = Ledger { produced: produced.by_slot(), incidents, ..Ledger::default() };
+    for Journals { handled, states } in journals {
+        ledger.handled.extend(journal::read(handled)?);
+        ledger.states.extend(journal::read(states)?);
+    }
+    Ok(ledger)
+}
+
+/// What is known of a run without its journals.
+fn report(arguments: &Arguments, observer: &Observer) -> Report {
+    let seen = observer.look();
+    Report {
+        handoffs_completed: seen.completed(),
+        handoffs_cancelled: seen.cancelled(),
+        leader_changes: seen.leader_changes(),
+        record_interval_ms: arguments.scale().interval.as_millis(),
+        session_timeout_ms: SESSION_TIMEOUT.as_millis(),
+        etcd_version: arguments.etcd_version.clone(),
+        kafka_version: arguments.kafka_version.clone(),
+        ..Report::default()
+    }
+}

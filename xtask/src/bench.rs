@@ -1,0 +1,38 @@
+//! `cargo xtask bench`: what the service costs, measured next to a real etcd.
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use kafka_assigner_testkit::Process;
+
+use crate::interrupt::Interrupt;
+use crate::run;
+use crate::servers;
+
+/// A new two-core machine builds everything in ten minutes and measures for two; twice that means a hang.
+const BOUND: Duration = Duration::from_secs(25 * 60);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// What to measure: event, scale, idle; everything by default.
+    scenarios: Vec<String>,
+    /// One JSON object a line in place of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Builds the benchmarks for release and runs them.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
+    let (_tool, etcd) = servers::start_etcd(interrupt)?;
+    let mut command = Command::new("cargo");
+    command.args(["run", "--quiet", "--release", "--package", "kafka-assigner-bench", "--"]);
+    command.arg("--etcd").arg(etcd.endpoint()).args(arguments.json.then_some("--json"));
+    command.args(&arguments.scenarios).current_dir(run::workspace());
+    let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
+    let status = interrupt.wait("the benchmark", BOUND, || Ok(process.exit_status()?))?;
+    if !status.success() {
+        bail!("the benchmark ended with {status}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,92 @@
+//! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `crates/e2e`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use kafka_assigner_testkit::{self as testkit, Process};
+use tempfile::TempDir;
+
+use crate::interrupt::Interrupt;
+use crate::{run, servers, tools};
+
+/// The packages whose programs take part: an instance, a consumer, and the one that plays with them.
+const PACKAGES: [&str; 3] = ["kafka-assigner-cli", "kafka-assigner-example-consumer", "kafka-assigner-e2e"];
+
+/// Everything built anew on two cores takes ten minutes.
+const BUILD_BOUND: Duration = Duration::from_secs(30 * 60);
+
+/// A run bounds each of its own steps; in all it takes two minutes, and a quarter of an hour where each is slow.
+const BOUND: Duration = Duration::from_secs(15 * 60);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Print nothing on the standard output but the report
+    #[arg(long)]
+    json: bool,
+    /// About 20 000 records in half a minute, instead of more than 200 000
+    #[arg(long)]
+    short: bool,
+}
+
+/// Builds, starts the servers and plays; the last line printed is the report.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
+    let programs = build(interrupt)?;
+    let servers = Servers::start(interrupt)?;
+    let folder = tempfile::Builder::new().prefix("kafka-assigner-e2e-").tempdir()?;
+    let mut command = command(&programs, &servers, folder.path(), arguments);
+    let mut process = Process::spawn(&mut command).context("failed to start the run")?;
+    let status = interrupt.wait("the run", BOUND, || Ok(process.exit_status()?))?;
+    if status.success() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    keep(folder);
+    Ok(ExitCode::FAILURE)
+}
+
+/// Servers of this run's own: it kills what leads in them, and counts everything in them.
+struct Servers {
+    etcd: (tools::Etcd, testkit::Etcd),
+    kafka: (tools::Kafka, testkit::Kafka),
+}
+
+impl Servers {
+    fn start(interrupt: &Interrupt) -> Result<Self> {
+        let etcd = servers::start_etcd(interrupt)?;
+        interrupt.check()?;
+        Ok(Self { etcd, kafka: servers::start_kafka(interrupt)? })
+    }
+}
+
+fn keep(folder: TempDir) {
+    eprintln!("logs and journals are kept in {}", folder.keep().display());
+}
+
+/// Builds the programs as they are shipped, and returns the folder where they are.
+fn build(interrupt: &Interrupt) -> Result<PathBuf> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release"]).current_dir(run::workspace());
+    command.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
+    let status = interrupt.wait("cargo build", BUILD_BOUND, || Ok(process.exit_status()?))?;
+    if !status.success() {
+        bail!("cargo build ended with {status}");
+    }
+    Ok(run::workspace().join("target/release"))
+}
+
+fn command(programs: &Path, servers: &Servers, folder: &Path, arguments: &Arguments) -> Command {
+    let Servers { etcd: (etcd_tool, etcd), kafka: (kafka_tool, kafka) } = servers;
+    let mut command = Command::new(programs.join("kafka-assigner-e2e"));
+    command.args(["--etcd", &etcd.endpoint(), "--etcd-version", &etcd_tool.version]);
+    command.args(["--kafka", &kafka.address(), "--kafka-version", &kafka_tool.version]);
+    command.arg("--server").arg(programs.join("kafka-assigner"));
+    command.arg("--consumer").arg(programs.join("kafka-assigner-example-consumer"));
+    command.arg("--folder").arg(folder);
+    let switches = [(arguments.json, "--json"), (arguments.short, "--short")];
+    command.args(switches.iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch));
+    command.stdin(Stdio::null());
+    command
+}
