@@ -380,7 +380,7 @@ struct Handler {
     seen: BTreeMap<TopicPartition, Seen>,
     running: BTreeMap<TopicPartition, Call>,
     /// Partitions that may not be begun or gone on with before what is held of them was dropped.
-    must_drop: std::collections::BTreeSet<TopicPartition>,
+    must_drop: BTreeSet<TopicPartition>,
 }
 
 impl Handler {
