@@ -10,6 +10,12 @@ use crate::partition::TopicPartition;
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The error of an [`assigned`](PartitionHandler::assigned) after which the preparation is of no use: the partition
+/// is released and prepared again before the next try. A panic counts the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("what was prepared can't be used")]
+pub struct Spoiled;
+
 /// What happens to partitions, told one call at a time for each partition.
 ///
 /// ```text
@@ -42,7 +48,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; nothing may be left running then.
+    /// Anything; nothing may be left running then. [`Spoiled`] has the partition prepared again first.
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError>;
 
     /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or

@@ -65,7 +65,7 @@ pub use claim::{Claim, ClaimEnded};
 pub use consumer::{Consumer, ConsumerError, Stopped};
 pub use context::{OwnedContext, WarmContext};
 pub use grpc::GrpcTransport;
-pub use handler::{HandlerError, PartitionHandler};
+pub use handler::{HandlerError, PartitionHandler, Spoiled};
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
 pub use moment::Moment;

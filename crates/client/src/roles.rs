@@ -55,8 +55,17 @@ pub enum Call {
     Lost,
 }
 
-/// How a call ended: the failure's text is for people.
-pub type CallResult = Result<(), String>;
+/// How a call ended.
+pub type CallResult = Result<(), CallFailure>;
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFailure {
+    /// For people.
+    pub message: String,
+    /// True = what the call began with is of no use any more, and has to be prepared again.
+    pub spoiled: bool,
+}
 
 /// What the service is told about a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,9 +11,9 @@ use tracing::{info, warn};
 use super::Driver;
 use crate::claim::Claim;
 use crate::context::{Edges, OwnedContext, Progress, WarmContext};
-use crate::handler::{HandlerError, PartitionHandler};
+use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
-use crate::roles::{Call, Provenance, RoleEvent};
+use crate::roles::{Call, CallFailure, Provenance, RoleEvent};
 use crate::transport::Transport;
 
 /// What the shell keeps of one partition.
@@ -35,7 +35,7 @@ type Run = BoxFuture<'static, Result<Option<i64>, HandlerError>>;
 pub(super) struct CallEnd {
     partition: TopicPartition,
     call: Call,
-    result: Result<Option<i64>, String>,
+    result: Result<Option<i64>, CallFailure>,
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -128,8 +128,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     pub(super) fn call_ended(&mut self, end: CallEnd) {
         let CallEnd { partition, call, result } = end;
-        if let Err(error) = &result {
-            warn!(group = &*self.group, %partition, ?call, error, "handler failed");
+        if let Err(CallFailure { message, .. }) = &result {
+            warn!(group = &*self.group, %partition, ?call, error = message, "handler failed");
         }
         if let Some(held) = self.held.get_mut(&partition) {
             held.ended(&call, &result);
@@ -145,7 +145,7 @@ impl Held {
         OwnedContext { cancelled: self.cancelled.clone(), ..owned }
     }
 
-    fn ended(&mut self, call: &Call, result: &Result<Option<i64>, String>) {
+    fn ended(&mut self, call: &Call, result: &Result<Option<i64>, CallFailure>) {
         match (call, result) {
             (Call::Warm { .. }, _) => self.warm = None,
             (Call::Drain, Ok(next)) => self.drained(*next),
@@ -177,13 +177,13 @@ fn handoff_id(provenance: &Provenance) -> Option<String> {
     }
 }
 
-/// Turns errors and panics of a handler into text.
+/// Turns errors and panics of a handler into failures. A panic may have left anything behind.
 async fn caught(
     call: impl Future<Output = Result<Option<i64>, HandlerError>>,
-) -> Result<Option<i64>, String> {
+) -> Result<Option<i64>, CallFailure> {
     match AssertUnwindSafe(call).catch_unwind().await {
         Ok(Ok(next)) => Ok(next),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the handler panicked".to_owned()),
+        Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),
+        Err(_) => Err(CallFailure { message: "the handler panicked".to_owned(), spoiled: true }),
     }
 }

@@ -16,6 +16,7 @@ use super::commits::Commits;
 use super::handler::RecordHandler;
 use super::reader::{Ahead, Reader};
 use crate::context::OwnedContext;
+use crate::handler::HandlerError;
 
 /// How many records of a partition are handled before another partition gets its turn.
 const BATCH: usize = 64;
@@ -171,17 +172,23 @@ impl<H: RecordHandler> Processing<H> {
     async fn handle(&mut self, state: &mut H::State, record: &Record) -> Result<(), String> {
         let offset = record.offset();
         if offset < self.start {
-            return self.handler.catch_up(self.context.partition(), state, record).map_err(|e| e.to_string());
+            let catch_up =
+                AssertUnwindSafe(|| self.handler.catch_up(self.context.partition(), state, record));
+            return text(std::panic::catch_unwind(catch_up));
         }
         let process = AssertUnwindSafe(self.handler.process(&self.context, state, record));
-        match process.catch_unwind().await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(error.to_string()),
-            Err(_) => return Err("the handler panicked".to_owned()),
-        }
+        text(process.catch_unwind().await)?;
         self.context.handled(offset);
         self.commits.processed(self.context.partition(), offset + 1);
         self.is_live();
         Ok(())
+    }
+}
+
+/// Turns errors and panics of a handler into text.
+fn text(handled: std::thread::Result<Result<(), HandlerError>>) -> Result<(), String> {
+    match handled {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err("the handler panicked".to_owned()),
     }
 }

@@ -17,7 +17,7 @@ use super::processing::{Busy, Partition, Processing};
 use super::reader::Ahead;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::context::{OwnedContext, WarmContext};
-use crate::handler::{HandlerError, PartitionHandler};
+use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
 
 /// How many records are caught up with before other tasks get their turn.
@@ -203,14 +203,19 @@ impl<H: RecordHandler> KafkaRunner<H> {
         Ok(next)
     }
 
-    async fn drop_partition(&self, at: &TopicPartition) {
-        self.commits.forget(at);
+    /// Ends processing at the next await, and drops the partition.
+    async fn abort(&self, at: &TopicPartition) {
         let slot = self.slots().remove(at);
         if let Some(Slot::Running(running)) = slot {
             running.task.abort();
             // Cancelled, or ended just now: either way it is over.
             let _ = running.task.await;
         }
+    }
+
+    async fn drop_partition(&self, at: &TopicPartition) {
+        self.commits.forget(at);
+        self.abort(at).await;
         self.client.forget(at).await;
     }
 }
@@ -231,11 +236,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         let at = context.partition();
-        // Puts a partition back that a cancelled start left running.
-        self.halt(at).await?;
-        let Slot::Still(mut partition) = self.take(at)? else {
-            return Err(KafkaRunnerError::NotHeld(at.clone()).into());
-        };
+        // Without one, an earlier start has lost it: a panic takes the partition along.
+        let Ok(Slot::Still(mut partition)) = self.take(at) else { return Err(Spoiled.into()) };
         let replayed = tokio::select! {
             biased;
             // Not wanted any more.
@@ -259,8 +261,9 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
             live = is_live => live.is_ok(),
         };
         if !live {
-            self.halt(at).await?;
-            return Err(KafkaRunnerError::Cancelled.into());
+            // Its claim has ended; what it left behind is dropped with the preparation.
+            self.abort(at).await;
+            return Err(Spoiled.into());
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::target::{Grant, Provenance, Target};
-use super::{Ack, AckKind, Call, CallResult};
+use super::{Ack, AckKind, Call, CallFailure, CallResult};
 use crate::moment::Moment;
 
 /// The wait after the first failed call of a handler; it doubles with each further one.
@@ -19,7 +19,7 @@ pub(super) enum Held {
     Nothing,
     /// A finished preparation.
     Warm(Provenance),
-    /// The rest of a preparation that failed or was cancelled.
+    /// The rest of a preparation that failed or was cancelled, or that a failed start made useless.
     Spoiled,
     /// It processes.
     Owned,
@@ -208,7 +208,7 @@ impl Entry {
         let Some(Running { call, cancelled }) = self.running.take() else { return };
         match result {
             Ok(()) => self.succeeded(call),
-            Err(message) => self.failed(now, call, cancelled, message),
+            Err(failure) => self.failed(now, call, cancelled, failure),
         }
         self.lost &= !self.is_idle();
     }
@@ -230,11 +230,14 @@ impl Entry {
         };
     }
 
-    fn failed(&mut self, now: Moment, call: Call, cancelled: bool, message: &str) {
+    fn failed(&mut self, now: Moment, call: Call, cancelled: bool, failure: &CallFailure) {
+        if failure.spoiled && matches!(call, Call::Assigned { .. }) {
+            self.held = Held::Spoiled;
+        }
         if let Call::Warm { provenance, .. } = call {
             self.held = Held::Spoiled;
             if let (false, Provenance::Handoff(id)) = (cancelled, provenance) {
-                self.declined = Some((id, message.to_owned()));
+                self.declined = Some((id, failure.message.clone()));
             }
         }
         if !cancelled {

@@ -33,8 +33,12 @@ fn snapshot(targets: impl IntoIterator<Item = (i32, Target)>) -> RoleEvent {
     RoleEvent::Changed(RoleChange::All { roles, undecided: BTreeSet::new() })
 }
 
+fn failure(message: &str) -> CallFailure {
+    CallFailure { message: message.to_owned(), spoiled: false }
+}
+
 fn ended(number: i32, result: Result<(), &str>) -> RoleEvent {
-    RoleEvent::CallEnded { partition: p(number), result: result.map_err(str::to_owned) }
+    RoleEvent::CallEnded { partition: p(number), result: result.map_err(failure) }
 }
 
 fn warm_call(number: i32, id: &str) -> RoleAction {
@@ -121,6 +125,23 @@ fn a_failed_drain_keeps_the_partition_and_is_repeated() {
     let retry = roles.next_wake().expect("a retry is planned");
     assert_eq!(acks(&roles), []);
     assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Drain)]);
+}
+
+#[test]
+fn a_start_that_spoiled_its_preparation_begins_with_another_one() {
+    let mut roles = Roles::new(8);
+    let spoiled = Err(CallFailure { message: "panic".into(), spoiled: true });
+    script(
+        &mut roles,
+        [
+            (change([(0, owner(5, 5, ""))]), vec![direct_warm(0, 5)]),
+            (ended(0, Ok(())), vec![assigned_call(0, 5)]),
+            (RoleEvent::CallEnded { partition: p(0), result: spoiled }, vec![]),
+        ],
+    );
+    let retry = roles.next_wake().expect("a retry is planned");
+    assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Release)]);
+    assert_eq!(roles.step(retry, ended(0, Ok(()))), [direct_warm(0, 5)]);
 }
 
 #[test]
@@ -434,7 +455,7 @@ impl Handler {
         if after == Seen::Nothing {
             self.must_drop.remove(at);
         }
-        let result = if ok { Ok(()) } else { Err("failed".to_owned()) };
+        let result = if ok { Ok(()) } else { Err(failure("failed")) };
         Some(RoleEvent::CallEnded { partition: at.clone(), result })
     }
 

@@ -163,11 +163,14 @@ struct Summing {
     times: Arc<Mutex<Vec<Instant>>>,
     /// So many calls of `process` fail first.
     failures: Arc<AtomicU32>,
+    /// So many calls of `catch_up` panic first.
+    panics: Arc<AtomicU32>,
 }
 
 impl Summing {
     fn new() -> Self {
-        Self { done: Arc::new(watch::Sender::default()), times: Arc::default(), failures: Arc::default() }
+        let done = Arc::new(watch::Sender::default());
+        Self { done, times: Arc::default(), failures: Arc::default(), panics: Arc::default() }
     }
 
     async fn wait_for(&self, reached: impl FnMut(&Vec<Did>) -> bool) -> Vec<Did> {
@@ -197,6 +200,8 @@ impl RecordHandler for Summing {
     type State = u64;
 
     fn catch_up(&self, _: &TopicPartition, state: &mut u64, record: &Record) -> Result<(), HandlerError> {
+        let panics = self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        assert!(panics.is_err(), "on purpose");
         let number = number(record)?;
         *state += number;
         self.done.send_modify(|done| done.push(Did::CaughtUp(number)));
@@ -292,6 +297,7 @@ on_brokers! {
     an_old_owner_commits_everything_it_handled_before_it_says_released
     a_record_that_fails_is_tried_again_and_never_skipped
     a_partition_that_comes_back_is_read_again
+    a_panic_at_the_switch_costs_only_another_preparation
     a_switch_under_load_loses_nothing_and_leaves_no_gap
 }
 
@@ -371,6 +377,21 @@ async fn a_partition_that_comes_back_is_read_again(broker: &Broker) {
     broker.produce(11..21).await;
     let done = running.handler.wait_for_number(20).await;
     assert_eq!(done, [processed(1..11, 0), caught_up(1..11), processed(11..21, 55)].concat());
+    running.stop().await;
+}
+
+async fn a_panic_at_the_switch_costs_only_another_preparation(broker: &Broker) {
+    broker.produce(1..31).await;
+    broker.commit(10);
+    let running = Running::start(broker, Snapshot::default()).await;
+    running.fake.push(broker.warm("h"));
+    running.asked(Asked::Ready("h".into())).await;
+    running.handler.panics.store(1, Ordering::SeqCst);
+    broker.commit(20);
+    running.fake.push(broker.assign(7, "h"));
+    running.asked(Asked::Taken("h".into())).await;
+    let done = running.handler.wait_for_number(30).await;
+    assert_eq!(done, [caught_up(1..11), caught_up(1..21), processed(21..31, 210)].concat());
     running.stop().await;
 }
 
