@@ -207,7 +207,11 @@ impl Entry {
     pub(super) fn ended(&mut self, now: Moment, result: &CallResult) {
         let Some(Running { call, cancelled }) = self.running.take() else { return };
         match result {
-            Ok(()) => self.succeeded(call),
+            Ok(()) => {
+                // Cancelling has ended the claim it started under: it owns the partition, but can't act.
+                self.lost |= cancelled && matches!(call, Call::Assigned { .. });
+                self.succeeded(call);
+            }
             Err(failure) => self.failed(now, call, cancelled, failure),
         }
         self.lost &= !self.is_idle();

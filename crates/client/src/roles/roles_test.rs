@@ -145,6 +145,22 @@ fn a_start_that_spoiled_its_preparation_begins_with_another_one() {
 }
 
 #[test]
+fn a_start_that_succeeds_though_it_was_cancelled_is_lost() {
+    let mut roles = Roles::new(8);
+    script(
+        &mut roles,
+        [
+            (change([(0, owner(5, 5, ""))]), vec![direct_warm(0, 5)]),
+            (ended(0, Ok(())), vec![assigned_call(0, 5)]),
+            (change([(0, releasing("h"))]), vec![RoleAction::Cancel(p(0))]),
+            (change([(0, owner(6, 5, ""))]), vec![]),
+            (ended(0, Ok(())), vec![call(0, Call::Lost)]),
+            (ended(0, Ok(())), vec![direct_warm(0, 5)]),
+        ],
+    );
+}
+
+#[test]
 fn an_owner_that_is_granted_again_goes_on_without_a_call() {
     let mut roles = owning();
     script(&mut roles, [(change([(0, owner(9, 5, ""))]), vec![RoleAction::RaiseEpoch(p(0), 9)])]);
