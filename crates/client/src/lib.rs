@@ -18,7 +18,7 @@
 //! }
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let consumer = Consumer::new(ConsumerOptions::new("worker-1", ["http://127.0.0.1:7400"]))?;
+//! let consumer = Consumer::new(ConsumerOptions::new("worker-1", ["http://127.0.0.1:7420"]))?;
 //! consumer.run(Work, stop::on_signal()?).await?;
 //! # Ok(())
 //! # }

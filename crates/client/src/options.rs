@@ -12,7 +12,7 @@ use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 /// let options = ConsumerOptions {
 ///     group: "orders".into(),
 ///     topics: vec!["orders".into()],
-///     ..ConsumerOptions::new("worker-1", ["http://127.0.0.1:7400"])
+///     ..ConsumerOptions::new("worker-1", ["http://127.0.0.1:7420"])
 /// };
 /// assert!(options.validate().is_ok());
 /// ```
