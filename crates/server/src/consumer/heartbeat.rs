@@ -11,12 +11,18 @@ use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::session;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse};
 use kafka_assigner_store::Error;
+use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use super::{ConsumerService, group_name};
 use crate::convert::fenced;
 use crate::group::Group;
 use crate::refusal;
+
+/// The store may take a twentieth of a session's time to live for a heartbeat, within these bounds. That is half of
+/// what the client waits: it still hears that the store is silent, and knows that this instance is not.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
+const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the store says of a session.
 enum Confirmation {
@@ -48,17 +54,40 @@ impl ConsumerService {
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
             incarnation: Incarnation::new(&request.incarnation).map_err(|e| refusal::name(&e))?,
         };
-        let confirmation = self.confirm(&group, &member, LeaseId(request.lease)).await;
+        let deadline = Instant::now() + Self::patience(&group, &member);
+        let confirmation = self.confirm(&group, &member, LeaseId(request.lease), deadline).await;
         self.measure(&group, &member, &confirmation);
         if matches!(confirmation, Confirmation::Confirmed) {
-            self.take_progress(&group, &member, &request).await;
+            // What there was no time for is reported again.
+            let taken_in = timeout_at(deadline, self.take_progress(&group, &member, &request)).await;
+            tracing::trace!(consumer = %member, in_time = taken_in.is_ok(), "progress");
         }
         Ok(self.answer(&group, &member, confirmation))
     }
 
+    /// How long the store may take for a heartbeat of `member`.
+    fn patience(group: &Group, member: &Member) -> Duration {
+        let ttl_ms = group.read(|state| {
+            let registered = state.registration(&member.name).map(|consumer| consumer.ttl_ms);
+            registered.unwrap_or_else(|| state.config().unwrap_or_default().session_timeout_ms)
+        });
+        (Duration::from_millis(ttl_ms) / 20).clamp(SHORTEST_PATIENCE, LONGEST_PATIENCE)
+    }
+
+    async fn confirm(
+        &self,
+        group: &Group,
+        member: &Member,
+        lease: LeaseId,
+        deadline: Instant,
+    ) -> Confirmation {
+        let late = |_| Confirmation::Silent(Error::Unknown { operation: "heartbeat", source: None });
+        timeout_at(deadline, self.renew(group, member, lease)).await.unwrap_or_else(late)
+    }
+
     /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
     /// the second read makes sure that it was not taken over meanwhile.
-    async fn confirm(&self, group: &Group, member: &Member, lease: LeaseId) -> Confirmation {
+    async fn renew(&self, group: &Group, member: &Member, lease: LeaseId) -> Confirmation {
         if let Err(outcome) = self.look(group, member, lease).await {
             return outcome;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kafka_assigner_proto::v1::{HeartbeatOutcome, RegisterRequest};
 use kafka_assigner_store::faulty::{Fault, Outage, Rates};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, Node, is_settled};
 use crate::member::{Member, full};
@@ -50,6 +50,21 @@ async fn a_heartbeat_without_the_store_says_so_and_ends_nothing() {
     let answer = member.heartbeat().await;
     assert_eq!(answer.outcome(), HeartbeatOutcome::StoreUnavailable);
     assert!(answer.fenced.is_none());
+    cluster.nodes[0].link.end_outage();
+    assert_eq!(member.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_the_store_does_not_answer_is_answered_while_its_client_waits() {
+    let cluster = Cluster::start(1, 1).await;
+    let short = RegisterRequest { session_timeout_ms: 6_000, ..full("a", "a-1") };
+    let member = Member::register(&cluster.nodes[0], short).await.unwrap();
+    cluster.nodes[0].link.begin_outage(Outage::Silent);
+    let since = Instant::now();
+    assert_eq!(member.heartbeat().await.outcome(), HeartbeatOutcome::StoreUnavailable);
+    // A client waits for a tenth of its time to live.
+    assert!(since.elapsed() < Duration::from_millis(600), "{:?}", since.elapsed());
     cluster.nodes[0].link.end_outage();
     assert_eq!(member.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed);
     cluster.stop().await;
