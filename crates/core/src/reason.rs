@@ -197,6 +197,12 @@ pub enum DeferReason {
 }
 
 impl DeferReason {
+    /// Whether it only waits for other handoffs to end.
+    #[must_use]
+    pub const fn is_for_room(&self) -> bool {
+        matches!(self, Self::MovesInFlight { .. } | Self::Warming { .. } | Self::HandoffEnding)
+    }
+
     /// A stable word for metrics and programs.
     #[must_use]
     pub const fn label(&self) -> &'static str {

@@ -130,7 +130,7 @@ impl Coordinator {
         match planned {
             Ok(plan) => {
                 self.metrics.deferred(self.group.name(), &plan.deferred);
-                !plan.deferred.is_empty()
+                waits_for_room(&plan)
             }
             Err(error) => {
                 tracing::warn!(group = %self.group.name(), %error, "not planning: everything stays as it is");
@@ -164,6 +164,40 @@ impl Coordinator {
             _ => {
                 tracing::debug!(group = %self.group.name(), unit = %action.unit[0], step = %action.step, "step");
             }
+        }
+    }
+}
+
+/// Whether `plan` leaves something out that ending handoffs make room for.
+fn waits_for_room(plan: &Plan) -> bool {
+    plan.deferred.iter().any(|deferral| deferral.why.is_for_room())
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_core::plan::Deferral;
+    use kafka_assigner_core::reason::DeferReason;
+
+    use super::*;
+
+    fn plan_without(reasons: impl IntoIterator<Item = DeferReason>) -> Plan {
+        let deferral = |why| Deferral { unit: Vec::new(), to: None, why };
+        let deferred = reasons.into_iter().map(deferral).collect();
+        Plan { revision: Revision(1), strategy: String::new(), actions: Vec::new(), deferred }
+    }
+
+    #[test]
+    fn an_ending_handoff_calls_for_a_plan_only_where_something_waits_for_its_room() {
+        let nobody = DeferReason::NobodyMay { because: "nobody reads it".to_owned() };
+        let failed = DeferReason::FailedLately { consumer: "c".parse().unwrap() };
+        assert!(!waits_for_room(&plan_without([nobody.clone(), failed])));
+        let rooms = [
+            DeferReason::MovesInFlight { limit: 1 },
+            DeferReason::Warming { consumer: "c".parse().unwrap(), limit: 1 },
+            DeferReason::HandoffEnding,
+        ];
+        for room in rooms {
+            assert!(waits_for_room(&plan_without([nobody.clone(), room])));
         }
     }
 }
