@@ -19,6 +19,10 @@ use crate::topics::{Error, TopicSource};
 /// are asked again anyway.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The most topics that are asked about one by one. With more, one request for all that the cluster has costs less
+/// than as many round trips.
+const FEW: usize = 20;
+
 /// Asks a Kafka cluster for its topics. It creates none.
 pub struct KafkaTopics {
     /// Set until it is dropped.
@@ -61,25 +65,47 @@ impl TopicSource for KafkaTopics {
     }
 }
 
-/// One topic at a time: a cluster may have many more than the few that a group reads. Topics that there was no time
-/// for are left out.
+/// Few topics are asked about one at a time, since a cluster may have many more than a group reads. Topics that there
+/// was no time for are left out.
 fn ask_all(client: &BaseConsumer, names: &BTreeSet<TopicName>) -> Result<Found, KafkaError> {
     let deadline = Instant::now() + PATIENCE;
-    let mut found = Found::new();
-    for name in names {
+    let mut found = if names.len() > FEW { ask_at_once(client, names)? } else { Found::new() };
+    // That a topic is on no list may only mean that it is not shown to this client.
+    let open: Vec<&TopicName> = names.iter().filter(|name| !found.contains_key(*name)).collect();
+    for (asked, name) in open.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
-        let metadata = match client.fetch_metadata(Some(name.as_str()), left) {
-            Ok(metadata) => metadata,
+        match ask(client, name, left) {
+            Ok(Some(partitions)) => drop(found.insert(TopicName::clone(name), partitions)),
+            Ok(None) => {}
             Err(error) if found.is_empty() => return Err(error),
             // What is known counts; the brokers are asked again for the rest.
-            Err(_) => break,
-        };
-        let topic = metadata.topics().iter().find(|topic| topic.name() == name.as_str());
-        if let Some(partitions) = topic.and_then(said_of) {
-            found.insert(name.clone(), partitions);
+            Err(error) => {
+                let unasked = open.len() - asked;
+                tracing::warn!(%error, unasked, "Kafka was not asked about all topics in {PATIENCE:?}");
+                break;
+            }
         }
     }
     Ok(found)
+}
+
+/// What the brokers say for certain of those among `names` that they list.
+fn ask_at_once(client: &BaseConsumer, names: &BTreeSet<TopicName>) -> Result<Found, KafkaError> {
+    let metadata = client.fetch_metadata(None, PATIENCE)?;
+    let listed = metadata.topics().iter().filter_map(|topic| {
+        let name = names.get(topic.name())?;
+        Some((name.clone(), said_of(topic)?))
+    });
+    Ok(listed.collect())
+}
+
+fn ask(
+    client: &BaseConsumer,
+    name: &TopicName,
+    patience: Duration,
+) -> Result<Option<Option<u32>>, KafkaError> {
+    let metadata = client.fetch_metadata(Some(name.as_str()), patience)?;
+    Ok(metadata.topics().iter().find(|topic| topic.name() == name.as_str()).and_then(said_of))
 }
 
 /// What a broker says of a topic for certain: its partition count, or that it does not exist. Any other error is
@@ -127,6 +153,22 @@ mod tests {
         assert_eq!(found, [("missing".to_owned(), None), ("orders".to_owned(), Some(6))]);
         // Asking created nothing.
         assert_eq!(find(&topics, &["missing"]).await.unwrap(), [("missing".to_owned(), None)]);
+    }
+
+    #[tokio::test]
+    async fn many_topics_cost_few_requests_and_unknown_ones_are_still_denied() {
+        let cluster = MockCluster::new(1).unwrap();
+        let many: Vec<String> = (0..40).map(|n| format!("topic-{n:02}")).collect();
+        many.iter().for_each(|name| cluster.create_topic(name, 2, 1).unwrap());
+        let topics = KafkaTopics::new(&cluster.bootstrap_servers(), &[]).unwrap();
+        // One by one, forty answers would take longer than there is patience for.
+        cluster.broker_round_trip_time(1, Duration::from_millis(300)).unwrap();
+        let mut asked: Vec<&str> = many.iter().map(String::as_str).collect();
+        asked.push("missing");
+        let found = find(&topics, &asked).await.unwrap();
+        assert_eq!(found.len(), 41);
+        assert_eq!(found.iter().filter(|(_, partitions)| *partitions == Some(2)).count(), 40);
+        assert_eq!(found[0], ("missing".to_owned(), None));
     }
 
     #[tokio::test]
