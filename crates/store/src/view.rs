@@ -10,6 +10,7 @@ mod keeper;
 mod listener;
 
 use std::fmt::Debug;
+use std::pin::pin;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -173,27 +174,44 @@ impl<T: Materialized> View<T> {
 
     /// Waits until the copy stands at `revision` or later, for at most `within`.
     ///
-    /// Revision one means the first listing. Cancel safe.
+    /// Revision one means the first listing. The store is asked for progress meanwhile. Cancel safe.
     ///
     /// # Errors
     /// [`Error::Behind`] after that time, [`Error::Stopped`] once the keeper has stopped.
     pub async fn wait_until(&self, revision: Revision, within: Duration) -> Result<(), Error> {
-        if self.revision() < revision {
-            self.store.request_progress();
-        }
         let reached = self.health.wait_for(|health| match health {
             Health { revision: stands_at, .. } if *stands_at >= revision => Some(Ok(())),
             Health { stopped: true, .. } => Some(Err(Error::Stopped)),
             Health { .. } => None,
         });
         let behind = |_| Err(Error::Behind { asked: revision, stands_at: self.revision(), within });
-        timeout(within, reached).await.unwrap_or_else(behind)
+        let ask = || {
+            if self.revision() < revision {
+                self.store.request_progress();
+            }
+        };
+        timeout(within, asking(ask, reached)).await.unwrap_or_else(behind)
     }
 
     /// Listens to every update from now on. Subscribe first, then [read](Self::read): nothing is missed.
     #[must_use]
     pub fn subscribe(&self) -> Listener<T::Touched> {
         Listener::new(self.updates.upgrade().map(|updates| updates.subscribe()))
+    }
+}
+
+/// How often a store is asked for progress while somebody waits. etcd leaves a request unanswered that finds one of
+/// its watches with something yet to deliver, so asking once may mean waiting for the next sign of life.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Calls `ask` at once, and again and again until `reached` is there.
+async fn asking<R>(ask: impl Fn(), reached: impl Future<Output = R>) -> R {
+    let mut reached = pin!(reached);
+    loop {
+        ask();
+        if let Ok(result) = timeout(ASK_EVERY, &mut reached).await {
+            return result;
+        }
     }
 }
 

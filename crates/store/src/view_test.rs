@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::kv::{Op, Record, Txn};
@@ -104,6 +105,13 @@ async fn a_view_reaches_revisions_that_do_not_concern_it() {
     let elsewhere = bench.put("b").await;
     bench.view.wait_until(elsewhere, SOON).await.expect("it gets there");
     assert_eq!(bench.view.revision(), elsewhere);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_leaves_a_request_for_progress_unanswered_is_asked_again() {
+    let asked = Cell::new(0);
+    asking(|| asked.set(asked.get() + 1), sleep(3 * ASK_EVERY + Duration::from_millis(1))).await;
+    assert_eq!(asked.get(), 4);
 }
 
 #[tokio::test(start_paused = true)]
