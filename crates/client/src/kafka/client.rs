@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
-use rdkafka::error::KafkaResult;
-use rdkafka::{Offset, TopicPartitionList};
+use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsumer};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::types::RDKafkaErrorCode;
+use rdkafka::{ClientContext, Offset, TopicPartitionList};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
@@ -25,12 +26,32 @@ pub(super) struct Position {
     pub(super) epoch: u64,
 }
 
+/// Hears what librdkafka tells of itself.
+#[derive(Debug)]
+pub(super) struct Events;
+
+impl ClientContext for Events {
+    /// It recovers from errors of brokers by itself. Ends of partitions come here as well, many times a second from a
+    /// reader that is up to date; they are none, and readers learn of them from their queues.
+    fn error(&self, error: KafkaError, reason: &str) {
+        if !is_end(&error) {
+            debug!(%error, reason, "kafka");
+        }
+    }
+}
+
+impl ConsumerContext for Events {}
+
+fn is_end(error: &KafkaError) -> bool {
+    matches!(error, KafkaError::Global(RDKafkaErrorCode::PartitionEOF))
+}
+
 #[derive(Clone)]
 pub(super) struct Client(Arc<Inner>);
 
 struct Inner {
     /// Taken only when it is dropped.
-    consumer: Option<Arc<StreamConsumer>>,
+    consumer: Option<Arc<StreamConsumer<Events>>>,
     _polling: DropGuard,
 }
 
@@ -44,14 +65,15 @@ impl Drop for Inner {
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
-        let consumer: StreamConsumer = options.client_config().create().map_err(KafkaRunnerError::Client)?;
+        let consumer: StreamConsumer<Events> =
+            options.client_config().create_with_context(Events).map_err(KafkaRunnerError::Client)?;
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
         Ok(Self(Arc::new(Inner { consumer: Some(consumer), _polling: polling.drop_guard() })))
     }
 
-    fn consumer(&self) -> Arc<StreamConsumer> {
+    fn consumer(&self) -> Arc<StreamConsumer<Events>> {
         self.0.consumer.clone().expect("taken only when dropped")
     }
 
@@ -137,7 +159,7 @@ fn list<'a>(
 }
 
 /// librdkafka's own events: errors of brokers, from which it recovers by itself.
-async fn serve_events(consumer: Arc<StreamConsumer>) {
+async fn serve_events(consumer: Arc<StreamConsumer<Events>>) {
     loop {
         if let Err(error) = consumer.recv().await {
             debug!(%error, "kafka");
@@ -151,5 +173,16 @@ async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) 
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         // The runtime shuts down, and this task with it.
         Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_partition_is_told_apart_from_errors() {
+        assert!(is_end(&KafkaError::Global(RDKafkaErrorCode::PartitionEOF)));
+        assert!(!is_end(&KafkaError::Global(RDKafkaErrorCode::AllBrokersDown)));
     }
 }

@@ -1,7 +1,6 @@
 //! Reads one partition in order, with one record of looking ahead.
 
 use futures::FutureExt as _;
-use rdkafka::consumer::DefaultConsumerContext;
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
@@ -9,6 +8,7 @@ use rdkafka::util::DefaultRuntime;
 use tracing::warn;
 
 use super::Record;
+use super::client::Events;
 use crate::partition::TopicPartition;
 
 /// What comes next.
@@ -22,7 +22,7 @@ pub(super) enum Ahead {
 
 /// The reader of one partition.
 pub(super) struct Reader {
-    queue: StreamPartitionQueue<DefaultConsumerContext, DefaultRuntime>,
+    queue: StreamPartitionQueue<Events, DefaultRuntime>,
     partition: TopicPartition,
     next: i64,
     held: Option<Record>,
@@ -31,7 +31,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) const fn new(
-        queue: StreamPartitionQueue<DefaultConsumerContext, DefaultRuntime>,
+        queue: StreamPartitionQueue<Events, DefaultRuntime>,
         partition: TopicPartition,
         next: i64,
     ) -> Self {
