@@ -78,7 +78,7 @@ impl Ledger {
         }
     }
 
-    /// A crash where the old owner was killed or frozen before the new one began. A leader's loss where the leadership was
+    /// A crash where the old owner was killed before the new one began, or frozen while it was the owner. A leader's loss where the leadership was
     /// vacant at the switch: from the death until the old owner's last record or the new one's first, whichever is
     /// earlier, cannot all be after it.
     fn class(&self, old: &Span<'_>, new: &Span<'_>) -> Class {
@@ -86,8 +86,8 @@ impl Ledger {
             Incident::ConsumerKilled { process, at } => {
                 process == old.process && *at <= new.first && old.last <= *at + KILL_SLACK
             }
-            Incident::ConsumerFrozen { process, at, thawed } => {
-                process == old.process && *at <= new.first && new.first <= *thawed
+            Incident::ConsumerFrozen { process, at, .. } => {
+                process == old.process && (old.first..=new.first).contains(at)
             }
             Incident::LeaderKilled { .. } => false,
         };
@@ -156,6 +156,17 @@ mod tests {
         let rows = vec![handled(1, "a", 900_000), handled(2, "b", 5_000_000), handled(3, "c", 6_000_000)];
         let moves = ledger(rows, vec![killed]).moves();
         assert_eq!([moves[0].class, moves[1].class], [Class::Crash, Class::Planned]);
+    }
+
+    #[test]
+    fn a_move_away_from_a_frozen_process_is_a_crash_and_its_earlier_and_later_ones_are_not() {
+        let frozen = Incident::ConsumerFrozen { process: "a".to_owned(), at: 30, thawed: 50 };
+        let before = vec![handled(1, "a", 10), handled(2, "b", 20)];
+        let across = vec![handled(3, "a", 25), handled(4, "b", 55), handled(3, "a", 56)];
+        let after = vec![handled(5, "a", 60), handled(6, "b", 70)];
+        let moves = ledger([before, across, after].concat(), vec![frozen]).moves();
+        let classes: Vec<Class> = moves.iter().filter(|m| m.from == "a").map(|m| m.class).collect();
+        assert_eq!(classes, [Class::Planned, Class::Crash, Class::Planned]);
     }
 
     #[test]
