@@ -1,15 +1,17 @@
 //! The group's topics against what Kafka says of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::draft::Draft;
 use crate::key::Key;
+use crate::moment::Moment;
 use crate::name::TopicName;
 use crate::record::{MAX_PARTITIONS, Source, Topic, encode};
 use crate::state::{Entry, GroupState};
 use crate::write::Write;
 
-/// How many times in a row Kafka must deny a topic before it counts as deleted: brokers that start up or fail
+/// How many times in a row, each a refresh after the one before, Kafka must deny a topic before it counts as deleted: brokers that start up or fail
 /// over deny topics for a moment, and a topic wrongly given up costs every owner its state.
 pub const DENIALS: u32 = 3;
 
@@ -18,8 +20,18 @@ pub const DENIALS: u32 = 3;
 pub type Found = BTreeMap<TopicName, Option<u32>>;
 
 /// How often in a row Kafka has denied a topic that the group has.
-#[derive(Debug, Clone, Default)]
-pub struct Denials(BTreeMap<TopicName, u32>);
+#[derive(Debug, Clone)]
+pub struct Denials {
+    interval: Duration,
+    of: BTreeMap<TopicName, Denied>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Denied {
+    times: u32,
+    /// When the last of them came that counted.
+    last: Moment,
+}
 
 /// The topics that a leader asks Kafka about: those that consumers name, and those that came from there.
 #[must_use]
@@ -37,9 +49,9 @@ fn is_from_kafka(entry: &Entry<Topic>) -> bool {
 /// The writes that bring the group's topics in line with what Kafka says.
 ///
 /// A topic grows and never shrinks; one that an operator set stays as it is; one whose record can't be read is
-/// left alone.
-pub fn follow(state: &GroupState, found: &Found, denials: &mut Denials) -> Vec<Write> {
-    denials.count(state, found);
+/// left alone. `now` is when Kafka answered.
+pub fn follow(state: &GroupState, found: &Found, denials: &mut Denials, now: Moment) -> Vec<Write> {
+    denials.count(state, found, now);
     found.iter().filter_map(|(name, partitions)| follow_one(state, name, *partitions, denials)).collect()
 }
 
@@ -69,19 +81,38 @@ fn grows(topic: &Topic, count: u32) -> bool {
 }
 
 impl Denials {
-    fn count(&mut self, state: &GroupState, found: &Found) {
-        self.0.retain(|name, _| state.topics().contains_key(name));
+    /// None yet. A denial counts once `interval`, that of the refreshes, has passed since the last one that counted:
+    /// whoever asks more often is told of the same moment again.
+    #[must_use]
+    pub const fn new(interval: Duration) -> Self {
+        Self { interval, of: BTreeMap::new() }
+    }
+
+    fn count(&mut self, state: &GroupState, found: &Found, now: Moment) {
+        self.of.retain(|name, _| state.topics().contains_key(name));
         for (name, partitions) in found {
             match partitions {
-                Some(_) => drop(self.0.remove(name)),
-                None if state.topics().contains_key(name) => *self.0.entry(name.clone()).or_default() += 1,
+                Some(_) => drop(self.of.remove(name)),
+                None if state.topics().contains_key(name) => self.deny(name, now),
                 None => {}
             }
         }
     }
 
+    fn deny(&mut self, name: &TopicName, now: Moment) {
+        let interval = self.interval;
+        self.of
+            .entry(name.clone())
+            .and_modify(|denied| {
+                if now.since(denied.last) >= interval {
+                    *denied = Denied { times: denied.times + 1, last: now };
+                }
+            })
+            .or_insert(Denied { times: 1, last: now });
+    }
+
     fn is_gone(&self, name: &TopicName) -> bool {
-        self.0.get(name).is_some_and(|denials| *denials >= DENIALS)
+        self.of.get(name).is_some_and(|denied| denied.times >= DENIALS)
     }
 }
 
@@ -113,41 +144,51 @@ mod tests {
         Found::from([(topic("t"), partitions)])
     }
 
+    const REFRESH: Duration = Duration::from_secs(10);
+
+    /// What is written after Kafka's `answers`, one every `interval`.
+    fn after(state: &GroupState, answers: &[Found], interval: Duration) -> Vec<Vec<Write>> {
+        let mut denials = Denials::new(REFRESH);
+        let moments = (1..).map(|n| Moment(interval * n));
+        answers.iter().zip(moments).map(|(found, now)| follow(state, found, &mut denials, now)).collect()
+    }
+
     #[test]
     fn a_topic_grows_with_kafka_and_never_shrinks() {
-        let state = with(4, Source::Kafka);
-        let mut denials = Denials::default();
-        assert_eq!(follow(&state, &says(Some(6)), &mut denials).len(), 1);
-        assert!(follow(&state, &says(Some(4)), &mut denials).is_empty());
-        assert!(follow(&state, &says(Some(2)), &mut denials).is_empty());
+        let answers = [says(Some(6)), says(Some(4)), says(Some(2))];
+        let writes = after(&with(4, Source::Kafka), &answers, REFRESH);
+        assert_eq!(writes.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 0]);
     }
 
     #[test]
     fn a_static_topic_stays_whatever_kafka_says() {
-        let state = with(4, Source::Static);
-        let mut denials = Denials::default();
-        for said in [Some(9), None, None, None, None] {
-            assert!(follow(&state, &says(said), &mut denials).is_empty());
-        }
+        let answers = [Some(9), None, None, None, None].map(says);
+        assert!(after(&with(4, Source::Static), &answers, REFRESH).concat().is_empty());
     }
 
     #[test]
     fn only_denials_in_a_row_delete_a_topic() {
+        let answers = [None, None, Some(4), None, None, None].map(says);
+        let writes = after(&with(4, Source::Kafka), &answers, REFRESH);
+        assert!(writes[..5].concat().is_empty());
+        assert!(matches!(&writes[5][0].ops[..], [Op::Delete { .. }]));
+    }
+
+    #[test]
+    fn denials_within_one_refresh_count_once() {
+        let answers = [None, None, None, None, None].map(says);
         let state = with(4, Source::Kafka);
-        let mut denials = Denials::default();
-        for said in [None, None, Some(4), None, None] {
-            assert!(follow(&state, &says(said), &mut denials).is_empty());
-        }
-        let writes = follow(&state, &says(None), &mut denials);
-        assert!(matches!(&writes[0].ops[..], [Op::Delete { .. }]));
+        assert!(after(&state, &answers, REFRESH / 5).concat().is_empty());
+        // The third that counts is the one two refreshes after the first.
+        assert_eq!(
+            after(&state, &answers, REFRESH / 2).iter().map(Vec::len).collect::<Vec<_>>(),
+            [0, 0, 0, 0, 1]
+        );
     }
 
     #[test]
     fn silence_denies_nothing() {
-        let state = with(4, Source::Kafka);
-        let mut denials = Denials::default();
-        for _ in 0..5 {
-            assert!(follow(&state, &Found::new(), &mut denials).is_empty());
-        }
+        let silence = vec![Found::new(); 5];
+        assert!(after(&with(4, Source::Kafka), &silence, REFRESH).concat().is_empty());
     }
 }

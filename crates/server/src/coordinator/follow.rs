@@ -17,7 +17,7 @@ impl Coordinator {
     pub(super) async fn follow_topics(&self, executor: &Executor) {
         let Some(source) = self.topics.clone() else { return std::future::pending().await };
         let mut updates = self.group.view().subscribe();
-        let mut denials = Denials::default();
+        let mut denials = Denials::new(self.options.topic_refresh);
         loop {
             let asked = self.group.read(wanted);
             self.refresh(executor, &*source, &asked, &mut denials).await;
@@ -66,7 +66,8 @@ impl Coordinator {
                 return;
             }
         };
-        let writes = self.group.read(|state| follow(state, &found, denials));
+        let now = self.clock.now();
+        let writes = self.group.read(|state| follow(state, &found, denials, now));
         for fate in executor.carry_out(&writes).await {
             if let Fate::Failed(error) = fate {
                 tracing::debug!(group = %self.group.name(), %error, "topics not written");
