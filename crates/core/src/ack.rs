@@ -54,7 +54,7 @@ pub enum Verdict {
 }
 
 /// Judges what `caller` says of the handoff `id` at `at`; an empty `id` means whichever handoff of that partition
-/// concerns the caller, for clients of seed 1.
+/// concerns the caller, for minimal clients.
 #[must_use]
 pub fn judge(
     state: &GroupState,

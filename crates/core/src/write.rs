@@ -164,7 +164,6 @@ mod tests {
 
     #[test]
     fn two_hundred_fifty_six_partitions_fit_into_chunks_of_the_servers_limit() {
-        // H75, F49
         let writes: Vec<Write> = (0..256).map(|n| write(n, 1, 10)).collect();
         let chunks = chunk(&fence(), &writes, Limits::ETCD);
         // 126 guards of their own beside the fence and the shared one.

@@ -18,7 +18,7 @@ pub enum Invariant {
     Truth,
     /// I11: gone is final: no registration of a session comes back.
     Finality,
-    /// No attempt is overwritten by another (M29: no partition is planned twice).
+    /// No attempt is overwritten by another: no partition is planned twice.
     OneAttempt,
 }
 

@@ -3,7 +3,7 @@
 /// What is done wrong, for the check that it is seen.
 ///
 /// Of the deliberately broken variants that the design lists, those about claims, freezing, draining and offsets
-/// can't be faults of `overlap`, which has none of these: seed 3's three phases, quorum by count, a late joiner
+/// can't be faults of `overlap`, which has none of these: a hand-over in three phases, quorum by count, a late joiner
 /// waited for, a claim without margin, forced ends and timers that revoke a lease at once, a new incarnation granted
 /// before the old lease ran down, a remaining TTL read early, fences taken late, an undrained owner restarted, "previous
 /// epoch" in place of `run`, a dropped `start`, an invented final offset, and a Register that extends only the claim

@@ -61,7 +61,6 @@ async fn a_term_outlives_its_lease_many_times() {
     assert!(term.is_valid() && writes(&memory, &term).await);
 }
 
-/// H58, F47.
 #[tokio::test(start_paused = true)]
 async fn a_standby_writes_nothing_while_the_key_is_held() {
     let memory = MemoryStore::new();
@@ -89,7 +88,7 @@ async fn a_standby_writes_nothing_while_the_key_is_held() {
     assert!(successor.is_valid());
 }
 
-/// H63: what happens between the reading and the watch is replayed.
+/// What happens between the reading and the watch is replayed.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_freed_before_the_watch_begins_is_not_missed() {
     let memory = MemoryStore::new();
@@ -107,7 +106,7 @@ async fn a_key_that_is_freed_before_the_watch_begins_is_not_missed() {
     assert!(start.elapsed() < Duration::from_secs(10), "not by rereading again and again");
 }
 
-/// H67: the watch has gone deaf without a word.
+/// The watch has gone deaf without a word.
 #[tokio::test(start_paused = true)]
 async fn a_standby_with_a_deaf_watch_wins_when_it_reads_again() {
     let memory = MemoryStore::new();
@@ -136,7 +135,7 @@ async fn a_standby_with_a_cut_watch_wins() {
     assert!(won(standby).await.is_valid());
 }
 
-/// H3: a single candidate, whose lease a stranger ends.
+/// A single candidate, whose lease a stranger ends.
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_lease_is_revoked_steps_down_and_can_win_again() {
     let memory = MemoryStore::new();
@@ -156,7 +155,6 @@ async fn a_leader_whose_lease_is_revoked_steps_down_and_can_win_again() {
     assert!(holder(&memory).await.is_none());
 }
 
-/// H71.
 #[tokio::test(start_paused = true)]
 async fn a_term_is_taken_after_any_number_of_ends() {
     let memory = MemoryStore::new();
@@ -240,7 +238,6 @@ async fn a_deposed_leaders_writes_never_apply() {
     assert!(!writes(&memory, &old).await && writes(&memory, &new).await);
 }
 
-/// H65.
 #[tokio::test(start_paused = true)]
 async fn a_campaign_goes_on_through_an_outage_and_stops_at_once() {
     let memory = MemoryStore::new();
@@ -255,7 +252,6 @@ async fn a_campaign_goes_on_through_an_outage_and_stops_at_once() {
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
-/// H66, F51.
 #[tokio::test(start_paused = true)]
 async fn a_standby_stops_although_the_store_never_answers() {
     let memory = MemoryStore::new();
@@ -279,7 +275,7 @@ async fn a_leader_stops_in_time_although_the_store_never_answers() {
     timeout(Duration::from_secs(2), election.close()).await.expect("it stops");
 }
 
-/// F50: the cleanup is no part of what is cancelled.
+/// The cleanup is no part of what is cancelled.
 #[tokio::test(start_paused = true)]
 async fn the_key_is_free_at_once_when_the_leading_task_is_cancelled() {
     let memory = MemoryStore::new();

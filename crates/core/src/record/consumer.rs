@@ -35,7 +35,7 @@ pub struct Consumer {
     pub standing: Standing,
     /// Who keeps the lease alive.
     pub renewal: Renewal,
-    /// What the client can do beyond seed 1's three calls.
+    /// What the client can do beyond a minimal client's three calls.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
     /// How far its warm-ups are, by partition as `topic/number`.

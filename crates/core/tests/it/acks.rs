@@ -21,7 +21,6 @@ fn phase(lab: &Lab) -> Option<Phase> {
 
 #[test]
 fn an_ack_of_an_earlier_attempt_changes_nothing() {
-    // H11, F16, L3
     let (mut lab, _, _, first) = moving();
     lab.crash("b");
     lab.settle();
@@ -75,7 +74,6 @@ fn what_comes_too_early_is_refused_and_what_is_repeated_is_welcome() {
 
 #[test]
 fn an_ack_that_was_judged_before_the_handoff_was_replaced_does_not_apply() {
-    // H10, H54, H55, F17, F38
     let (mut lab, _, b, id) = moving();
     let mut late = lab.clone();
     let Verdict::Record { write, .. } = late.say(&b, &tp("t", 1), Some(&id), &Ack::Ready) else { panic!() };

@@ -74,7 +74,6 @@ fn report(lab: &mut Lab, member: &Member, done: u64) {
 
 #[test]
 fn progress_extends_a_warm_up_for_as_long_as_it_goes_on() {
-    // F27, L30
     let mut lab = Lab::with_topics(&[("t", 2)]);
     lab.join("a");
     lab.settle();
@@ -127,7 +126,6 @@ fn a_new_leader_starts_every_deadline_afresh() {
 
 #[test]
 fn nothing_a_deposed_leader_decided_applies() {
-    // I7, L12
     let mut lab = Lab::with_topics(&[("t", 2)]);
     lab.join("a");
     let grants = lab.plan().actions;

@@ -20,7 +20,6 @@ fn loads(lab: &Lab) -> Vec<usize> {
 
 #[test]
 fn who_is_there_first_gets_everything_without_a_handoff() {
-    // P1
     let mut lab = Lab::with_topics(&[("t", 4), ("u", 6)]);
     lab.join("a");
     let done = lab.settle();
@@ -51,7 +50,7 @@ fn consumers_beyond_the_partitions_get_none_and_nothing_moves_for_them() {
 
 #[test]
 fn rapid_joins_leave_what_is_in_flight_where_it_is_going() {
-    // F1, L1, P8, P11: pinned, and counted at its target.
+    // Pinned, and counted at its target.
     let mut lab = Lab::with_topics(&[("t", 12)]);
     lab.join("a");
     lab.settle();
@@ -70,7 +69,6 @@ fn rapid_joins_leave_what_is_in_flight_where_it_is_going() {
 
 #[test]
 fn one_stuck_handoff_holds_nobody_else() {
-    // F2
     let mut lab = Lab::with_topics(&[("t", 4)]);
     lab.join("a");
     lab.settle();
@@ -218,7 +216,6 @@ fn looking_at_a_plan_changes_nothing_and_looking_again_shows_the_same() {
 
 #[test]
 fn one_partition_that_was_taken_meanwhile_stands_down_alone() {
-    // H76, F3
     let mut lab = Lab::with_topics(&[("t", 20)]);
     lab.join("a");
     lab.settle();

@@ -25,7 +25,7 @@ fn moves(steps: &[kafka_assigner_core::action::Action]) -> usize {
 
 #[test]
 fn a_successor_of_the_same_name_gets_the_same_partitions_without_a_move() {
-    // F12, F19, H7, L9: a higher epoch tells the new session that they are its own.
+    // A higher epoch tells the new session that they are its own.
     let (mut lab, a, _) = two_of(4);
     let before = lab.view(&a);
     let again = lab.join("a");
@@ -46,7 +46,6 @@ fn a_successor_of_the_same_name_gets_the_same_partitions_without_a_move() {
 
 #[test]
 fn a_vanished_owner_leaves_its_partitions_to_the_others_at_once() {
-    // P3, P7
     let (mut lab, ..) = two_of(4);
     lab.crash("a");
     assert_eq!(moves(&lab.settle()), 0);
@@ -90,7 +89,6 @@ fn a_restart_keeps_the_partitions_while_its_mark_lives() {
 
 #[test]
 fn a_draining_consumer_gives_everything_by_handoff_and_takes_nothing() {
-    // P12, L14, W5
     let (mut lab, a, _) = two_of(4);
     lab.join("c");
     assert!(lab.leave(&a, &Leaving::Drain));
@@ -157,7 +155,6 @@ fn everybody_gone_and_back_finds_what_it_had() {
 
 #[test]
 fn an_unreadable_registration_is_neither_here_nor_gone() {
-    // I11, H72
     let (mut lab, a, _) = two_of(4);
     let key = Key::Consumer(a.name.clone());
     let good = lab.shelf.get(&lab.state.layout().encode(&key)).unwrap().clone();

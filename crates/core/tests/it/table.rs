@@ -125,7 +125,7 @@ fn a_cancelled_handoff_is_cleared() {
     scene.lab.crash("b");
     assert!(matches!(scene.does("new owner gone"), Step::Cancel { why: CancelReason::NewOwnerGone, .. }));
     assert!(matches!(scene.does("over"), Step::Clear { .. }));
-    // P6: as if nothing had been.
+    // As if nothing had been.
     assert_eq!(scene.lab.loads().into_iter().collect::<Vec<_>>(), [("a".to_owned(), 2)]);
 }
 
@@ -157,7 +157,7 @@ fn an_old_owner_that_comes_back_goes_on_giving() {
 
 #[test]
 fn an_old_owner_that_dies_leaves_it_to_whoever_warms() {
-    // F5, L15: no step of a dead owner is waited for.
+    // No step of a dead owner is waited for.
     for mut scene in [Scene::warming(), Scene::ready()] {
         scene.lab.crash("a");
         let Step::Grant { to, why, .. } = scene.does("old owner gone") else { panic!() };
@@ -169,7 +169,6 @@ fn an_old_owner_that_dies_leaves_it_to_whoever_warms() {
 
 #[test]
 fn when_both_are_gone_the_plan_grants_and_clears_in_one_write() {
-    // H14, F4
     for mut scene in [Scene::warming(), Scene::ready()] {
         scene.lab.crash("a");
         scene.lab.crash("b");
@@ -187,7 +186,7 @@ fn when_both_are_gone_the_plan_grants_and_clears_in_one_write() {
 
 #[test]
 fn when_both_are_gone_and_nobody_is_there_no_handoff_stays_behind() {
-    // L16, P7: and the budgets are free again.
+    // And the budgets are free again.
     for mut scene in [Scene::warming(), Scene::ready(), Scene::complete(), Scene::taken()] {
         scene.lab.crash("a");
         scene.lab.crash("b");
@@ -230,7 +229,7 @@ fn an_operator_can_stop_what_is_not_complete() {
 
 #[test]
 fn a_warm_up_without_progress_is_cancelled_at_its_deadline() {
-    // F8, F26: by time alone, without any event.
+    // By time alone, without any event.
     let mut scene = Scene::warming();
     scene.lab.later(Duration::from_secs(299));
     assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.now()), None);
@@ -274,7 +273,6 @@ fn a_new_owner_that_dies_after_it_took_leaves_an_orphan() {
 
 #[test]
 fn a_handoff_that_nobody_is_left_to_release_is_cleared() {
-    // F4
     for mut scene in [Scene::complete(), Scene::taken()] {
         scene.lab.crash("a");
         assert!(matches!(scene.does("nobody left to release it"), Step::Clear { .. }));

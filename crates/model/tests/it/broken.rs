@@ -82,6 +82,5 @@ fn a_reconnect_that_registers_again_brings_back_what_is_gone() {
 
 #[test]
 fn a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies() {
-    // F4
     is_caught(Variant::NeverCleared, Bounds { crashes: 1, ..SMALL }, Invariant::Liveness);
 }

@@ -21,25 +21,23 @@ fn a_second_consumer_joins_undisturbed() {
 
 #[test]
 fn processes_die_and_come_back_before_and_after_their_lease() {
-    // M2, M9, M13, H7: crash and restart under the same name, at any moment.
+    // Crash and restart under the same name, at any moment.
     holds("crash", Bounds { sessions: 2, crashes: 1, ..SMALL });
 }
 
 #[test]
 fn two_processes_die_at_any_moment() {
-    // M22: old and new owner, in any order.
+    // Old and new owner, in any order.
     holds("crashes", Bounds { partitions: 1, sessions: 3, crashes: 2, drains: 1, ..SMALL });
 }
 
 #[test]
 fn a_zombie_lives_past_its_lease() {
-    // M3, L10
     holds("zombie", Bounds { sessions: 2, expiries: 1, ..SMALL });
 }
 
 #[test]
 fn a_second_process_takes_the_name_over() {
-    // L29
     holds("twin", Bounds { sessions: 2, twins: 1, ..SMALL });
 }
 
@@ -50,7 +48,7 @@ fn consumers_leave_and_drain() {
 
 #[test]
 fn acks_come_late_and_twice_after_attempts_that_failed() {
-    // F16, L3, M20: the attempt fails, another one begins, and the ack of the first is still under way.
+    // The attempt fails, another one begins, and the ack of the first is still under way.
     holds("stray", Bounds { strays: 1, failures: 1, deadlines: 1, ..SMALL });
 }
 
@@ -61,7 +59,7 @@ fn writes_of_unknown_outcome_land_late() {
 
 #[test]
 fn a_deposed_leader_goes_on_with_an_old_view() {
-    // L12, F3: two instances, a view each, and a write of the old one still under way.
+    // Two instances, a view each, and a write of the old one still under way.
     holds("deposed", Bounds { instances: 2, depositions: 1, unknowns: 1, ..SMALL });
 }
 
@@ -82,6 +80,5 @@ fn a_registration_becomes_unreadable_and_heals() {
 
 #[test]
 fn a_third_consumer_comes_while_the_second_is_warming() {
-    // P8, F1
     holds("third", Bounds { names: 3, sessions: 2, crashes: 1, ..SMALL });
 }

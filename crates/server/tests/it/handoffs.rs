@@ -196,7 +196,6 @@ async fn two_hundred() -> (Cluster, Member) {
 
 #[tokio::test(start_paused = true)]
 async fn the_acks_of_one_call_are_recorded_in_few_transactions() {
-    // H73
     let (cluster, new) = two_hundred().await;
     assert_eq!(new.ready().await, vec![AckOutcome::Applied; 200]);
     let snapshot = cluster.memory.range(&layout().prefix()).await.unwrap();
@@ -323,7 +322,6 @@ async fn what_the_service_says_for_a_minimal_client_is_said_until_it_is_heard() 
 
 #[tokio::test(start_paused = true)]
 async fn either_party_may_come_back_as_another_session_in_any_phase() {
-    // H7, H9, M19
     for is_old in [true, false] {
         for says in 0..3 {
             let cluster = Cluster::start(1, 2).await;

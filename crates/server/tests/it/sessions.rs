@@ -95,7 +95,6 @@ async fn a_session_that_ran_out_can_not_be_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_registration_was_deleted_is_told_at_once() {
-    // H44
     let cluster = Cluster::start(1, 1).await;
     let mut member = Member::join(&cluster.nodes[0], "a").await;
     let key = layout().encode(&kafka_assigner_core::key::Key::Consumer("a".parse().unwrap()));
