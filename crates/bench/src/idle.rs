@@ -64,7 +64,8 @@ fn each((child, empty): &(Child, u64)) -> Result<f64> {
     Ok(child.resident_kib()?.saturating_sub(*empty) as f64 / STREAMS as f64)
 }
 
-/// Measures with the consumers connected, then with a partition each, then after a while in which nothing happens.
+/// Measures with the consumers connected, then with a partition each, then after a while in which nothing happens but
+/// heartbeats.
 pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
     child::allow_connections(4 * STREAMS)?;
     let servers = Servers::start(etcd).await?;
@@ -76,10 +77,11 @@ pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
     let store = open(etcd)?;
     // What follows a plan is over by then: statistics are no writes, and a debounce is 100 ms.
     sleep(Duration::from_secs(2)).await;
+    tell_memory(report, "a partition each", servers.memory()?)?;
     let before = newest(&store).await?;
     sleep(REST).await;
     let writes = timeout(BOUND, writes_since(&store, before)).await.context("etcd tells no progress")??;
-    tell_memory(report, "a partition each, at rest", servers.memory()?)?;
+    tell_memory(report, "after heartbeats", servers.memory()?)?;
     tell_writes(report, writes)
 }
 
@@ -120,6 +122,6 @@ fn tell_memory(report: &Report, when: &str, memory: Memory) -> Result<()> {
 
 fn tell_writes(report: &Report, writes: usize) -> Result<()> {
     let value = f64::from(u32::try_from(writes)?);
-    let size = format!("{STREAMS} consumers, {} s at rest", REST.as_secs());
+    let size = format!("{STREAMS} consumers, {} s of heartbeats", REST.as_secs());
     report.tell(&Figure { scenario: "idle", size, what: "writes to etcd", value, unit: "", aim: Some(0.0) })
 }
