@@ -1,10 +1,14 @@
 //! Child processes that can't outlive us.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::wait::holds_within;
 
 /// A child process with everything that it starts, ended when this value is dropped.
 ///
@@ -51,9 +55,14 @@ impl Process {
     /// Stops the whole group from running without ending it, as a machine that hangs.
     ///
     /// # Errors
-    /// When the group is gone.
+    /// When the group is gone, or does not stand still.
     pub fn freeze(&self) -> io::Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        // A busy machine stops its threads one after the other, and one that still runs still answers.
+        if holds_within(STOPS_WITHIN, || is_stopped(self.id())) {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("process {} did not stop", self.id())))
     }
 
     /// Lets a frozen group go on.
@@ -86,6 +95,18 @@ impl Drop for Process {
         let _ = self.watchdog.wait();
         let _ = self.child.wait();
     }
+}
+
+/// How long the threads of a stopped process may take to stand still.
+const STOPS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Whether every thread of a process stands still, as Linux tells it; elsewhere nobody can tell.
+fn is_stopped(process: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:\tT"))
+    })
 }
 
 /// Waits for the end of its standard input, which comes when we are gone, then ends the group.
