@@ -1,8 +1,13 @@
 //! What a strategy answers: [`Placement`].
 
+mod standbys;
+mod unassigned;
+
 use std::fmt;
 
-use crate::{MemberIndex, MemberState, Problem, Unassigned, UnitIndex, unassigned};
+use crate::{MemberIndex, MemberState, Problem, UnitIndex};
+pub use standbys::Standbys;
+pub use unassigned::Unassigned;
 
 /// Who should own what, and what changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +15,8 @@ pub struct Placement {
     /// By unit: the member that should own it; `None` only if it is in
     /// [`unassigned`](Self::unassigned).
     pub owner: Vec<Option<MemberIndex>>,
+    /// Who should hold copies of each unit's state. Empty for strategies that place none.
+    pub standbys: Standbys,
     /// The units that nobody should own, ascending, each with the reason.
     pub unassigned: Vec<(UnitIndex, Unassigned)>,
     /// Every unit whose owner differs from [`Problem::current`], ascending. Fixed units are never
@@ -49,7 +56,7 @@ impl Placement {
         let moves = moved(problem, &owner)
             .map(|(unit, from, to)| Move { unit, from, to, reason: reason(unit, from) })
             .collect();
-        Self { unassigned: unassigned::explain(problem, &owner), moves, owner }
+        Self { unassigned: unassigned::explain(problem, &owner), moves, owner, standbys: Standbys::default() }
     }
 }
 
@@ -77,7 +84,9 @@ fn moved(
 /// Why `owner`, which has `had` units, must let go of `unit` under any strategy, if it must.
 fn compelled(problem: &Problem, unit: UnitIndex, owner: MemberIndex, had: u32) -> Option<MoveReason> {
     let member = problem.member(owner);
-    if !problem.may_own(unit, owner) {
+    if problem.is_pinned(unit) && problem.is_banned(unit, owner) {
+        Some(MoveReason::Pinned)
+    } else if !problem.may_own(unit, owner) {
         Some(MoveReason::OwnerNotEligible)
     } else if member.state == MemberState::Draining {
         Some(MoveReason::OwnerDraining)
@@ -97,6 +106,8 @@ pub enum MoveReason {
     OwnerDraining,
     /// Its owner is not subscribed to its topic, or banned from it.
     OwnerNotEligible,
+    /// It is pinned to another member.
+    Pinned,
     /// Its owner has more than its limit.
     OverLimit,
     /// Its owner has more than its share.
@@ -117,6 +128,7 @@ impl fmt::Display for MoveReason {
             Self::Unowned => f.write_str("it had no owner"),
             Self::OwnerDraining => f.write_str("its owner is draining"),
             Self::OwnerNotEligible => f.write_str("its owner may not own it any more"),
+            Self::Pinned => f.write_str("it is pinned to another member"),
             Self::OverLimit => f.write_str("its owner is over its limit"),
             Self::OverTarget { had, target } if had <= target => {
                 f.write_str("its owner takes others instead")

@@ -1,8 +1,30 @@
 //! What a strategy is asked: [`Problem`].
 
-use std::ops::Range;
+mod builder;
+mod generation;
+mod index;
+mod invalid;
+mod measure;
+mod member;
+mod options;
+mod rack;
+mod sorting;
+mod standby;
+mod topic;
 
-use crate::{Member, MemberIndex, MemberState, ProblemBuilder, Subscription, Topic, TopicIndex, UnitIndex};
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use builder::ProblemBuilder;
+pub use index::{MemberHandle, MemberIndex, RackHandle, RackIndex, TopicHandle, TopicIndex, UnitIndex};
+pub use invalid::InvalidProblem;
+pub use measure::{Capacity, Weight};
+pub use member::{Member, MemberSpec, MemberState, Subscription};
+pub use options::Options;
+pub(crate) use rack::RackSets;
+pub use standby::Standby;
+use standby::StandbyList;
+pub use topic::Topic;
 
 /// Who has a unit, in the numbering of `M`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +40,24 @@ pub(crate) struct Holders<M> {
 /// which they were told are equal. Units are numbered topic after topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    pub(crate) topics: Vec<Topic>,
-    pub(crate) members: Vec<Member>,
+    topics: Vec<Topic>,
+    members: Vec<Member>,
+    racks: Vec<Arc<str>>,
     /// The first unit of each topic, and at the end the number of units.
-    pub(crate) first_unit: Vec<usize>,
+    first_unit: Vec<usize>,
     /// By unit.
-    pub(crate) holders: Vec<Holders<MemberIndex>>,
+    holders: Vec<Holders<MemberIndex>>,
+    /// By unit; empty if all are one.
+    weights: Vec<Weight>,
+    replica_racks: RackSets,
+    standbys: StandbyList,
     /// Sorted and distinct.
-    pub(crate) bans: Vec<(UnitIndex, MemberIndex)>,
+    bans: Vec<(UnitIndex, MemberIndex)>,
+    /// Sorted and distinct; only those of units that a member they are pinned to can have.
+    pins: Vec<(UnitIndex, MemberIndex)>,
+    /// Sorted and distinct.
+    cooling: Vec<UnitIndex>,
+    options: Options,
 }
 
 impl Problem {
@@ -163,15 +195,77 @@ impl Problem {
         }
     }
 
-    /// Whether `unit` must not go to `member`, nor stay there.
+    /// Whether `unit` must not go to `member`, nor stay there: it is banned, or pinned to others.
     pub fn is_banned(&self, unit: UnitIndex, member: MemberIndex) -> bool {
-        !self.bans.is_empty() && self.bans.binary_search(&(unit, member)).is_ok()
+        let is_listed = |list: &[_]| !list.is_empty() && list.binary_search(&(unit, member)).is_ok();
+        is_listed(&self.bans) || (self.is_pinned(unit) && !is_listed(&self.pins))
+    }
+
+    /// Whether `unit` is pinned to members of which at least one can have it.
+    pub fn is_pinned(&self, unit: UnitIndex) -> bool {
+        !self.pins.is_empty() && is_among(&self.pins, unit)
     }
 
     /// Whether any member is banned from `unit`.
     pub(crate) fn has_bans(&self, unit: UnitIndex) -> bool {
-        let at = self.bans.partition_point(|(banned, _)| *banned < unit);
-        self.bans.get(at).is_some_and(|(banned, _)| *banned == unit)
+        is_among(&self.bans, unit) || is_among(&self.pins, unit)
+    }
+
+    /// Whether any member is banned from any unit.
+    pub(crate) fn is_ever_banned(&self) -> bool {
+        !(self.bans.is_empty() && self.pins.is_empty())
+    }
+
+    /// Whether `unit` moved lately and so stays with its owner while that may own it.
+    pub fn is_cooling(&self, unit: UnitIndex) -> bool {
+        !self.cooling.is_empty() && self.cooling.binary_search(&unit).is_ok()
+    }
+
+    /// How much work `unit` is.
+    pub fn weight(&self, unit: UnitIndex) -> Weight {
+        self.weights.get(unit.index()).copied().unwrap_or(Weight::ONE)
+    }
+
+    /// Whether any unit is more or less work than another.
+    pub fn has_weights(&self) -> bool {
+        self.weights.windows(2).any(|pair| pair[0] != pair[1])
+    }
+
+    /// The racks, sorted by name; a [`RackIndex`] is a position in it.
+    pub fn racks(&self) -> &[Arc<str>] {
+        &self.racks
+    }
+
+    /// The racks in which `unit` has replicas, ascending; empty if that is unknown.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn replica_racks(&self, unit: UnitIndex) -> &[RackIndex] {
+        self.replica_racks.of(unit.index())
+    }
+
+    pub(crate) fn rack_sets(&self) -> &RackSets {
+        &self.replica_racks
+    }
+
+    /// The members that hold `unit` as standby today, the least behind first.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn standbys(&self, unit: UnitIndex) -> &[Standby] {
+        self.standbys.of(unit.index())
+    }
+
+    /// Whether any member holds a standby of anything.
+    pub(crate) fn has_standbys(&self) -> bool {
+        !self.standbys.is_empty()
+    }
+
+    /// What may be traded for what.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// Whether `member` is subscribed to the topic of `unit` and not banned from it. States and
@@ -195,4 +289,10 @@ impl Problem {
     pub(crate) fn takers_of(&self, topic: TopicIndex) -> impl Iterator<Item = MemberIndex> {
         self.active().filter(move |member| self.is_subscribed(topic, *member))
     }
+}
+
+/// Whether `list`, sorted, says anything of `unit`.
+fn is_among(list: &[(UnitIndex, MemberIndex)], unit: UnitIndex) -> bool {
+    let at = list.partition_point(|(listed, _)| *listed < unit);
+    list.get(at).is_some_and(|(listed, _)| *listed == unit)
 }

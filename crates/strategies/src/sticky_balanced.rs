@@ -60,7 +60,7 @@ impl Strategy for StickyBalanced {
 fn is_uniform(problem: &Problem) -> bool {
     let mut subscriptions = problem.active().map(|member| &problem.member(member).subscription);
     let first = subscriptions.next();
-    problem.bans.is_empty() && subscriptions.all(|other| Some(other) == first)
+    !problem.is_ever_banned() && subscriptions.all(|other| Some(other) == first)
 }
 
 #[cfg(test)]

@@ -177,6 +177,7 @@ proptest! {
                     MoveReason::Unowned => prop_assert_eq!(from, None),
                     MoveReason::OwnerNotEligible => prop_assert!(from.is_some() && !may),
                     MoveReason::OwnerDraining => prop_assert_eq!(state, Some(MemberState::Draining)),
+                    MoveReason::Pinned => prop_assert!(false, "nothing is pinned here"),
                     MoveReason::OverLimit | MoveReason::OverTarget { .. } | MoveReason::Hash => {
                         prop_assert!(may);
                         prop_assert_eq!(state, Some(MemberState::Active));

@@ -10,4 +10,6 @@ pub struct Topic {
     pub name: Arc<str>,
     /// How many partitions it has, numbered from zero. Zero is allowed: nothing is to be placed.
     pub partitions: u32,
+    /// How many standbys each of its units should have.
+    pub standbys: u32,
 }

@@ -1,15 +1,19 @@
 //! How a problem is told: [`ProblemBuilder`].
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::problem::Holders;
+use super::Holders;
+use super::rack::RackSetsBuilder;
+use super::sorting;
 use crate::{
-    InvalidProblem, Member, MemberHandle, MemberIndex, MemberSpec, Problem, Subscription, Topic, TopicHandle,
-    TopicIndex, UnitIndex,
+    Capacity, InvalidProblem, MemberHandle, MemberSpec, Options, Problem, RackHandle, Subscription, Topic,
+    TopicHandle, Weight,
 };
+
+/// A partition and a member that something is said of.
+pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 
 /// Collects topics, members and ownership in any order that names a thing before it is used, and
 /// makes a [`Problem`] of them. Names are hashed once; everything after that goes by handle.
@@ -30,14 +34,23 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ProblemBuilder {
-    topics: Vec<Topic>,
+    pub(super) topics: Vec<Topic>,
     topic_by_name: FxHashMap<Arc<str>, TopicHandle>,
     /// By topic handle: where its partitions begin in `slots`.
-    first_slot: Vec<usize>,
-    members: Vec<MemberSpec>,
+    pub(super) first_slot: Vec<usize>,
+    pub(super) members: Vec<MemberSpec>,
     member_by_id: FxHashMap<Arc<str>, MemberHandle>,
-    slots: Vec<Holders<MemberHandle>>,
-    bans: Vec<(TopicHandle, u32, MemberHandle)>,
+    pub(super) slots: Vec<Holders<MemberHandle>>,
+    /// By slot; empty until the first is told.
+    pub(super) weights: Vec<Weight>,
+    pub(super) racks: Vec<Arc<str>>,
+    rack_by_name: FxHashMap<Arc<str>, RackHandle>,
+    pub(super) replica_racks: RackSetsBuilder,
+    pub(super) standbys: Vec<(Pair, u64)>,
+    pub(super) bans: Vec<Pair>,
+    pub(super) pins: Vec<Pair>,
+    pub(super) cooling: Vec<(TopicHandle, u32)>,
+    pub(super) options: Options,
     mistake: Option<InvalidProblem>,
 }
 
@@ -55,7 +68,7 @@ impl ProblemBuilder {
         let slots = self.slots.len() + partitions as usize;
         self.slots.resize(slots, Holders { current: None, fixed: None });
         self.topic_by_name.insert(name.clone(), handle);
-        self.topics.push(Topic { name, partitions });
+        self.topics.push(Topic { name, partitions, standbys: 0 });
         handle
     }
 
@@ -74,15 +87,87 @@ impl ProblemBuilder {
             self.refuse(InvalidProblem::DuplicateMember(spec.id));
             return known;
         }
+        self.check(&spec);
+        let handle = MemberHandle::new(self.members.len());
+        self.member_by_id.insert(spec.id.clone(), handle);
+        self.members.push(spec);
+        handle
+    }
+
+    fn check(&mut self, spec: &MemberSpec) {
         if let Subscription::Topics(topics) = &spec.subscription
             && topics.iter().any(|topic| topic.index() >= self.topics.len())
         {
             self.refuse(InvalidProblem::ForeignHandle);
         }
-        let handle = MemberHandle::new(self.members.len());
-        self.member_by_id.insert(spec.id.clone(), handle);
-        self.members.push(spec);
+        if spec.rack.is_some_and(|rack| rack.index() >= self.racks.len()) {
+            self.refuse(InvalidProblem::ForeignHandle);
+        }
+        if Capacity::new(spec.capacity).is_none() {
+            self.refuse(InvalidProblem::Capacity { member: spec.id.clone(), capacity: spec.capacity });
+        }
+    }
+
+    /// The rack, zone or other failure domain of that name, added if it is new.
+    pub fn rack(&mut self, name: impl Into<Arc<str>>) -> RackHandle {
+        let name = name.into();
+        let next = RackHandle::new(self.racks.len());
+        let handle = *self.rack_by_name.entry(name.clone()).or_insert(next);
+        if handle == next {
+            self.racks.push(name);
+        }
         handle
+    }
+
+    /// Sets what may be traded for what; [`Options::default`] otherwise.
+    pub fn options(&mut self, options: Options) {
+        if options.tolerance > Options::MAX_TOLERANCE {
+            self.refuse(InvalidProblem::Tolerance(options.tolerance));
+        }
+        self.options = options;
+    }
+
+    /// Sets how many standbys each unit of the topic should have; none otherwise.
+    pub fn want_standbys(&mut self, topic: TopicHandle, standbys: u32) {
+        match self.topics.get_mut(topic.index()) {
+            Some(topic) => topic.standbys = standbys,
+            None => self.refuse(InvalidProblem::ForeignHandle),
+        }
+    }
+
+    /// Sets how much work the partition is; [`Weight::ONE`] otherwise.
+    pub fn weight(&mut self, topic: TopicHandle, partition: u32, weight: f64) {
+        let slot = match self.slot(topic, partition) {
+            Ok(slot) => slot,
+            Err(mistake) => return self.refuse(mistake),
+        };
+        let Some(weight_of_slot) = Weight::new(weight) else {
+            let topic = self.topics[topic.index()].name.clone();
+            return self.refuse(InvalidProblem::Weight { topic, partition, weight });
+        };
+        if self.weights.len() < self.slots.len() {
+            self.weights.resize(self.slots.len(), Weight::ONE);
+        }
+        self.weights[slot] = weight_of_slot;
+    }
+
+    /// Says in which racks the partition has replicas, so that its owner can read nearby.
+    pub fn replica_racks(&mut self, topic: TopicHandle, partition: u32, racks: &[RackHandle]) {
+        if racks.iter().any(|rack| rack.index() >= self.racks.len()) {
+            return self.refuse(InvalidProblem::ForeignHandle);
+        }
+        match self.slot(topic, partition) {
+            Ok(slot) => self.replica_racks.set(slot, self.slots.len(), racks),
+            Err(mistake) => self.refuse(mistake),
+        }
+    }
+
+    /// Says that `member` holds a copy of the partition's state, `lag` records behind its owner.
+    pub fn standby(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle, lag: u64) {
+        match self.slot_with(topic, partition, member) {
+            Ok(_) => self.standbys.push(((topic, partition, member), lag)),
+            Err(mistake) => self.refuse(mistake),
+        }
     }
 
     /// The topic of that name, if it has been added.
@@ -120,8 +205,26 @@ impl ProblemBuilder {
 
     /// Says that the partition must not go to `member`, nor stay there.
     pub fn ban(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        match self.slot(topic, partition, member) {
+        match self.slot_with(topic, partition, member) {
             Ok(_) => self.bans.push((topic, partition, member)),
+            Err(mistake) => self.refuse(mistake),
+        }
+    }
+
+    /// Says that the partition must go to `member`, or to another one it is pinned to. While none of
+    /// these can have it, it is as if it were not pinned: better elsewhere than nobody's.
+    pub fn pin(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
+        match self.slot_with(topic, partition, member) {
+            Ok(_) => self.pins.push((topic, partition, member)),
+            Err(mistake) => self.refuse(mistake),
+        }
+    }
+
+    /// Says that the partition moved lately: it stays with its owner as long as that may own it and
+    /// does not drain.
+    pub fn cool(&mut self, topic: TopicHandle, partition: u32) {
+        match self.slot(topic, partition) {
+            Ok(_) => self.cooling.push((topic, partition)),
             Err(mistake) => self.refuse(mistake),
         }
     }
@@ -133,7 +236,7 @@ impl ProblemBuilder {
         member: MemberHandle,
         holder: impl Fn(&mut Holders<MemberHandle>) -> &mut Option<MemberHandle>,
     ) {
-        let taken = match self.slot(topic, partition, member) {
+        let taken = match self.slot_with(topic, partition, member) {
             Ok(slot) => holder(&mut self.slots[slot]).replace(member),
             Err(mistake) => return self.refuse(mistake),
         };
@@ -148,17 +251,22 @@ impl ProblemBuilder {
     }
 
     /// Where the partition is in `slots`, if it and the member exist.
-    fn slot(
+    fn slot_with(
         &self,
         topic: TopicHandle,
         partition: u32,
         member: MemberHandle,
     ) -> Result<usize, InvalidProblem> {
-        let Topic { name, partitions } =
-            self.topics.get(topic.index()).ok_or(InvalidProblem::ForeignHandle)?;
         if member.index() >= self.members.len() {
             return Err(InvalidProblem::ForeignHandle);
         }
+        self.slot(topic, partition)
+    }
+
+    /// Where the partition is in `slots`, if it exists.
+    fn slot(&self, topic: TopicHandle, partition: u32) -> Result<usize, InvalidProblem> {
+        let Topic { name, partitions, .. } =
+            self.topics.get(topic.index()).ok_or(InvalidProblem::ForeignHandle)?;
         if partition >= *partitions {
             let (topic, partitions) = (name.clone(), *partitions);
             return Err(InvalidProblem::NoSuchPartition { topic, partition, partitions });
@@ -178,103 +286,8 @@ impl ProblemBuilder {
     pub fn build(self) -> Result<Problem, InvalidProblem> {
         match self.mistake.clone() {
             Some(mistake) => Err(mistake),
-            None => Ok(self.sorted()),
+            None => Ok(sorting::sorted(self)),
         }
-    }
-
-    fn sorted(mut self) -> Problem {
-        let topics = Ranks::by(&self.topics, |a, b| a.name.cmp(&b.name));
-        let members = Ranks::by(&self.members, |a, b| a.id.cmp(&b.id));
-        let first_unit = self.first_units(&topics);
-        let holders = self.holders(&topics, &members);
-        let bans = self.sorted_bans(&topics, &members, &first_unit);
-        Problem {
-            members: members.order.iter().map(|at| ranked(&self.members[*at], &topics)).collect(),
-            topics: topics.order.iter().map(|at| self.topics[*at].clone()).collect(),
-            first_unit,
-            holders,
-            bans,
-        }
-    }
-
-    fn first_units(&self, topics: &Ranks) -> Vec<usize> {
-        let mut first_unit = vec![0];
-        let mut units = 0;
-        first_unit.extend(topics.order.iter().map(|at| {
-            units += self.topics[*at].partitions as usize;
-            units
-        }));
-        first_unit
-    }
-
-    fn holders(&self, topics: &Ranks, members: &Ranks) -> Vec<Holders<MemberIndex>> {
-        let member = |handle: MemberHandle| MemberIndex::new(members.rank[handle.index()]);
-        let mut holders = Vec::with_capacity(self.slots.len());
-        for topic in &topics.order {
-            let first = self.first_slot[*topic];
-            let slots = &self.slots[first..first + self.topics[*topic].partitions as usize];
-            holders.extend(
-                slots
-                    .iter()
-                    .map(|slot| Holders { current: slot.current.map(member), fixed: slot.fixed.map(member) }),
-            );
-        }
-        holders
-    }
-
-    fn sorted_bans(
-        &mut self,
-        topics: &Ranks,
-        members: &Ranks,
-        first_unit: &[usize],
-    ) -> Vec<(UnitIndex, MemberIndex)> {
-        let ranked = |(topic, partition, member): (TopicHandle, u32, MemberHandle)| {
-            let unit = first_unit[topics.rank[topic.index()]] + partition as usize;
-            (UnitIndex::new(unit), MemberIndex::new(members.rank[member.index()]))
-        };
-        let mut bans: Vec<_> = self.bans.drain(..).map(ranked).collect();
-        bans.sort_unstable();
-        bans.dedup();
-        bans
-    }
-}
-
-/// The member that `spec` describes, with its topics by rank.
-fn ranked(spec: &MemberSpec, topics: &Ranks) -> Member {
-    let mut subscription = match &spec.subscription {
-        Subscription::All => Subscription::All,
-        Subscription::Topics(handles) => Subscription::Topics(topics.ranks_of(handles)),
-    };
-    if matches!(&subscription, Subscription::Topics(some) if some.len() == topics.order.len()) {
-        subscription = Subscription::All;
-    }
-    Member { id: spec.id.clone(), subscription, max_partitions: spec.max_partitions, state: spec.state }
-}
-
-/// How a list is put in order: positions in the old order by rank, and ranks by old position.
-struct Ranks {
-    order: Vec<usize>,
-    rank: Vec<usize>,
-}
-
-impl Ranks {
-    fn by<T>(items: &[T], compare: impl Fn(&T, &T) -> Ordering) -> Self {
-        let mut order: Vec<usize> = (0..items.len()).collect();
-        order.sort_unstable_by(|a, b| compare(&items[*a], &items[*b]));
-        let mut rank = vec![0; items.len()];
-        for (at, item) in order.iter().enumerate() {
-            rank[*item] = at;
-        }
-        Self { order, rank }
-    }
-
-    /// Sorted and distinct.
-    fn ranks_of(&self, handles: &[TopicHandle]) -> Vec<TopicIndex> {
-        let mut ranks: Vec<_> =
-            handles.iter().map(|topic| TopicIndex::new(self.rank[topic.index()])).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        ranks
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a builder accepts, sorts and refuses.
 
 use super::*;
+use crate::{MemberIndex, MemberState, RackIndex, TopicIndex, UnitIndex};
 
 fn refused(tell: impl FnOnce(&mut ProblemBuilder)) -> InvalidProblem {
     let mut builder = Problem::builder();
@@ -131,4 +132,114 @@ fn the_first_mistake_is_the_one_reported() {
         builder.member(MemberSpec::new("m"));
     });
     assert_eq!(mistake, InvalidProblem::DuplicateTopic("t".into()));
+}
+
+fn two_by_two(tell: impl FnOnce(&mut ProblemBuilder, TopicHandle, [MemberHandle; 2])) -> Problem {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 2);
+    let members = ["a", "b"].map(|id| builder.member(MemberSpec::new(id)));
+    tell(&mut builder, topic, members);
+    builder.build().unwrap()
+}
+
+#[test]
+fn amounts_that_are_none_are_refused_with_their_value() {
+    for weight in [-1.0, f64::NAN, f64::INFINITY] {
+        let mistake = refused(|builder| {
+            let topic = builder.topic("t", 1);
+            builder.weight(topic, 0, weight);
+        });
+        assert!(mistake.to_string().contains(&weight.to_string()), "{mistake}");
+    }
+    for capacity in [-1.0, 0.0, f64::NAN, f64::INFINITY] {
+        let mistake = refused(|builder| {
+            builder.member(MemberSpec { capacity, ..MemberSpec::new("a") });
+        });
+        assert!(mistake.to_string().contains(&capacity.to_string()), "{mistake}");
+    }
+    let tolerance = Options::MAX_TOLERANCE + 1;
+    let mistake = refused(|builder| builder.options(Options { tolerance, ..Options::default() }));
+    assert_eq!(mistake, InvalidProblem::Tolerance(1_001));
+}
+
+#[test]
+fn what_nobody_weighed_weighs_one() {
+    let problem = two_by_two(|builder, topic, _| builder.weight(topic, 1, 2.5));
+    let weights = problem.unit_indices().map(|unit| problem.weight(unit).thousandths());
+    assert_eq!(weights.collect::<Vec<_>>(), [1_000, 2_500]);
+    assert!(problem.has_weights());
+}
+
+#[test]
+fn racks_are_sorted_by_name_and_sets_by_racks() {
+    let told = |flip: bool| {
+        let mut builder = Problem::builder();
+        let topic = builder.topic("t", 3);
+        let (north, south) = if flip {
+            let south = builder.rack("south");
+            (builder.rack("north"), south)
+        } else {
+            (builder.rack("north"), builder.rack("south"))
+        };
+        builder.replica_racks(topic, 0, &[south, north]);
+        builder.replica_racks(topic, 1, &[north, south, north]);
+        builder.member(MemberSpec { rack: Some(south), ..MemberSpec::new("a") });
+        builder.build().unwrap()
+    };
+    let problem = told(false);
+    assert_eq!(problem, told(true));
+    assert_eq!(problem.racks().iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["north", "south"]);
+    let [both, same, none] = [0, 1, 2].map(|unit| problem.replica_racks(UnitIndex::new(unit)));
+    assert_eq!((both, same, none.len()), (&[0, 1].map(RackIndex::new)[..], both, 0));
+    assert_eq!(problem.members()[0].rack, Some(RackIndex::new(1)));
+}
+
+#[test]
+fn the_nearest_standby_comes_first_and_its_best_report_counts() {
+    let problem = two_by_two(|builder, topic, [a, b]| {
+        builder.standby(topic, 1, a, 9);
+        builder.standby(topic, 1, b, 5);
+        builder.standby(topic, 1, a, 7);
+    });
+    let of = |unit| problem.standbys(UnitIndex::new(unit)).iter().map(|s| (s.member.index(), s.lag));
+    assert_eq!(of(0).count(), 0);
+    assert_eq!(of(1).collect::<Vec<_>>(), [(1, 5), (0, 7)]);
+}
+
+#[test]
+fn a_pin_bans_all_others() {
+    let problem = two_by_two(|builder, topic, [a, _]| builder.pin(topic, 0, a));
+    let [a, b] = [0, 1].map(MemberIndex::new);
+    let [pinned, free] = [0, 1].map(UnitIndex::new);
+    assert!(problem.may_own(pinned, a) && !problem.may_own(pinned, b));
+    assert!(problem.may_own(free, a) && problem.may_own(free, b));
+}
+
+#[test]
+fn a_pin_to_who_cannot_have_the_unit_is_none() {
+    for state in [MemberState::Draining, MemberState::Hold] {
+        let mut builder = Problem::builder();
+        let topic = builder.topic("t", 1);
+        let a = builder.member(MemberSpec { state, ..MemberSpec::new("a") });
+        builder.member(MemberSpec::new("b"));
+        builder.pin(topic, 0, a);
+        let problem = builder.build().unwrap();
+        assert!(problem.may_own(UnitIndex::new(0), MemberIndex::new(1)), "{state:?}");
+    }
+    let banned = two_by_two(|builder, topic, [a, _]| {
+        builder.pin(topic, 0, a);
+        builder.ban(topic, 0, a);
+    });
+    assert!(banned.may_own(UnitIndex::new(0), MemberIndex::new(1)));
+}
+
+#[test]
+fn newer_labels_have_larger_numbers_and_none_is_oldest() {
+    let mut builder = Problem::builder();
+    for (id, label) in [("a", Some("v10")), ("b", Some("v9")), ("c", None), ("d", Some("v10"))] {
+        builder.member(MemberSpec { generation: label.map(Into::into), ..MemberSpec::new(id) });
+    }
+    let problem = builder.build().unwrap();
+    let generations = problem.members().iter().map(|member| member.generation);
+    assert_eq!(generations.collect::<Vec<_>>(), [2, 1, 0, 2]);
 }

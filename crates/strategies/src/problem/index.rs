@@ -52,6 +52,11 @@ dense_index! {
 }
 
 dense_index! {
+    /// A rack of a [`Problem`](crate::Problem); ascending in the order of the racks' names.
+    RackIndex
+}
+
+dense_index! {
     /// A topic as a [`ProblemBuilder`](crate::ProblemBuilder) knows it: numbered as they came.
     TopicHandle
 }
@@ -59,6 +64,11 @@ dense_index! {
 dense_index! {
     /// A member as a [`ProblemBuilder`](crate::ProblemBuilder) knows it: numbered as they came.
     MemberHandle
+}
+
+dense_index! {
+    /// A rack as a [`ProblemBuilder`](crate::ProblemBuilder) knows it: numbered as they came.
+    RackHandle
 }
 
 #[cfg(test)]

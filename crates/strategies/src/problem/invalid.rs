@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::Problem;
+use crate::{Capacity, Options, Problem, Weight};
 
 /// What is wrong with what a [`ProblemBuilder`](crate::ProblemBuilder) was told. The same input
 /// fails again: only the caller can mend it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidProblem {
     /// Two topics have one name.
     #[error("topic {0:?} is listed twice")]
@@ -44,6 +44,34 @@ pub enum InvalidProblem {
         /// How many partitions it was said to have.
         partitions: u32,
     },
+    /// A partition was said to be less than no work, or more than can be counted.
+    #[error(
+        "partition {partition} of topic {topic:?} has weight {weight}: it must be from 0 to {:.0}",
+        Weight::MAX
+    )]
+    Weight {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: u32,
+        /// What was said.
+        weight: f64,
+    },
+    /// A member was said to be able to do nothing, or without end.
+    #[error(
+        "member {member:?} has capacity {capacity}: it must be from {} to {:.0}",
+        Capacity::MIN,
+        Capacity::MAX
+    )]
+    Capacity {
+        /// The member.
+        member: Arc<str>,
+        /// What was said.
+        capacity: f64,
+    },
+    /// The tolerance is more than the whole.
+    #[error("the tolerance is {0} thousandths: it must be at most {max}", max = Options::MAX_TOLERANCE)]
+    Tolerance(u32),
     /// A handle was used that another builder gave out.
     #[error("a handle of another builder was used")]
     ForeignHandle,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{TopicHandle, TopicIndex};
+use crate::{Capacity, RackHandle, RackIndex, TopicHandle, TopicIndex};
 
 /// Which topics a member is willing to own partitions of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,13 @@ pub struct Member {
     pub max_partitions: Option<u32>,
     /// Whether it takes, keeps or gives.
     pub state: MemberState,
+    /// How much it can do compared with the others.
+    pub capacity: Capacity,
+    /// Where it runs, if that is known.
+    pub rack: Option<RackIndex>,
+    /// How new its deployment is compared with the others': members with the same label have the
+    /// same number, newer ones a larger one, and those without a label zero.
+    pub generation: u32,
 }
 
 impl Member {
@@ -59,7 +66,7 @@ impl Member {
 /// let spec = MemberSpec { state: MemberState::Draining, ..MemberSpec::new("consumer-7") };
 /// assert_eq!(spec.max_partitions, None);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MemberSpec {
     /// The id; unique within a problem.
     pub id: Arc<str>,
@@ -70,6 +77,14 @@ pub struct MemberSpec {
     pub max_partitions: Option<u32>,
     /// Whether it takes, keeps or gives.
     pub state: MemberState,
+    /// How much it can do compared with the others; 1 by default. From [`Capacity::MIN`] to
+    /// [`Capacity::MAX`].
+    pub capacity: f64,
+    /// Where it runs; `None`, the default, if that is unknown.
+    pub rack: Option<RackHandle>,
+    /// A label of its deployment, such as a version; `None` by default. Labels are ordered as people
+    /// count: `v9` is older than `v10`, and no label is oldest.
+    pub generation: Option<Arc<str>>,
 }
 
 impl MemberSpec {
@@ -80,6 +95,9 @@ impl MemberSpec {
             subscription: Subscription::All,
             max_partitions: None,
             state: MemberState::Active,
+            capacity: 1.0,
+            rack: None,
+            generation: None,
         }
     }
 }
