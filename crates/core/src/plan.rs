@@ -52,7 +52,7 @@ pub struct Deferral {
 }
 
 /// Why there is no plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoPlan {
     /// The group's configuration can't be read, and no good one was ever seen.
     #[error("the group's configuration can't be read")]
