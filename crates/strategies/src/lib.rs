@@ -42,12 +42,14 @@
 //! `problem.rs` and `placement.rs` are the question and the answer; `strategy.rs` lists the rules
 //! there are; [`StickyBalanced`] is the one to read first.
 
+mod balanced;
 mod jump_hash;
 mod placement;
 mod problem;
 mod sticky_balanced;
 mod strategy;
 
+pub use balanced::Balanced;
 pub use jump_hash::JumpHash;
 pub use placement::{Move, MoveReason, Placement, Standbys, Unassigned};
 pub use problem::{

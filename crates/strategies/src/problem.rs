@@ -148,6 +148,19 @@ impl Problem {
         self.positions_of(topic).map(UnitIndex::new)
     }
 
+    /// The position of the first unit of `topic`.
+    pub(crate) fn first_unit(&self, topic: TopicIndex) -> usize {
+        self.first_unit[topic.index()]
+    }
+
+    /// The units that any member is banned from, or that are pinned; ascending.
+    pub(crate) fn banned_units(&self) -> impl Iterator<Item = UnitIndex> {
+        let mut units: Vec<_> = self.bans.iter().chain(&self.pins).map(|(unit, _)| *unit).collect();
+        units.sort_unstable();
+        units.dedup();
+        units.into_iter()
+    }
+
     fn positions_of(&self, topic: TopicIndex) -> Range<usize> {
         self.first_unit[topic.index()]..self.first_unit[topic.index() + 1]
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{Capacity, RackHandle, RackIndex, TopicHandle, TopicIndex};
 
 /// Which topics a member is willing to own partitions of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subscription<T> {
     /// Every topic of the problem.
     All,

@@ -144,9 +144,10 @@ impl Order {
     }
 
     fn pairs(&self, told: &[Pair]) -> Vec<(UnitIndex, MemberIndex)> {
-        sorted_set(told.iter().map(|(topic, partition, member)| {
-            (self.unit(*topic, *partition), self.member(*member))
-        }))
+        sorted_set(
+            told.iter()
+                .map(|(topic, partition, member)| (self.unit(*topic, *partition), self.member(*member))),
+        )
     }
 }
 

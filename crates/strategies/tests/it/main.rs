@@ -4,6 +4,7 @@
 
 mod balance;
 mod hashing;
+mod oracle;
 mod scenario;
 mod sound;
 mod steady;

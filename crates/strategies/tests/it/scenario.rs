@@ -25,6 +25,7 @@ pub(crate) struct Sketch {
     pub(crate) limit: Option<u32>,
     /// `None` for all.
     pub(crate) topics: Option<Vec<usize>>,
+    pub(crate) capacity: u8,
 }
 
 /// What is given of one unit; members by position.
@@ -33,6 +34,8 @@ pub(crate) struct Fate {
     pub(crate) current: Option<usize>,
     pub(crate) fixed: Option<usize>,
     pub(crate) bans: Vec<usize>,
+    pub(crate) pins: Vec<usize>,
+    pub(crate) cools: bool,
 }
 
 /// In which order topics and members are told.
@@ -66,7 +69,7 @@ impl Scenario {
     }
 
     fn spec(&self, builder: &ProblemBuilder, member: usize) -> MemberSpec {
-        let Sketch { state, limit, topics } = &self.members[member];
+        let Sketch { state, limit, topics, capacity } = &self.members[member];
         let subscription = match topics {
             None => Subscription::All,
             Some(topics) => builder.subscription(topics.iter().map(|topic| topic_name(*topic))),
@@ -75,6 +78,7 @@ impl Scenario {
             subscription,
             max_partitions: *limit,
             state: *state,
+            capacity: f64::from(*capacity),
             ..MemberSpec::new(member_id(member))
         }
     }
@@ -93,6 +97,12 @@ impl Scenario {
             }
             for at in &fate.bans {
                 builder.ban(handle, partition, member(builder, *at));
+            }
+            for at in &fate.pins {
+                builder.pin(handle, partition, member(builder, *at));
+            }
+            if fate.cools {
+                builder.cool(handle, partition);
             }
         }
     }
@@ -123,9 +133,19 @@ fn member_id(at: usize) -> String {
     format!("member-{}", (at * 5 + 4) % 13)
 }
 
-/// Problems of every kind: mixed subscriptions, limits, states, bans, handoffs, or none of them.
+/// Problems of every kind: mixed subscriptions, limits, states, bans, handoffs and more, or none of them.
 pub(crate) fn any_scenario() -> impl Strategy<Value = Scenario> {
-    (0..=6_usize, vec(0..=7_u32, 0..=5), kind()).prop_flat_map(|(members, topics, kind)| {
+    scenario_of((0..=6_usize, vec(0..=7_u32, 0..=5)))
+}
+
+/// Problems of every kind that are small enough to try every placement: at most 4 members and 7 units.
+pub(crate) fn small_scenario() -> impl Strategy<Value = Scenario> {
+    let topics = prop_oneof![vec(0..=7_u32, 1), vec(0..=3_u32, 2), vec(0..=2_u32, 3)];
+    scenario_of((1..=4_usize, topics))
+}
+
+fn scenario_of(size: impl Strategy<Value = (usize, Vec<u32>)>) -> impl Strategy<Value = Scenario> {
+    (size, kind()).prop_flat_map(|((members, topics), kind)| {
         let sketches = vec(sketch(topics.len(), kind), members);
         let units: Vec<_> =
             topics.iter().map(|partitions| vec(fate(members, kind), *partitions as usize)).collect();
@@ -144,7 +164,7 @@ pub(crate) fn plain_scenario() -> impl Strategy<Value = Scenario> {
             .iter()
             .map(|partitions| vec(fate(members, Kind::default()), *partitions as usize))
             .collect();
-        let member = Sketch { state: MemberState::Active, limit: None, topics: None };
+        let member = Sketch { state: MemberState::Active, limit: None, topics: None, capacity: 1 };
         (Just(topics), Just(vec![member; members]), units).prop_map(|(topics, members, units)| Scenario {
             topics,
             members,
@@ -171,15 +191,22 @@ struct Kind {
     states: bool,
     bans: bool,
     handoffs: bool,
+    capacities: bool,
+    pins: bool,
+    cooling: bool,
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    any::<[bool; 5]>().prop_map(|[mixed, limits, states, bans, handoffs]| Kind {
+    let flags = any::<[bool; 8]>();
+    flags.prop_map(|[mixed, limits, states, bans, handoffs, capacities, pins, cooling]| Kind {
         mixed,
         limits,
         states,
         bans,
         handoffs,
+        capacities,
+        pins,
+        cooling,
     })
 }
 
@@ -191,21 +218,32 @@ fn sometimes<S: Strategy>(is: bool, value: S) -> impl Strategy<Value = Option<S:
 fn sketch(topics: usize, kind: Kind) -> impl Strategy<Value = Sketch> {
     let inactive = prop_oneof![Just(MemberState::Hold), Just(MemberState::Draining)];
     let subset = subsequence((0..topics).collect::<Vec<_>>(), 0..=topics);
-    (sometimes(kind.states, inactive), sometimes(kind.limits, 0..=6_u32), sometimes(kind.mixed, subset))
-        .prop_map(|(state, limit, topics)| Sketch { state: state.unwrap_or_default(), limit, topics })
+    let states = sometimes(kind.states, inactive);
+    let topics = sometimes(kind.mixed, subset);
+    (states, sometimes(kind.limits, 0..=6_u32), topics, sometimes(kind.capacities, 1..=4_u8)).prop_map(
+        |(state, limit, topics, capacity)| Sketch {
+            state: state.unwrap_or_default(),
+            limit,
+            topics,
+            capacity: capacity.unwrap_or(1),
+        },
+    )
 }
 
 fn fate(members: usize, kind: Kind) -> BoxedStrategy<Fate> {
     if members == 0 {
         return Just(Fate::default()).boxed();
     }
-    let bans = prop_oneof![3 => Just(vec![]), 1 => vec(0..members, 1..=2)];
+    let some = || prop_oneof![3 => Just(vec![]), 1 => vec(0..members, 1..=2)];
     let fixed = weighted(0.2, 0..members);
-    (weighted(0.7, 0..members), fixed, sometimes(kind.bans, bans))
-        .prop_map(move |(current, fixed, bans)| Fate {
+    let cools = sometimes(kind.cooling, any::<bool>());
+    (weighted(0.7, 0..members), fixed, sometimes(kind.bans, some()), sometimes(kind.pins, some()), cools)
+        .prop_map(move |(current, fixed, bans, pins, cools)| Fate {
             current,
             fixed: fixed.filter(|_| kind.handoffs),
             bans: bans.unwrap_or_default(),
+            pins: pins.unwrap_or_default(),
+            cools: cools.unwrap_or_default(),
         })
         .boxed()
 }

@@ -121,7 +121,7 @@ proptest! {
         let problem = scenario.problem();
         for outcome in outcomes(&problem) {
             for lost in outcome.placement.moves.iter().filter(|moved| moved.to.is_none()) {
-                prop_assert_eq!(lost.reason, MoveReason::OwnerNotEligible);
+                prop_assert!(matches!(lost.reason, MoveReason::OwnerNotEligible | MoveReason::Pinned));
             }
         }
     }
@@ -177,7 +177,7 @@ proptest! {
                     MoveReason::Unowned => prop_assert_eq!(from, None),
                     MoveReason::OwnerNotEligible => prop_assert!(from.is_some() && !may),
                     MoveReason::OwnerDraining => prop_assert_eq!(state, Some(MemberState::Draining)),
-                    MoveReason::Pinned => prop_assert!(false, "nothing is pinned here"),
+                    MoveReason::Pinned => prop_assert!(from.is_some() && !may && problem.is_pinned(*unit)),
                     MoveReason::OverLimit | MoveReason::OverTarget { .. } | MoveReason::Hash => {
                         prop_assert!(may);
                         prop_assert_eq!(state, Some(MemberState::Active));

@@ -1,0 +1,40 @@
+//! The strategy `balanced`: the best balance, and of all placements with it the one with the fewest moves.
+
+mod cheapen;
+mod classes;
+mod cost;
+mod deal;
+mod equal;
+mod fill;
+mod level;
+mod network;
+mod roles;
+mod stock;
+
+use crate::{MoveReason, Placement, Problem, Strategy};
+use classes::Classes;
+use roles::Roles;
+use stock::Stock;
+
+/// One objective. The first term that differs decides:
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Balanced;
+
+impl Strategy for Balanced {
+    fn name(&self) -> &'static str {
+        "balanced"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the best balance there is with the fewest moves; heeds weights, capacities, racks and standbys"
+    }
+
+    fn assign(&self, problem: &Problem) -> Placement {
+        let roles = Roles::of(problem);
+        let classes = Classes::of(problem, &roles);
+        let stock = Stock::of(problem, &roles, &classes);
+        let flow = equal::solve(problem, &roles, &classes, &stock);
+        let owner = deal::deal(problem, &classes, stock, flow);
+        Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target })
+    }
+}

@@ -1,0 +1,132 @@
+//! What a unit at a member costs: the order of the objective's terms, as one number.
+
+use crate::Capacity;
+
+/// A cost. Each term of the objective is a power of two so far above the ones after it that none of
+/// them can outweigh it. From the last to the first: moves, balance, members of an older generation
+/// that take, limits exceeded, draining members that keep, and units that nobody owns.
+pub(super) type Cost = i128;
+
+/// The smallest difference in balance. A path has fewer moves than there are nodes, of which there
+/// are fewer than this.
+const BALANCE: Cost = 1 << 32;
+/// Above any difference in balance: 2²⁵ half-units on the smallest capacity.
+const OUTDATED: Cost = BALANCE << 66;
+const OVER_LIMIT: Cost = OUTDATED << 2;
+const DRAINING: Cost = OVER_LIMIT << 2;
+const NOBODYS: Cost = DRAINING << 2;
+
+/// Turns capacities into slopes: what the next unit costs rises by that much with each unit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale(u64);
+
+impl Scale {
+    /// Slopes are rounded if there is no scale up to this at which all are whole.
+    const MOST: u64 = 1 << 40;
+
+    /// A scale for members of these capacities: their least common multiple, so that slopes are exact and ties
+    /// are ties, unless it is too large.
+    pub(super) fn of(capacities: impl Iterator<Item = Capacity>) -> Self {
+        let common = |scale: u64, capacity: Capacity| {
+            let thousandths = u64::from(capacity.thousandths());
+            let multiple = (scale / gcd(scale, thousandths)).checked_mul(thousandths);
+            multiple.filter(|multiple| *multiple <= Self::MOST)
+        };
+        let mut capacities = capacities;
+        Self(capacities.try_fold(1, common).unwrap_or(Self::MOST))
+    }
+
+    fn slope(self, capacity: Capacity) -> Cost {
+        Cost::from((self.0 / u64::from(capacity.thousandths())).max(1)) * BALANCE
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// What one unit after the other costs at a member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Toll {
+    each: Cost,
+    slope: Cost,
+}
+
+impl Toll {
+    /// The toll at a member of `capacity` that takes: it makes the sum of squared loads over capacities
+    /// the balance, as the differences between squares are the odd numbers.
+    pub(super) fn taking(capacity: Capacity, scale: Scale) -> Self {
+        Self { each: 0, slope: scale.slope(capacity) }
+    }
+
+    /// The toll at a member of an older generation.
+    pub(super) fn taking_last(capacity: Capacity, scale: Scale) -> Self {
+        Self { each: OUTDATED, ..Self::taking(capacity, scale) }
+    }
+
+    /// The toll at a member that gives.
+    pub(super) const GIVING: Self = Self { each: DRAINING, slope: 0 };
+    /// The toll of being nobody's.
+    pub(super) const NOBODY: Self = Self { each: NOBODYS, slope: 0 };
+
+    /// What one more costs who has `load` units, of at most `limit`.
+    pub(super) fn of(self, load: u32, limit: u32) -> Cost {
+        let over = if load >= limit { OVER_LIMIT } else { 0 };
+        self.each + over + self.slope * Cost::from(2 * u64::from(load) + 1)
+    }
+
+    /// The load at which one more first costs at least `cost`; for a toll that rises.
+    pub(super) fn load_at(self, cost: Cost) -> u32 {
+        let slopes = (cost - self.each + self.slope - 1).div_euclid(self.slope);
+        u32::try_from(slopes.div_euclid(2).max(0)).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUGH: Scale = Scale(Scale::MOST);
+
+    fn capacity(value: f64) -> Capacity {
+        Capacity::new(value).unwrap()
+    }
+
+    #[test]
+    fn the_worst_of_each_term_is_less_than_the_least_of_the_one_before() {
+        let most = u32::try_from(crate::Problem::MAX_UNITS).unwrap();
+        let smallest = capacity(Capacity::MIN);
+        assert!(Toll::taking(smallest, ROUGH).of(most, u32::MAX) < OUTDATED);
+        assert!(Toll::taking_last(smallest, ROUGH).of(most, u32::MAX) < OVER_LIMIT);
+        assert!(Toll::taking_last(smallest, ROUGH).of(most, 0) < Toll::GIVING.of(0, u32::MAX));
+        assert!(Toll::GIVING.of(most, 0) < Toll::NOBODY.of(0, u32::MAX));
+        assert!(ROUGH.slope(capacity(Capacity::MAX)) >= BALANCE);
+    }
+
+    #[test]
+    fn members_that_are_as_full_for_their_capacity_cost_the_same() {
+        let scale = Scale::of([1.0, 3.0, 7.5].map(capacity).into_iter());
+        let cost = |value, load| Toll::taking(capacity(value), scale).of(load, u32::MAX);
+        assert_eq!(cost(1.0, 0), cost(3.0, 1));
+        assert_eq!(cost(3.0, 7), cost(7.5, 18) * 75 / 74);
+    }
+
+    #[test]
+    fn capacities_without_a_small_multiple_are_rounded() {
+        let odd = [999.983, 999.979, 999.961, 999.959].map(capacity);
+        assert_eq!(Scale::of(odd.into_iter()).0, Scale::MOST);
+    }
+
+    #[test]
+    fn the_load_at_a_cost_is_the_first_at_which_one_more_costs_that_much() {
+        for value in [0.5, 1.0, 3.0] {
+            let toll = Toll::taking(capacity(value), ROUGH);
+            for load in [0, 1, 7, 1_000] {
+                let cost = toll.of(load, u32::MAX);
+                assert_eq!(toll.load_at(cost), load);
+                assert_eq!(toll.load_at(cost + 1), load + 1);
+                assert_eq!(toll.load_at(cost - 1), load);
+            }
+        }
+    }
+}

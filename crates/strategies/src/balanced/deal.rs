@@ -1,0 +1,262 @@
+//! From numbers to units: which ones leave, and who gets which.
+
+use super::classes::{Class, Classes};
+use super::equal::{ClassFlow, Flow};
+use super::stock::{Eligible, Stock};
+use crate::{MemberIndex, Problem, RackIndex, UnitIndex};
+
+/// The owner of each unit, such that everybody keeps and gets as many units as `flow` says.
+///
+/// Of a member's units those leave that it is not in a rack of, then those with the highest numbers. They go, as
+/// far as numbers allow, to the standbys that are least behind, then to members in one of their racks, then to
+/// members in the order of their ids.
+pub(super) fn deal(
+    problem: &Problem,
+    classes: &Classes,
+    mut stock: Stock,
+    flow: Flow,
+) -> Vec<Option<MemberIndex>> {
+    let mut owner = std::mem::take(&mut stock.owner);
+    let mut dealer = Dealer { problem, classes, takes: flow.takes, position: vec![0; classes.kinds.len()] };
+    let mut pools = Vec::with_capacity(classes.classes.len());
+    for ((class, of_class), held) in classes.classes.iter().zip(flow.classes).zip(&stock.classes) {
+        let units = dealer.keep(
+            class,
+            held.holdings.iter().map(|held| (held.owner, held.units)),
+            &of_class,
+            &mut owner,
+        );
+        pools.push(Pool { class, kinds: of_class.kinds, members: of_class.members, units });
+    }
+    if problem.has_standbys() {
+        pools.iter_mut().for_each(|pool| dealer.to_the_warm(pool, &mut owner));
+    }
+    if !problem.racks().is_empty() {
+        let mut nearby = Nearby::of(problem, classes);
+        pools.iter_mut().for_each(|pool| dealer.to_the_near(pool, &mut nearby, &mut owner));
+    }
+    pools.iter_mut().for_each(|pool| dealer.to_the_rest(pool, &mut owner));
+    owner
+}
+
+/// The units of a class that look for an owner, and how many of them go where.
+struct Pool<'a> {
+    class: &'a Class,
+    /// In the order of the class's kinds.
+    kinds: Vec<u32>,
+    /// In the order of the class's members.
+    members: Vec<u32>,
+    /// Ascending.
+    units: Vec<UnitIndex>,
+}
+
+struct Dealer<'a> {
+    problem: &'a Problem,
+    classes: &'a Classes,
+    /// By member: how many more it gets of what its kind gets.
+    takes: Vec<u32>,
+    /// By kind: the first of its members that may still get any.
+    position: Vec<usize>,
+}
+
+impl Dealer<'_> {
+    /// Leaves units of `class` with their owners, as many as these keep; returns the others.
+    fn keep(
+        &self,
+        class: &Class,
+        holdings: impl Iterator<Item = (MemberIndex, u32)>,
+        flow: &ClassFlow,
+        owner: &mut [Option<MemberIndex>],
+    ) -> Vec<UnitIndex> {
+        let mut surplus = vec![0; self.problem.members().len()];
+        for ((member, had), keeps) in holdings.zip(&flow.keeps) {
+            surplus[member.index()] = had - keeps;
+        }
+        let eligible = Eligible::of(self.problem, self.classes, class);
+        let mut leaving = Vec::new();
+        if !self.problem.racks().is_empty() {
+            self.take_the_far(class, &eligible, owner, &mut surplus, &mut leaving);
+        }
+        let far = leaving.clone();
+        for unit in class.unit_indices().rev() {
+            if owner[unit.index()].is_some()
+                || (!far.is_empty() && far.binary_search_by(|other| unit.cmp(other)).is_ok())
+            {
+                continue;
+            }
+            match eligible.owner(unit) {
+                Some(member) if surplus[member.index()] == 0 => owner[unit.index()] = Some(member),
+                Some(member) => {
+                    surplus[member.index()] -= 1;
+                    leaving.push(unit);
+                }
+                None => leaving.push(unit),
+            }
+        }
+        leaving.sort_unstable();
+        leaving
+    }
+
+    /// Takes from who has a surplus the units that have replicas elsewhere only; descending.
+    fn take_the_far(
+        &self,
+        class: &Class,
+        eligible: &Eligible<'_>,
+        owner: &[Option<MemberIndex>],
+        surplus: &mut [u32],
+        leaving: &mut Vec<UnitIndex>,
+    ) {
+        if surplus.iter().all(|surplus| *surplus == 0) {
+            return;
+        }
+        for unit in class.unit_indices().rev().filter(|unit| owner[unit.index()].is_none()) {
+            let Some(member) = eligible.owner(unit).filter(|member| surplus[member.index()] > 0) else {
+                continue;
+            };
+            if is_far(self.problem, unit, member) {
+                surplus[member.index()] -= 1;
+                leaving.push(unit);
+            }
+        }
+    }
+
+    /// Gives units to their standbys: first to all that are near enough to be warm.
+    fn to_the_warm(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
+        let acceptable = self.problem.options().acceptable_lag;
+        for most in [acceptable, u64::MAX] {
+            let problem = self.problem;
+            self.give_some(pool, owner, |dealer, pool, unit| {
+                let standbys = problem.standbys(unit).iter().take_while(|standby| standby.lag <= most);
+                standbys.map(|standby| standby.member).find(|member| dealer.give(pool, *member))
+            });
+        }
+    }
+
+    /// Gives units to members in their racks.
+    fn to_the_near(&mut self, pool: &mut Pool<'_>, nearby: &mut Nearby, owner: &mut [Option<MemberIndex>]) {
+        let problem = self.problem;
+        self.give_some(pool, owner, |dealer, pool, unit| {
+            let racks = problem.replica_racks(unit);
+            racks.iter().find_map(|rack| dealer.give_near(pool, nearby, *rack))
+        });
+    }
+
+    /// Gives the units for which `to` finds somebody.
+    fn give_some(
+        &mut self,
+        pool: &mut Pool<'_>,
+        owner: &mut [Option<MemberIndex>],
+        mut to: impl FnMut(&mut Self, &mut Pool<'_>, UnitIndex) -> Option<MemberIndex>,
+    ) {
+        let mut units = std::mem::take(&mut pool.units);
+        units.retain(|unit| {
+            owner[unit.index()] = to(self, pool, *unit);
+            owner[unit.index()].is_none()
+        });
+        pool.units = units;
+    }
+
+    /// Lets `member` have one more of the pool's units, if it is to get more of them.
+    fn give(&mut self, pool: &mut Pool<'_>, member: MemberIndex) -> bool {
+        let Some(kind) = self.classes.kind_of[member.index()] else { return false };
+        match pool.class.kinds.binary_search(&kind) {
+            Ok(position) => {
+                let may = pool.kinds[position] > 0 && self.takes[member.index()] > 0;
+                if may {
+                    pool.kinds[position] -= 1;
+                    self.takes[member.index()] -= 1;
+                }
+                may
+            }
+            Err(_) => {
+                let Ok(position) = pool.class.members.binary_search(&member) else { return false };
+                let may = pool.members[position] > 0;
+                pool.members[position] -= u32::from(may);
+                may
+            }
+        }
+    }
+
+    fn give_near(
+        &mut self,
+        pool: &mut Pool<'_>,
+        nearby: &mut Nearby,
+        rack: RackIndex,
+    ) -> Option<MemberIndex> {
+        for (position, kind) in pool.class.kinds.iter().enumerate() {
+            if pool.kinds[position] == 0 {
+                continue;
+            }
+            if let Some(member) = nearby.next(*kind, rack, &self.takes) {
+                pool.kinds[position] -= 1;
+                self.takes[member.index()] -= 1;
+                return Some(member);
+            }
+        }
+        let members = pool.class.members.iter().enumerate();
+        let mut near = members.filter(|(position, member)| {
+            pool.members[*position] > 0 && self.problem.member(**member).rack == Some(rack)
+        });
+        let (position, member) = near.next()?;
+        pool.members[position] -= 1;
+        Some(*member)
+    }
+
+    /// Gives the units that are left to those that are to get some, by id.
+    fn to_the_rest(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
+        let mut units = std::mem::take(&mut pool.units).into_iter();
+        for (position, kind) in pool.class.kinds.iter().enumerate() {
+            for unit in units.by_ref().take(pool.kinds[position] as usize) {
+                owner[unit.index()] = Some(self.next_of(*kind));
+            }
+        }
+        for (member, units_of) in pool.class.members.iter().zip(&pool.members) {
+            for unit in units.by_ref().take(*units_of as usize) {
+                owner[unit.index()] = Some(*member);
+            }
+        }
+    }
+
+    fn next_of(&mut self, kind: usize) -> MemberIndex {
+        let members = &self.classes.kinds[kind].members;
+        while self.takes[members[self.position[kind]].index()] == 0 {
+            self.position[kind] += 1;
+        }
+        let member = members[self.position[kind]];
+        self.takes[member.index()] -= 1;
+        member
+    }
+}
+
+/// Whether `unit` is known to have no replica in the rack of `member`.
+fn is_far(problem: &Problem, unit: UnitIndex, member: MemberIndex) -> bool {
+    let racks = problem.replica_racks(unit);
+    problem.member(member).rack.is_some_and(|rack| !racks.is_empty() && !racks.contains(&rack))
+}
+
+/// By kind and rack the members that may still get units, the next one last.
+struct Nearby {
+    racks: usize,
+    members: Vec<Vec<MemberIndex>>,
+}
+
+impl Nearby {
+    fn of(problem: &Problem, classes: &Classes) -> Self {
+        let racks = problem.racks().len();
+        let mut members = vec![Vec::new(); racks * classes.kinds.len()];
+        for member in problem.member_indices().rev() {
+            if let Some((kind, rack)) = classes.kind_of[member.index()].zip(problem.member(member).rack) {
+                members[kind * racks + rack.index()].push(member);
+            }
+        }
+        Self { racks, members }
+    }
+
+    fn next(&mut self, kind: usize, rack: RackIndex, takes: &[u32]) -> Option<MemberIndex> {
+        let members = &mut self.members[kind * self.racks + rack.index()];
+        while members.last().is_some_and(|member| takes[member.index()] == 0) {
+            members.pop();
+        }
+        members.last().copied()
+    }
+}

@@ -1,0 +1,60 @@
+//! What each member does under this strategy, and which units are not this strategy's to place.
+
+use crate::{MemberIndex, MemberState, Problem, UnitIndex};
+
+/// What a member does with units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Takes and gives.
+    Takes,
+    /// Keeps what it has, and takes only what no member of the newest generation can: it is of an
+    /// older generation and about to be replaced.
+    TakesLast,
+    /// Keeps what it has and takes nothing.
+    Keeps,
+    /// Gives whatever another can take.
+    Gives,
+}
+
+/// The roles of all members.
+#[derive(Debug)]
+pub(super) struct Roles {
+    role: Vec<Role>,
+    /// Whether members of several generations are active.
+    pub(super) is_rolling: bool,
+}
+
+impl Roles {
+    pub(super) fn of(problem: &Problem) -> Self {
+        let generation = |member: MemberIndex| problem.member(member).generation;
+        let newest = problem.active().map(generation).max();
+        let oldest = problem.active().map(generation).min();
+        let role = |member: MemberIndex| match problem.member(member).state {
+            MemberState::Active if Some(generation(member)) == newest => Role::Takes,
+            MemberState::Active => Role::TakesLast,
+            MemberState::Hold => Role::Keeps,
+            MemberState::Draining => Role::Gives,
+        };
+        Self { role: problem.member_indices().map(role).collect(), is_rolling: newest != oldest }
+    }
+
+    pub(super) fn role(&self, member: MemberIndex) -> Role {
+        self.role[member.index()]
+    }
+
+    /// Who keeps `unit` whatever the others have: the member that it is on its way to, or its owner
+    /// if that only keeps, or if the unit is cooling. `owner` is its current owner if that may own it.
+    pub(super) fn keeper(
+        &self,
+        problem: &Problem,
+        unit: UnitIndex,
+        owner: Option<MemberIndex>,
+    ) -> Option<MemberIndex> {
+        let keeps = |owner: &MemberIndex| match self.role(*owner) {
+            Role::Keeps | Role::TakesLast => true,
+            Role::Takes => problem.is_cooling(unit),
+            Role::Gives => false,
+        };
+        problem.fixed(unit).or_else(|| owner.filter(keeps))
+    }
+}

@@ -1,0 +1,132 @@
+//! `balanced` against every placement there is.
+
+use kafka_assigner_strategies::{
+    Balanced, MemberIndex, MemberState, Placement, Problem, Strategy as _, UnitIndex,
+};
+use proptest::prelude::*;
+
+use crate::scenario::small_scenario;
+
+/// What counts, in this order; less is better.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Score {
+    nobodys: usize,
+    at_draining: usize,
+    over_limits: u32,
+    /// The sum of squared loads over capacities, times the least common multiple of these.
+    imbalance: u64,
+    moves: usize,
+}
+
+/// The least common multiple of the capacities that a scenario may have.
+const COMMON: u64 = 12;
+
+type Owners = Vec<Option<MemberIndex>>;
+
+fn active(problem: &Problem, member: MemberIndex) -> bool {
+    problem.member(member).state == MemberState::Active
+}
+
+/// The current owner, if it may own the unit.
+fn holder(problem: &Problem, unit: UnitIndex) -> Option<MemberIndex> {
+    problem.current(unit).filter(|owner| problem.may_own(unit, *owner))
+}
+
+/// Who alone can have the unit, where that is settled.
+fn keeper(problem: &Problem, unit: UnitIndex) -> Option<MemberIndex> {
+    let keeps = |owner: &MemberIndex| match problem.member(*owner).state {
+        MemberState::Hold => true,
+        MemberState::Active => problem.is_cooling(unit),
+        MemberState::Draining => false,
+    };
+    problem.fixed(unit).or_else(|| holder(problem, unit).filter(keeps))
+}
+
+/// Everything that may become of the unit, if nobody's limit stands in the way.
+fn fates(problem: &Problem, unit: UnitIndex) -> Owners {
+    if let Some(keeper) = keeper(problem, unit) {
+        return vec![Some(keeper)];
+    }
+    let stays = holder(problem, unit);
+    let can = |member: &MemberIndex| {
+        stays == Some(*member) || (active(problem, *member) && problem.may_own(unit, *member))
+    };
+    problem.member_indices().filter(can).map(Some).chain([None]).collect()
+}
+
+fn loads(problem: &Problem, owners: &Owners) -> Vec<u32> {
+    let mut loads = vec![0; problem.members().len()];
+    owners.iter().flatten().for_each(|owner| loads[owner.index()] += 1);
+    loads
+}
+
+/// Whether nobody that takes a unit ends above its limit.
+fn is_legal(problem: &Problem, owners: &Owners, loads: &[u32]) -> bool {
+    problem.unit_indices().all(|unit| {
+        let Some(owner) = owners[unit.index()].filter(|_| problem.fixed(unit).is_none()) else { return true };
+        let limit = problem.member(owner).max_partitions.unwrap_or(u32::MAX);
+        problem.current(unit) == Some(owner) || loads[owner.index()] <= limit
+    })
+}
+
+fn score(problem: &Problem, owners: &Owners, loads: &[u32]) -> Score {
+    let unfixed = || problem.unit_indices().filter(|unit| problem.fixed(*unit).is_none());
+    let owner = |unit: UnitIndex| owners[unit.index()];
+    let state = |member: MemberIndex| problem.member(member).state;
+    let takers = || problem.member_indices().filter(|member| active(problem, *member));
+    let excess = |member: MemberIndex| {
+        loads[member.index()].saturating_sub(problem.member(member).max_partitions.unwrap_or(u32::MAX))
+    };
+    let square = |member: MemberIndex| {
+        let load = u64::from(loads[member.index()]);
+        load * load * COMMON * 1_000 / u64::from(problem.member(member).capacity.thousandths())
+    };
+    Score {
+        nobodys: unfixed().filter(|unit| owner(*unit).is_none()).count(),
+        at_draining: unfixed()
+            .filter(|unit| owner(*unit).is_some_and(|o| state(o) == MemberState::Draining))
+            .count(),
+        over_limits: takers().map(excess).sum(),
+        imbalance: takers().map(square).sum(),
+        moves: unfixed()
+            .filter(|unit| holder(problem, *unit).is_some_and(|from| owner(*unit) != Some(from)))
+            .count(),
+    }
+}
+
+/// The best score of all legal placements.
+fn best(problem: &Problem) -> (Score, Owners) {
+    let fates: Vec<Owners> = problem.unit_indices().map(|unit| fates(problem, unit)).collect();
+    let placements: usize = fates.iter().map(Vec::len).product();
+    let nth = |mut number: usize| -> Owners {
+        let pick = |fates: &Owners| {
+            let fate = fates[number % fates.len()];
+            number /= fates.len();
+            fate
+        };
+        fates.iter().map(pick).collect()
+    };
+    (0..placements)
+        .map(nth)
+        .filter_map(|owners| {
+            let loads = loads(problem, &owners);
+            is_legal(problem, &owners, &loads).then(|| (score(problem, &owners, &loads), owners))
+        })
+        .min_by(|a, b| a.0.cmp(&b.0))
+        .expect("nobody moves: that is legal")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    #[test]
+    fn no_placement_is_better_than_that_of_balanced(scenario in small_scenario()) {
+        let problem = scenario.problem();
+        let Placement { owner, .. } = Balanced.assign(&problem);
+        let loads = loads(&problem, &owner);
+        prop_assert!(is_legal(&problem, &owner, &loads));
+        let (least, better) = best(&problem);
+        let score = score(&problem, &owner, &loads);
+        prop_assert!(score == least, "{:?} has {:?}, but {:?} has {:?}", owner, score, better, least);
+    }
+}
