@@ -52,6 +52,9 @@ pub enum Error {
     /// The store refuses us: wrong credentials, or no permission for the key.
     #[error("the store denied access: {0}")]
     Denied(String),
+    /// The store itself breaks a promise that we rely on: it must be replaced by a newer one.
+    #[error("the store can't be used: {0}")]
+    Unsupported(String),
     /// The request itself is wrong; repeating it can't help.
     #[error("the store refused the request: {0}")]
     Invalid(String),

@@ -1,4 +1,4 @@
-//! The store on etcd 3.4 and newer.
+//! The store on etcd: 3.4.25, 3.5.8 and newer.
 //!
 //! Start reading at [`EtcdStore`]. Calls go through one place (`connection`) that knows the
 //! endpoints, the deadline and what a failure means; watches and leases each have a task that keeps one
@@ -13,6 +13,7 @@ mod keep_alive;
 mod options;
 mod status;
 mod store;
+mod version;
 mod watch;
 mod wire;
 

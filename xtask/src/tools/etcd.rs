@@ -19,6 +19,9 @@ const BUILT_VERSION: &str = "3.7.3";
 /// Fetching takes seconds and building a minute on two cores; slow networks and machines get ten times that.
 const BUILD_BOUND: Duration = Duration::from_secs(600);
 
+/// The oldest patch releases that the store takes; it refuses older ones, see `docs/design/etcd.md`.
+const OLDEST: [[u32; 3]; 2] = [[3, 4, 25], [3, 5, 8]];
+
 /// Debian's package is 8 MB.
 const DEBIAN_BOUND: Duration = Duration::from_secs(180);
 
@@ -41,6 +44,9 @@ impl Etcd {
     pub(crate) fn provide(interrupt: &Interrupt) -> Result<Self> {
         let (binary, origin) = find().map_or_else(|| make(interrupt), Ok)?;
         let version = version(&binary, interrupt)?;
+        if !is_supported(&version) {
+            bail!("{} is etcd {version}: the store needs 3.4.25, 3.5.8 or newer", binary.display());
+        }
         Ok(Self { binary, version, origin })
     }
 }
@@ -77,7 +83,7 @@ fn make(interrupt: &Interrupt) -> Result<(PathBuf, Origin)> {
     };
     interrupt.check()?;
     Err(anyhow!(
-        "no etcd: set ETCD_BIN, or install etcd 3.4 or newer, or Go 1.26 to build it (with Go: {go:#}; with apt-get: {apt:#})"
+        "no etcd: set ETCD_BIN, or install etcd 3.5.8 or newer, or Go 1.26 to build it (with Go: {go:#}; with apt-get: {apt:#})"
     ))
 }
 
@@ -130,4 +136,27 @@ fn version(binary: &Path, interrupt: &Interrupt) -> Result<String> {
     let text = run::output(Command::new(binary).arg("--version"), VERSION_BOUND, interrupt)?;
     let version = text.lines().find_map(|line| line.strip_prefix("etcd Version: "));
     Ok(version.with_context(|| format!("{} does not look like etcd", binary.display()))?.trim().to_owned())
+}
+
+/// Whether a version is one of the [`OLDEST`] or a later release of its line, or of a later line.
+fn is_supported(version: &str) -> bool {
+    let parts: Vec<u32> = version.split('.').map(|part| part.parse().unwrap_or(0)).collect();
+    let [_, last] = OLDEST;
+    parts[..] >= last[..]
+        || OLDEST.iter().any(|oldest| parts.starts_with(&oldest[..2]) && parts[..] >= oldest[..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_store_would_refuse_is_not_taken() {
+        for version in ["3.4.25", "3.5.8", "3.5.21", "3.6.0", "3.7.0-rc.1", "3.7.3"] {
+            assert!(is_supported(version), "{version}");
+        }
+        for version in ["3.4.23", "3.5.7", "3.3.27", "unknown"] {
+            assert!(!is_supported(version), "{version}");
+        }
+    }
 }

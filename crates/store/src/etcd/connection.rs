@@ -79,10 +79,11 @@ impl Connection {
     /// The member in use and a token for it, within one attempt's time.
     pub(super) async fn link(&self) -> Result<Link, Fault> {
         let pinned = self.endpoints.pinned();
-        match timeout(self.attempt_timeout, self.link_to(pinned.clone())).await {
+        let linked = match timeout(self.attempt_timeout, self.link_to(pinned.clone())).await {
             Ok(linked) => linked,
             Err(_) => Err(Fault::Lost(None)).inspect_err(|fault| self.learn(&pinned, None, fault)),
-        }
+        };
+        linked.map_err(Fault::before_the_call)
     }
 
     async fn link_to(&self, pinned: Pinned) -> Result<Link, Fault> {

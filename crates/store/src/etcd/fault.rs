@@ -38,6 +38,16 @@ impl Fault {
         }
     }
 
+    /// The same fault of what goes before a call: the call itself was not sent.
+    pub(super) fn before_the_call(self) -> Self {
+        match self {
+            Self::Lost(status) => {
+                Self::Unsent(status.unwrap_or_else(|| Status::deadline_exceeded("no answer to the log-in")))
+            }
+            other => other,
+        }
+    }
+
     /// The error of a call that changes something.
     pub(super) fn of_write(self, operation: &'static str) -> Error {
         match self {
@@ -96,6 +106,7 @@ pub(super) fn for_each(error: &Error) -> Error {
     match error {
         Error::Denied(why) => Error::Denied(why.clone()),
         Error::Invalid(why) => Error::Invalid(why.clone()),
+        Error::Unsupported(why) => Error::Unsupported(why.clone()),
         Error::NoSpace => Error::NoSpace,
         other => Error::Invalid(other.to_string()),
     }

@@ -236,6 +236,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_to_somebody_who_gave_up_is_nobody_elses() {
+        let mut waiting = Waiting::new();
+        drop(ask(&mut waiting, 1));
+        let mut later = ask(&mut waiting, 1);
+        waiting.answer(&LeaseKeepAliveResponse { id: 1, ttl: 9 });
+        assert!(later.try_recv().is_err(), "a claim would be prolonged by a request of before");
+        waiting.answer(&LeaseKeepAliveResponse { id: 1, ttl: 9 });
+        assert!(later.try_recv().is_ok());
+    }
+
+    #[tokio::test]
     async fn a_broken_stream_forgets_who_gave_up_only() {
         let mut waiting = Waiting::new();
         let kept = ask(&mut waiting, 1);

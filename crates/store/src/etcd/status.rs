@@ -2,6 +2,7 @@
 
 use crate::Error;
 
+use super::version;
 use super::wire::{AlarmMember, AlarmType, StatusResponse};
 
 /// What a member says about itself and the cluster's alarms.
@@ -37,9 +38,11 @@ impl EtcdStatus {
     /// What is wrong, one line each, with what to do.
     #[must_use]
     pub fn alarms(&self) -> Vec<String> {
+        let too_old = version::check(&self.version).err().map(|error| error.to_string());
         let space = self.out_of_space.then(|| Error::NoSpace.to_string());
         let corrupt = "a member of etcd found its data corrupt: replace that member";
-        space.into_iter().chain(self.corrupt.then(|| corrupt.to_owned())).chain(self.nearly_full()).collect()
+        let corrupt = self.corrupt.then(|| corrupt.to_owned());
+        [too_old, space, corrupt, self.nearly_full()].into_iter().flatten().collect()
     }
 
     /// Nine tenths of the quota leave some time to act: at the quota etcd refuses every write.

@@ -10,8 +10,6 @@ mod tls;
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -25,38 +23,13 @@ use crate::{Error, Store, Watch};
 /// Whatever has to come, comes within this time on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One private etcd at a time: each is a server of its own, and the bounds of these tests are short.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// An etcd of a test's own, while it is that test's turn.
-struct PrivateEtcd {
-    etcd: Etcd,
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Deref for PrivateEtcd {
-    type Target = Etcd;
-
-    fn deref(&self) -> &Etcd {
-        &self.etcd
-    }
-}
-
-impl DerefMut for PrivateEtcd {
-    fn deref_mut(&mut self) -> &mut Etcd {
-        &mut self.etcd
-    }
-}
-
 /// An etcd for this test alone; `None` skips the test.
-fn private_etcd() -> Option<PrivateEtcd> {
-    let binary = etcd_binary()?;
-    // A test that failed in its turn has ended it.
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    Some(PrivateEtcd { etcd: Etcd::start(&EtcdConfig::new(binary)).expect("etcd starts"), _turn: turn })
+fn private_etcd() -> Option<Etcd> {
+    Some(Etcd::start(&EtcdConfig::new(etcd_binary()?)).expect("etcd starts"))
 }
 
-/// Options with short bounds, so that tests of outages are short.
+/// Options with short bounds, so that tests of outages are short; on a loaded machine a call that is to succeed may
+/// outlast them, and is [insisted](insist) on.
 fn hasty<T: Into<String>>(endpoints: impl IntoIterator<Item = T>) -> EtcdOptions {
     let mut options = EtcdOptions::new(endpoints);
     options.connect_timeout = Duration::from_millis(500);

@@ -6,7 +6,9 @@ use kafka_assigner_testkit::Etcd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{EtcdOptions, EtcdStore, PATIENCE, insist, private_etcd, put, store, values_to};
+use super::{
+    EtcdOptions, EtcdStore, PATIENCE, error_within, hasty, insist, private_etcd, put, store, values_to,
+};
 use crate::etcd::Password;
 use crate::{Error, Store};
 
@@ -16,8 +18,10 @@ async fn post(etcd: &Etcd, token: &str, path: &str, json: &str) -> String {
     let endpoint = etcd.endpoint();
     let mut stream = TcpStream::connect(endpoint.trim_start_matches("http://")).await.unwrap();
     let length = json.len();
+    // Old versions take an empty token for a wrong one.
+    let authorization = if token.is_empty() { String::new() } else { format!("Authorization: {token}\r\n") };
     let request = format!(
-        "POST /v3/auth/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\
+        "POST /v3/auth/{path} HTTP/1.1\r\nHost: localhost\r\n{authorization}\
          Content-Length: {length}\r\nConnection: close\r\n\r\n{json}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -37,7 +41,10 @@ async fn lock(etcd: &Etcd) {
 }
 
 fn store_as(etcd: &Etcd, user: &str, password: &str) -> EtcdStore {
-    let mut options = EtcdOptions::new([etcd.endpoint()]);
+    log_in(EtcdOptions::new([etcd.endpoint()]), user, password)
+}
+
+fn log_in(mut options: EtcdOptions, user: &str, password: &str) -> EtcdStore {
     options.user = Some(user.to_owned());
     options.password = Some(Password(password.to_owned()));
     store(&options)
@@ -104,6 +111,18 @@ async fn a_token_that_etcd_dropped_is_renewed_unnoticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_log_in_was_not_answered_was_not_sent() {
+    let Some(etcd) = private_etcd() else { return };
+    lock(&etcd).await;
+    let root = log_in(hasty([etcd.endpoint()]), "root", "secret");
+
+    etcd.freeze().unwrap();
+
+    let error = error_within(PATIENCE, put(&root, "/a", "1")).await;
+    assert!(matches!(error, Error::Unavailable { .. }), "nothing can have happened: {error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_password_is_no_hindrance_where_nobody_asks_for_it() {
     let Some(etcd) = private_etcd() else { return };
     let root = store_as(&etcd, "root", "secret");
@@ -111,5 +130,5 @@ async fn a_password_is_no_hindrance_where_nobody_asks_for_it() {
 
     lock(&etcd).await;
 
-    put(&root, "/a", "2").await.unwrap();
+    insist(|| put(&root, "/a", "2")).await;
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kafka_assigner_testkit::{Etcd, EtcdConfig, EtcdTls as ServerTls, etcd_binary};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use super::{error_within, hasty, put, store, values_to};
+use super::{error_within, hasty, insist, put, store, values_to};
 use crate::etcd::{EtcdOptions, EtcdTls};
 use crate::{Error, Store};
 
@@ -61,8 +61,8 @@ async fn only_who_shows_a_certificate_and_trusts_the_servers_gets_in() {
     let etcd = Etcd::start(&config).unwrap();
 
     let known = store(&options(&etcd, &authority.ca(), Some(authority.sign("client"))));
-    let start = put(&known, "/a", "1").await.unwrap();
-    let mut watch = known.watch(b"/a", start).await.unwrap();
+    let start = insist(|| put(&known, "/a", "1")).await;
+    let mut watch = insist(|| known.watch(b"/a", start)).await;
     assert_eq!(values_to(&mut watch, start).await, ["1"]);
 
     let impostor = Authority::new();

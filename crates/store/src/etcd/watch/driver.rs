@@ -10,12 +10,13 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 use super::Command;
-use super::progress::{self, Pulse};
+use super::progress::Pulse;
 use super::registry::Registry;
 use crate::Backoff;
 use crate::etcd::connection::{Connection, Link};
 use crate::etcd::convert::{header_revision, key_range};
 use crate::etcd::fault::{self, Fault};
+use crate::etcd::version;
 use crate::etcd::wire::{RangeRequest, StatusRequest, WatchRequest, WatchResponse};
 
 /// How often dropped watches are cancelled and readers that caught up are served again.
@@ -37,7 +38,6 @@ struct Session<'a> {
     /// Unbounded so that it can't block against a server that waits for us to read; the registry has at
     /// most one creation, one cancellation and a few progress requests per watch under way.
     requests: mpsc::UnboundedSender<WatchRequest>,
-    progress_is_true: bool,
     pulse: Pulse,
 }
 
@@ -82,9 +82,9 @@ impl Driver {
     }
 
     async fn serve(&mut self, link: &Link) -> Result<(), Fault> {
-        let progress_is_true = self.progress_is_true(link).await?;
+        self.check_version(link).await?;
         let (requests, outgoing) = mpsc::unbounded_channel();
-        let mut session = Session { link, requests, progress_is_true, pulse: Pulse::new() };
+        let mut session = Session { link, requests, pulse: Pulse::new() };
         self.registry.tidy().into_iter().for_each(|request| session.send(request));
         let mut answers = self.open(link, outgoing).await?;
         let mut ticks = interval(TIDY_EVERY);
@@ -108,18 +108,14 @@ impl Driver {
         }
     }
 
-    /// Asks for the server's version. A server that won't tell is not believed.
-    async fn progress_is_true(&self, link: &Link) -> Result<bool, Fault> {
+    /// Refuses a member that is too old for good.
+    async fn check_version(&self, link: &Link) -> Result<(), Fault> {
         let mut client = link.maintenance();
         let asking = client.status(link.request(StatusRequest {}));
-        match timeout(self.connection.attempt_timeout, asking).await {
-            Ok(Ok(status)) => Ok(believe(&status.into_inner().version)),
-            Ok(Err(status)) => match Fault::from(status) {
-                fault if fault.is_final(self.connection.can_log_in()) => Ok(false),
-                fault => Err(fault),
-            },
-            Err(_) => Err(Fault::Lost(None)),
-        }
+        let asked = timeout(self.connection.attempt_timeout, asking).await;
+        let status = asked.map_err(|_| Fault::Lost(None))??.into_inner();
+        let checked = version::check(&status.version);
+        checked.inspect_err(|error| tracing::error!(%error, "etcd is of no use")).map_err(Fault::Refused)
     }
 
     async fn open(
@@ -154,7 +150,7 @@ impl Driver {
     fn receive(&mut self, answer: WatchResponse, session: &mut Session<'_>) -> Result<(), Fault> {
         session.pulse.heard();
         self.failures = 0;
-        let request = self.registry.receive(answer, session.progress_is_true)?;
+        let request = self.registry.receive(answer)?;
         request.into_iter().for_each(|request| session.send(request));
         Ok(())
     }
@@ -192,12 +188,4 @@ impl Driver {
         let answer = answer.map_err(|_| Fault::Lost(None))??.into_inner();
         Ok(header_revision(answer.header))
     }
-}
-
-fn believe(version: &str) -> bool {
-    let is_true = progress::is_true(version);
-    if !is_true {
-        tracing::warn!(version, "this etcd can't tell how far a quiet watch is; 3.4.25, 3.5.8 and newer can");
-    }
-    is_true
 }

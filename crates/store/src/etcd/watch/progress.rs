@@ -1,4 +1,4 @@
-//! When etcd's word about a watch's progress may be believed, and when its silence means trouble.
+//! When etcd is asked for the progress of its watches, and when its silence means trouble.
 
 use std::time::Duration;
 
@@ -9,20 +9,6 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// The shortest time between two requests while one is unanswered. Waiting readers ask more often.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-
-/// Whether a server of this version answers a progress request truthfully.
-///
-/// Before 3.4.25 and 3.5.8 the answer could overtake changes that it claims to cover (etcd issue 15220).
-/// From such a server it is a sign of life, no more.
-pub(super) fn is_true(version: &str) -> bool {
-    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let mut part = || parts.next().unwrap_or(0);
-    match (part(), part(), part()) {
-        (3, 4, patch) => patch >= 25,
-        (3, 5, patch) => patch >= 8,
-        (major, minor, _) => (major, minor) > (3, 5),
-    }
-}
 
 /// When a stream was last heard, and asked.
 #[derive(Debug)]
@@ -67,16 +53,6 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_fixed_servers_are_believed() {
-        for version in ["3.4.25", "3.5.8", "3.5.21", "3.6.0", "3.7.3", "4.0.0"] {
-            assert!(is_true(version), "{version}");
-        }
-        for version in ["3.4.23", "3.5.7", "3.5.0", "3.3.27", "", "unknown"] {
-            assert!(!is_true(version), "{version}");
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_question_without_an_answer_is_a_loss_after_a_while() {

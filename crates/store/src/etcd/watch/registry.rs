@@ -198,11 +198,7 @@ impl Registry {
     ///
     /// # Errors
     /// When the stream is of no use any more.
-    pub(super) fn receive(
-        &mut self,
-        response: WatchResponse,
-        progress_is_true: bool,
-    ) -> Result<Option<WatchRequest>, Fault> {
+    pub(super) fn receive(&mut self, response: WatchResponse) -> Result<Option<WatchRequest>, Fault> {
         if response.created {
             return self.confirm(&response).map(|()| None);
         }
@@ -210,7 +206,7 @@ impl Registry {
             return self.canceled(&response);
         }
         if response.watch_id < 0 {
-            self.progress(header_revision(response.header), progress_is_true);
+            self.progress(header_revision(response.header));
             return Ok(None);
         }
         Ok(self.events(response))
@@ -266,11 +262,9 @@ impl Registry {
         Ok(None)
     }
 
-    fn progress(&mut self, to: Revision, is_true: bool) {
+    fn progress(&mut self, to: Revision) {
         self.unanswered = self.unanswered.saturating_sub(1);
-        if is_true {
-            self.placed.values_mut().for_each(|subscription| subscription.progress(to));
-        }
+        self.placed.values_mut().for_each(|subscription| subscription.progress(to));
     }
 
     fn events(&mut self, response: WatchResponse) -> Option<WatchRequest> {

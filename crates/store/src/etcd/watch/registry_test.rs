@@ -43,7 +43,7 @@ fn progress(revision: i64) -> WatchResponse {
 }
 
 fn receive(registry: &mut Registry, response: WatchResponse) -> Option<WatchRequest> {
-    registry.receive(response, true).unwrap()
+    registry.receive(response).unwrap()
 }
 
 /// A watch from `from`, confirmed while the store stood at `at`.
@@ -137,16 +137,6 @@ fn progress_beyond_a_watchs_beginning_speaks_of_it() {
 }
 
 #[test]
-fn an_old_servers_progress_is_not_believed() {
-    let mut registry = Registry::default();
-    let (_, mut items) = watching(&mut registry, 5, 15);
-    registry.progress_request().unwrap();
-    registry.receive(progress(20), false).unwrap();
-    assert!(items.try_recv().is_err());
-    assert!(!registry.awaits_progress(), "it is a sign of life all the same");
-}
-
-#[test]
 fn a_slow_reader_is_parked_and_misses_nothing() {
     let mut registry = Registry::default();
     let (slow, mut items, _opened) = subscription(1, 3);
@@ -206,7 +196,7 @@ fn an_aged_token_ends_the_stream_and_no_watch() {
     registry.place(aged);
     let reason = "rpc error: etcdserver: invalid auth token".to_owned();
     let refused = WatchResponse { canceled: true, cancel_reason: reason, ..confirmed(-1, 5) };
-    assert!(matches!(registry.receive(refused, true), Err(Fault::StaleToken(_))));
+    assert!(matches!(registry.receive(refused), Err(Fault::StaleToken(_))));
     registry.disconnect();
     let (id, _) = created(&registry.tidy()[0]);
     receive(&mut registry, confirmed(id, 5));
