@@ -41,7 +41,8 @@
 //! the claim lapses at two thirds of the session's time to live and comes back with the next confirmation. What was
 //! taken away is told by [`PartitionHandler::lost`].
 //!
-//! The crate may use the proto and nothing else of the project.
+//! Of the project the crate uses the proto, and from `core` the rules that both sides must hold to: names, and how
+//! long a claim lasts.
 
 mod backoff;
 mod claim;
@@ -66,6 +67,7 @@ pub use consumer::{Consumer, ConsumerError, Stopped};
 pub use context::{OwnedContext, WarmContext};
 pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
+pub use kafka_assigner_core::name::InvalidName;
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
 pub use moment::Moment;

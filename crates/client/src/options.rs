@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::name::{GroupName, InvalidName, MemberName, TopicName};
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 
 /// How a consumer joins and leaves.
@@ -36,8 +37,9 @@ pub struct ConsumerOptions {
     pub generation: String,
     /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's.
     pub session_timeout: Option<Duration>,
-    /// The session ends when the handler [is stuck](crate::PartitionHandler::is_stuck) for that long; `None` (the
-    /// default) = never.
+    /// The service ends the session when the handler [is stuck](crate::PartitionHandler::is_stuck) for that long, which
+    /// it hears with heartbeats: it may take two of them, two thirds of the time to live, longer. `None` (the default)
+    /// = never.
     pub max_poll_interval: Option<Duration>,
     /// The most preparations at once, at least 1. Default 8. The group bounds it too.
     pub max_warming: usize,
@@ -73,15 +75,8 @@ pub enum OptionsError {
     #[error("no endpoint given")]
     NoEndpoint,
     /// A name breaks the rule for names.
-    #[error(
-        "{what} {value:?} must be 1 to 249 of letters, digits, '.', '_', '-', and neither \".\" nor \"..\""
-    )]
-    Name {
-        /// Which name.
-        what: &'static str,
-        /// The name.
-        value: String,
-    },
+    #[error(transparent)]
+    Name(#[from] InvalidName),
     /// The capacity is not a number above 0.
     #[error("capacity {0} must be a number above 0")]
     Capacity(f64),
@@ -123,9 +118,9 @@ impl ConsumerOptions {
         if self.endpoints.is_empty() {
             return Err(OptionsError::NoEndpoint);
         }
-        check_name("group", &self.group)?;
-        check_name("name", &self.name)?;
-        self.topics.iter().try_for_each(|topic| check_name("topic", topic))?;
+        GroupName::new(&self.group)?;
+        MemberName::new(&self.name)?;
+        self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop))?;
         if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
             return Err(OptionsError::Capacity(capacity));
         }
@@ -168,13 +163,6 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn check_name(what: &'static str, value: &str) -> Result<(), OptionsError> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let fits =
-        (1..=249).contains(&value.len()) && value.chars().all(allowed) && value != "." && value != "..";
-    if fits { Ok(()) } else { Err(OptionsError::Name { what, value: value.into() }) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,10 +180,14 @@ mod tests {
     fn what_is_out_of_bounds_is_named() {
         let no_one = ConsumerOptions { endpoints: Vec::new(), ..valid() };
         assert_eq!(no_one.validate(), Err(OptionsError::NoEndpoint));
-        let name = ConsumerOptions { name: "..".into(), ..valid() };
-        assert_eq!(name.validate(), Err(OptionsError::Name { what: "name", value: "..".into() }));
-        let topic = ConsumerOptions { topics: vec!["a/b".into()], ..valid() };
-        assert_eq!(topic.validate(), Err(OptionsError::Name { what: "topic", value: "a/b".into() }));
+        for (options, kind) in [
+            (ConsumerOptions { group: String::new(), ..valid() }, "group"),
+            (ConsumerOptions { name: "..".into(), ..valid() }, "member"),
+            (ConsumerOptions { topics: vec!["a/b".into()], ..valid() }, "topic"),
+        ] {
+            let error = options.validate();
+            assert!(matches!(&error, Err(OptionsError::Name(name)) if name.kind == kind), "{error:?}");
+        }
         let capacity = ConsumerOptions { capacity: Some(0.0), ..valid() };
         assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
         let timeout = ConsumerOptions { session_timeout: Some(Duration::from_secs(1)), ..valid() };

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::claim;
+
 use crate::moment::Moment;
 
 /// The claim of one session in the mode `overlap`.
@@ -21,7 +23,7 @@ pub(crate) struct ClaimClock {
 
 impl ClaimClock {
     pub(crate) fn granted(sent: Moment, ttl: Duration, outage_grace: Duration) -> Self {
-        Self { ttl, outage_grace, confirmed: sent, until: sent + ttl * 2 / 3 }
+        Self { ttl, outage_grace, confirmed: sent, until: sent + claim::span(ttl) }
     }
 
     pub(crate) const fn until(&self) -> Moment {
@@ -38,12 +40,12 @@ impl ClaimClock {
     pub(crate) fn outage(&mut self, now: Moment, sent: Moment) {
         if now < self.until {
             let grace_over = self.confirmed + self.outage_grace;
-            self.until = self.until.max((sent + self.ttl * 2 / 3).min(grace_over));
+            self.until = self.until.max((sent + claim::span(self.ttl)).min(grace_over));
         }
     }
 
     fn until_now(&self) -> Moment {
-        self.until.max(self.confirmed + self.ttl * 2 / 3)
+        self.until.max(self.confirmed + claim::span(self.ttl))
     }
 }
 

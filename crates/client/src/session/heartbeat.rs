@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::claim;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 
 use super::{Action, Life, Loss, SendHeartbeat, Session};
 use crate::backoff::Backoff;
 use crate::moment::Moment;
 
-/// The shortest and the longest time to wait for an answer: a sixth of the time to live within them leaves room
-/// for three attempts before the claim lapses.
-const BOUNDS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// The shortest and the longest time to wait for an answer. A heartbeat is due a third of the time to live before the
+/// claim lapses; a tenth for each attempt lets three of them fit in with the waits between. It is twice what an
+/// instance waits for its store, so that its answer "the store can't be reached" still comes. Below a time to live of
+/// 2.5 s the shortest rules, and only two fit.
+const BOUNDS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// The first wait after a failed attempt is a hundredth of the time to live, and at most this.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
@@ -34,7 +38,9 @@ impl Default for Heartbeats {
 
 impl Heartbeats {
     pub(super) fn for_session(&self, opened: Moment, ttl: Duration) -> Self {
-        Self { ttl, sent: self.sent, due: Some(opened + ttl / 3), ..Self::default() }
+        let retry = Backoff::new(FIRST_RETRY.min(ttl / 100), LONGEST_RETRY);
+        let due = Some(opened + claim::renewal_interval(ttl));
+        Self { ttl, sent: self.sent, due, retry, waiting: None }
     }
 
     pub(super) const fn stop(&mut self) {
@@ -66,7 +72,7 @@ impl Heartbeats {
     }
 
     fn bound(&self) -> Duration {
-        (self.ttl / 6).clamp(BOUNDS.0, BOUNDS.1)
+        (self.ttl / 10).clamp(BOUNDS.0, BOUNDS.1)
     }
 
     /// Plans the next one, unless one was hurried meanwhile.
@@ -130,8 +136,7 @@ impl Session {
         }
         self.losses.reset();
         self.heartbeats.retry.reset();
-        let rhythm = self.heartbeats.ttl / 3;
-        self.heartbeats.plan(sent + rhythm);
+        self.heartbeats.plan(sent + claim::renewal_interval(self.heartbeats.ttl));
     }
 
     /// Another instance may reach the store, and the store may come back at any moment.

@@ -8,6 +8,7 @@ const TTL: Duration = Duration::from_secs(30);
 
 /// A session under test with the time and what it asked for last.
 struct Rig {
+    ttl: Duration,
     session: Session,
     now: Moment,
     revision: u64,
@@ -25,6 +26,7 @@ impl Rig {
         let endpoints = vec!["a".to_owned(), "b".to_owned()];
         let options = SessionOptions { endpoints, outage_grace: Duration::from_secs(600), seed: 4 };
         let mut rig = Self {
+            ttl: TTL,
             session: Session::new(options),
             now: Moment::default(),
             revision: 10,
@@ -77,7 +79,7 @@ impl Rig {
     fn snapshot(&mut self) {
         let open = self.opened.as_ref().expect("a stream is open");
         let lease = if open.resume_lease == 0 { 77 } else { open.resume_lease };
-        let ttl_ms = u64::try_from(TTL.as_millis()).expect("small");
+        let ttl_ms = u64::try_from(self.ttl.as_millis()).expect("small");
         let session = SessionInfo { incarnation: open.incarnation.clone(), lease, ttl_ms };
         self.command(Command::Snapshot(Snapshot { session: Some(session), ..Snapshot::default() }));
     }
@@ -154,7 +156,7 @@ fn heartbeats_are_a_third_of_the_ttl_apart_and_extend_from_their_sending() {
     assert_eq!(rig.now, Moment::after_start(TTL * 2 / 3));
 }
 
-// H38: a cut connection alone ends nothing.
+// A cut connection alone ends nothing.
 #[test]
 fn a_broken_stream_is_resumed_elsewhere_under_the_same_lease() {
     let mut rig = Rig::live();
@@ -204,7 +206,7 @@ fn what_a_stream_says_after_it_was_given_up_is_ignored() {
     assert_eq!(rig.losses, []);
 }
 
-// H45, H47.
+// The old session may still be written somewhere, so nothing of it is used again.
 #[test]
 fn a_fenced_session_is_lost_and_a_new_one_is_opened() {
     let mut rig = Rig::live();
@@ -217,7 +219,7 @@ fn a_fenced_session_is_lost_and_a_new_one_is_opened() {
     assert_ne!(open.incarnation, before);
 }
 
-// L29: two processes under one name must not take it from each other for ever.
+// Two processes under one name must not take it from each other for ever.
 #[test]
 fn a_superseded_session_stops() {
     let mut rig = Rig::live();
@@ -248,7 +250,7 @@ fn another_cluster_is_a_loss() {
     assert_eq!(rig.wait_for_stream().seen, Seen { cluster_id: "d".into(), revision: 3 });
 }
 
-// I9: a reconnect never goes back in revision.
+// Invariant I9 of the handoff protocol: a reconnect never goes back in revision.
 #[test]
 fn an_instance_that_lags_behind_is_left() {
     let mut rig = Rig::live();
@@ -261,7 +263,7 @@ fn an_instance_that_lags_behind_is_left() {
     assert_ne!(rig.wait_for_stream().endpoint, lagging.endpoint);
 }
 
-// L17, L20: a stream that is silently dead.
+// A stream that is silently dead.
 #[test]
 fn a_deaf_stream_is_opened_again() {
     let mut rig = Rig::live();
@@ -303,7 +305,7 @@ fn go_away_moves_the_stream_and_keeps_the_session() {
     assert_eq!(rig.losses, []);
 }
 
-// W10: the store is away for five minutes, then for longer than the grace.
+// The store is away for five minutes, then for longer than the grace.
 #[test]
 fn an_answered_outage_keeps_the_claim_for_the_grace() {
     let mut rig = Rig::live();
@@ -345,6 +347,22 @@ fn a_failed_heartbeat_is_repeated_elsewhere_well_within_the_claim() {
     rig.wait_for_heartbeat();
     assert_ne!(rig.heartbeat.as_ref().expect("sent").endpoint, first);
     assert!(rig.now < Moment::after_start(TTL / 3 + Duration::from_secs(1)));
+}
+
+/// The wait for an answer, and the waits between attempts, follow the time to live.
+#[test]
+fn three_attempts_fit_in_before_the_claim_lapses() {
+    for ttl in [2_500, 6_000, 10_000, 30_000, 120_000].map(Duration::from_millis) {
+        let mut rig = Rig::new();
+        rig.ttl = ttl;
+        rig.snapshot();
+        for _ in 0..3 {
+            let number = rig.wait_for_heartbeat();
+            rig.now = rig.now + rig.heartbeat.take().expect("sent").bound;
+            rig.step(Event::HeartbeatFailed { number });
+        }
+        assert!(Some(rig.now) < rig.claim, "{:?} for {ttl:?}", rig.now);
+    }
 }
 
 #[test]

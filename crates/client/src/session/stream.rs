@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use crate::moment::Moment;
 
-/// An instance that does not send the first command for this long is given up. Well within two thirds of the
-/// shortest sensible time to live, and long against an election.
-pub(crate) const FIRST_COMMAND_BOUND: Duration = Duration::from_secs(5);
+/// An instance that does not send the first command for this long is given up. Its worst case is a slow store: it reads
+/// the registration, grants a lease, writes, and waits for its view, each for up to 5 s by default. To give up earlier
+/// would open one session after the other at a store that is only slow. A dead instance is found sooner, by the bounds
+/// on connecting (2 s) and on silence of the connection (10 s); heartbeats go on meanwhile.
+pub(crate) const FIRST_COMMAND_BOUND: Duration = Duration::from_secs(20);
 /// How long a stream may lag behind what a heartbeat said before it counts as deaf.
 pub(crate) const DEAF_BOUND: Duration = Duration::from_secs(3);
 
