@@ -1,9 +1,10 @@
 //! What a handler is given with each call.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kafka_assigner_proto::v1::HandledRecord;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::Claim;
@@ -72,6 +73,7 @@ pub struct OwnedContext {
     pub(crate) start_offset: Option<i64>,
     pub(crate) resumed: bool,
     pub(crate) edges: Arc<Edges>,
+    pub(crate) alarm: Alarm,
     pub(crate) cancelled: CancellationToken,
 }
 
@@ -118,11 +120,42 @@ impl OwnedContext {
         self.edges.handled(offset);
     }
 
+    /// Tells that what is held of the partition is of no use any more. The claim ends at once;
+    /// [`lost`](crate::PartitionHandler::lost) follows, and then the partition is prepared and assigned again, as
+    /// long as it is owned.
+    pub fn spoil(&self) {
+        self.claim.end();
+        self.alarm.raise();
+    }
+
     /// Ends when the call is not wanted any more: return as soon as possible.
     ///
     /// Cancel safe.
     pub async fn cancelled(&self) {
         self.cancelled.cancelled().await;
+    }
+}
+
+/// Tells the driver that a partition is spoiled. Every grant has its own; all wake the same driver.
+#[derive(Debug, Clone)]
+pub(crate) struct Alarm {
+    wake: Arc<Notify>,
+    raised: Arc<AtomicBool>,
+}
+
+impl Alarm {
+    pub(crate) fn new(wake: Arc<Notify>) -> Self {
+        Self { wake, raised: Arc::default() }
+    }
+
+    fn raise(&self) {
+        self.raised.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+    }
+
+    /// Whether it was raised since it was asked last.
+    pub(crate) fn take(&self) -> bool {
+        self.raised.swap(false, Ordering::SeqCst)
     }
 }
 

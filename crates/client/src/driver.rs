@@ -5,6 +5,7 @@
 
 mod acks;
 mod calls;
+mod progress;
 mod service;
 mod stopping;
 
@@ -17,8 +18,10 @@ use calls::{CallEnd, Held};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use progress::Progress;
 use service::Reply;
 use stopping::{Stage, Verdict};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -42,6 +45,7 @@ enum Turn {
     Reply(Reply),
     Command(Option<Result<AssignmentCommand, Status>>),
     Call(CallEnd),
+    Alarm,
     Shutdown,
     Timer,
 }
@@ -56,8 +60,9 @@ pub(crate) struct Driver<T, H> {
     stream: Option<(u64, BoxStream<'static, Result<AssignmentCommand, Status>>)>,
     calls: JoinSet<CallEnd>,
     replies: JoinSet<Reply>,
+    alarms: Arc<Notify>,
     group: Arc<str>,
-    poll_progress: u64,
+    progress: Progress,
     stage: Stage,
     verdict: Verdict,
 }
@@ -79,8 +84,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             stream: None,
             calls: JoinSet::new(),
             replies: JoinSet::new(),
+            alarms: Arc::default(),
             group: consumer.options.group.as_str().into(),
-            poll_progress: 0,
+            progress: Progress::since(consumer.clock.now()),
             stage: Stage::Running,
             verdict: None,
             handler,
@@ -117,6 +123,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             command = next_command(&mut self.stream) => Turn::Command(command),
             // What handlers have finished.
             Some(Ok(end)) = self.calls.join_next() => Turn::Call(end),
+            // What handlers can't go on with.
+            () = self.alarms.notified() => Turn::Alarm,
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
             // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
@@ -129,6 +137,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Turn::Reply(reply) => self.reply(reply),
             Turn::Command(item) => self.stream_item(item),
             Turn::Call(end) => self.call_ended(end),
+            Turn::Alarm => self.alarmed(),
             Turn::Shutdown => self.begin_to_stop(),
             Turn::Timer => {}
         }
@@ -230,6 +239,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     fn leave(&mut self, mode: DeregisterMode) {
         self.session_event(Event::Leave(mode));
+    }
+}
+
+/// Dropped halfway, the consumer is no member any more: whatever of its handlers is still running must not act.
+impl<T, H> Drop for Driver<T, H> {
+    fn drop(&mut self) {
+        self.consumer.claim.set(None);
     }
 }
 

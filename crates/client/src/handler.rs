@@ -79,8 +79,9 @@ pub trait PartitionHandler: Send + Sync + 'static {
         let _ = context;
     }
 
-    /// Whether some record has been in the works for longer than `bound`. Asked before each heartbeat where
-    /// `max_poll_interval` is set; the session ends when the answer stays true for that long.
+    /// Whether some record has been in the works for longer than `bound`: the time since the heartbeat before, each
+    /// of which asks. The answer is reported; the service ends a session whose answers stay true for its
+    /// `max_poll_interval`.
     fn is_stuck(&self, bound: Duration) -> bool {
         let _ = bound;
         false

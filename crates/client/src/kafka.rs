@@ -20,6 +20,7 @@
 
 mod client;
 mod commits;
+mod cursor;
 mod handler;
 mod options;
 mod processing;

@@ -13,7 +13,8 @@
 //!
 //! What it holds to: one call at a time for each partition; never more than the given number of preparations at
 //! once; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
-//! goes on without a call; a failed call is repeated, and nothing counts as given up before the handler said so.
+//! goes on without a call; what its handler calls spoiled is lost and prepared again; a failed call is repeated, and
+//! nothing counts as given up before the handler said so.
 
 mod change;
 mod entry;
@@ -107,6 +108,8 @@ pub enum RoleEvent {
         /// How.
         result: CallResult,
     },
+    /// The handler can't go on with what it holds of this partition.
+    Spoiled(TopicPartition),
     /// The service answered an acknowledgement definitely.
     Acked {
         /// For this partition.
@@ -207,6 +210,11 @@ impl Roles {
             RoleEvent::CallEnded { partition, result } => {
                 if let Some(entry) = self.entries.get_mut(&partition) {
                     entry.ended(now, &result);
+                }
+            }
+            RoleEvent::Spoiled(partition) => {
+                if let Some(entry) = self.entries.get_mut(&partition) {
+                    entry.spoil();
                 }
             }
             RoleEvent::Acked { partition, kind, handoff_id } => {

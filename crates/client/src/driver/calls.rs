@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::Driver;
 use crate::claim::Claim;
-use crate::context::{Edges, OwnedContext, Progress, WarmContext};
+use crate::context::{Alarm, Edges, OwnedContext, Progress, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
 use crate::roles::{Call, CallFailure, Provenance, RoleEvent};
@@ -100,10 +100,12 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         cancelled: CancellationToken,
     ) -> OwnedContext {
         let edges = Arc::new(Edges::new(self.consumer.clock));
+        let alarm = Alarm::new(self.alarms.clone());
         let held = self.held.entry(partition.clone()).or_default();
         held.edges = Some(edges.clone());
         let (group, partition) = (self.group.clone(), partition.clone());
-        let context = OwnedContext { group, partition, claim, start_offset, resumed, edges, cancelled };
+        let context =
+            OwnedContext { group, partition, claim, start_offset, resumed, edges, alarm, cancelled };
         held.owned = Some(context.clone());
         context
     }
@@ -112,6 +114,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let held = self.held.get(partition).expect("its call was just prepared");
         held.owned_context()
     }
+
     pub(super) fn cancel(&mut self, partition: &TopicPartition) {
         let Some(held) = self.held.get(partition) else { return };
         held.cancelled.cancel();
@@ -123,6 +126,17 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64) {
         if let Some(owned) = self.held.get(partition).and_then(|held| held.owned.as_ref()) {
             owned.claim.raise_epoch(epoch);
+        }
+    }
+
+    /// Some handler has raised its alarm.
+    pub(super) fn alarmed(&mut self) {
+        let is_spoiled = |held: &Held| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
+        let spoiled: Vec<_> =
+            self.held.iter().filter(|(_, held)| is_spoiled(held)).map(|(at, _)| at.clone()).collect();
+        for partition in spoiled {
+            warn!(group = &*self.group, %partition, "spoiled");
+            self.role_event(RoleEvent::Spoiled(partition));
         }
     }
 

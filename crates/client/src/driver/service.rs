@@ -54,16 +54,15 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     fn heartbeat_request(&mut self, heartbeat: &SendHeartbeat) -> HeartbeatRequest {
+        let poll_progress = self.progress.count(self.now(), |bound| self.handler.is_stuck(bound));
         let options = &self.consumer.options;
-        let is_stuck = options.max_poll_interval.is_some_and(|bound| self.handler.is_stuck(bound));
-        self.poll_progress += u64::from(!is_stuck);
         HeartbeatRequest {
             group: options.group.clone(),
             consumer_name: options.name.clone(),
             incarnation: heartbeat.incarnation.clone(),
             lease: heartbeat.lease,
             seen: Some(heartbeat.seen.clone()),
-            poll_progress: self.poll_progress,
+            poll_progress,
             warming: self.warming(),
         }
     }

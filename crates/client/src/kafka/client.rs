@@ -1,14 +1,17 @@
-//! The one rdkafka client of a process. Everything that blocks runs on the blocking pool.
+//! The one rdkafka client of a process. Everything that blocks runs beside the runtime.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::reader::Reader;
 use super::{KafkaOptions, KafkaRunnerError};
@@ -16,6 +19,8 @@ use crate::partition::TopicPartition;
 
 /// Long against an election of a group coordinator's successor, short against a phase's 30 s.
 const KAFKA_BOUND: Duration = Duration::from_secs(5);
+/// Where a log ends is asked for at a switch, and the switch goes on without an answer.
+const END_BOUND: Duration = Duration::from_secs(1);
 
 /// One offset to commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +57,8 @@ pub(super) struct Client(Arc<Inner>);
 struct Inner {
     /// Taken only when it is dropped.
     consumer: Option<Arc<StreamConsumer<Events>>>,
+    /// What librdkafka reads: it complains when anything else is ended.
+    assigned: Mutex<BTreeSet<TopicPartition>>,
     _polling: DropGuard,
 }
 
@@ -70,14 +77,21 @@ impl Client {
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
-        Ok(Self(Arc::new(Inner { consumer: Some(consumer), _polling: polling.drop_guard() })))
+        let (consumer, assigned) = (Some(consumer), Mutex::default());
+        Ok(Self(Arc::new(Inner { consumer, assigned, _polling: polling.drop_guard() })))
     }
 
     fn consumer(&self) -> Arc<StreamConsumer<Events>> {
         self.0.consumer.clone().expect("taken only when dropped")
     }
 
-    /// Begins to fetch a partition from `offset` on.
+    fn assigned(&self) -> MutexGuard<'_, BTreeSet<TopicPartition>> {
+        self.0.assigned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to fetch a partition from `offset` on. Quick, since no broker is asked.
+    ///
+    /// Not cancel safe: the partition may be read afterwards, by nobody.
     pub(super) async fn read(
         &self,
         partition: &TopicPartition,
@@ -98,18 +112,31 @@ impl Client {
         let start = if offset == 0 { Offset::Beginning } else { Offset::Offset(offset) };
         let list = list([(partition, start)]).map_err(failed)?;
         consumer.incremental_assign(&list).map_err(failed)?;
+        self.assigned().insert(partition.clone());
         Ok(Reader::new(queue, partition.clone(), offset))
     }
 
-    /// Ends the fetching of a partition. Its reader must be gone or unused.
+    /// Ends the fetching of a partition, if it is fetched. Its reader must be gone or unused.
     pub(super) async fn forget(&self, partition: &TopicPartition) {
         let (client, at) = (self.clone(), partition.clone());
-        let forgotten =
-            blocking(move || client.consumer().incremental_unassign(&list([(&at, Offset::Invalid)])?)).await;
-        if let Err(error) = forgotten {
-            // It was never assigned: there is nothing to end.
-            debug!(%partition, %error, "not unassigned");
+        if let Err(error) = blocking(move || client.unassign(&at)).await {
+            warn!(%partition, %error, "not unassigned");
         }
+    }
+
+    fn unassign(&self, partition: &TopicPartition) -> KafkaResult<()> {
+        if !self.assigned().remove(partition) {
+            return Ok(());
+        }
+        self.consumer().incremental_unassign(&list([(partition, Offset::Invalid)])?)
+    }
+
+    /// The offset after the last record of the log.
+    pub(super) async fn end(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+        let (client, at) = (self.clone(), partition.clone());
+        let read = move || client.consumer().fetch_watermarks(at.topic(), at.partition(), END_BOUND);
+        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
+        blocking(read).await.map(|(_, end)| end).map_err(failed)
     }
 
     /// The offset that the group has committed; 0 where it has committed nothing.
@@ -134,17 +161,27 @@ impl Client {
     /// Commits, and waits until the broker has answered.
     pub(super) async fn commit(&self, positions: Vec<Position>) -> Result<(), KafkaRunnerError> {
         let client = self.clone();
-        let committed = blocking(move || {
-            let mut list = TopicPartitionList::with_capacity(positions.len());
-            for position in &positions {
-                let (topic, partition) = (position.partition.topic(), position.partition.partition());
-                let mut element = list.add_partition(topic, partition);
-                element.set_offset(Offset::Offset(position.next))?;
-                element.set_metadata(format!("epoch={}", position.epoch));
-            }
-            client.consumer().commit(&list, CommitMode::Sync)
+        let (answer, answered) = oneshot::channel();
+        // Without a coordinator the call lasts for a minute, and a runtime that ends waits for its own threads.
+        std::thread::spawn(move || {
+            let _ = answer.send(client.commit_now(&positions));
         });
-        committed.await.map_err(KafkaRunnerError::Commit)
+        let committed = match timeout(KAFKA_BOUND, answered).await {
+            Ok(Ok(committed)) => committed,
+            Ok(Err(_)) | Err(_) => Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::OperationTimedOut)),
+        };
+        committed.map_err(KafkaRunnerError::Commit)
+    }
+
+    fn commit_now(&self, positions: &[Position]) -> KafkaResult<()> {
+        let mut list = TopicPartitionList::with_capacity(positions.len());
+        for position in positions {
+            let (topic, partition) = (position.partition.topic(), position.partition.partition());
+            let mut element = list.add_partition(topic, partition);
+            element.set_offset(Offset::Offset(position.next))?;
+            element.set_metadata(format!("epoch={}", position.epoch));
+        }
+        self.consumer().commit(&list, CommitMode::Sync)
     }
 }
 
@@ -178,7 +215,29 @@ async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) 
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
+
+    #[tokio::test]
+    async fn only_what_is_read_is_unassigned() {
+        let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let (read, other) = (TopicPartition::new("t", 0), TopicPartition::new("t", 1));
+        let _reader = client.read(&read, 0).await.expect("no broker is asked");
+        assert_eq!(client.unassign(&other), Ok(()), "librdkafka was asked, and complained");
+        assert_eq!(client.unassign(&read), Ok(()));
+        assert!(client.consumer().assignment().expect("no broker is asked").elements().is_empty());
+        assert_eq!(client.unassign(&read), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_that_nobody_answers_ends_within_its_bound_and_holds_up_no_exit() {
+        let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let position = Position { partition: TopicPartition::new("t", 0), next: 5, epoch: 1 };
+        let begun = Instant::now();
+        assert!(matches!(client.commit(vec![position]).await, Err(KafkaRunnerError::Commit(_))));
+        assert!(begun.elapsed() <= KAFKA_BOUND + Duration::from_millis(1), "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn the_end_of_a_partition_is_told_apart_from_errors() {

@@ -9,12 +9,14 @@ use rdkafka::message::Message as _;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{debug, error, warn};
 
-use super::Record;
+use super::client::Client;
 use super::commits::Commits;
+use super::cursor::{Ahead, LogReset};
 use super::handler::RecordHandler;
-use super::reader::{Ahead, Reader};
+use super::reader::Reader;
+use super::{KafkaRunnerError, Record};
 use crate::context::OwnedContext;
 use crate::handler::HandlerError;
 
@@ -22,9 +24,14 @@ use crate::handler::HandlerError;
 const BATCH: usize = 64;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
-/// How long a start waits for the first record of a partition that is at its end, so that the acknowledgement can
-/// name it, and a stop for the last one. As long as a fetch may wait.
-const EDGE_WAIT: Duration = Duration::from_millis(20);
+/// How long a record is waited for that may be on its way to a quiet partition: as long as a fetch may wait.
+const QUIET_WAIT: Duration = Duration::from_millis(20);
+/// The same where records come all the time. It ends with the next one, so its length costs nothing; only a producer
+/// that stops just then makes a switch last that long.
+const IN_USE_WAIT: Duration = Duration::from_millis(500);
+/// How long a record is waited for that is in the log. A slow fetch takes less; what the log counts but never delivers,
+/// such as the markers of transactions, must not hold a switch up for longer.
+const FETCH_WAIT: Duration = Duration::from_secs(1);
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
@@ -57,6 +64,7 @@ pub(super) struct Processing<H: RecordHandler> {
     /// Records before this offset were processed by another owner.
     pub(super) start: i64,
     pub(super) permits: Arc<Semaphore>,
+    pub(super) client: Client,
     pub(super) commits: Commits,
     pub(super) busy: Busy,
     pub(super) stop: CancellationToken,
@@ -68,11 +76,11 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) overlapped: bool,
 }
 
-/// The claim has ended, or the task was told to stop.
+/// The claim has ended, the log was reset, or the task was told to stop.
 struct Stopped;
 
 impl<H: RecordHandler> Processing<H> {
-    /// Processes until it is told to stop, or the claim has ended.
+    /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
         while self.wait(&mut partition.reader).await.is_ok() {
             self.batch(&mut partition).await;
@@ -82,17 +90,20 @@ impl<H: RecordHandler> Processing<H> {
         partition
     }
 
-    /// Handles one record after the word to stop, if one comes soon.
+    /// Handles one record after the word to stop, if one comes.
     ///
-    /// The new owner has handled a record before that word was given. At the end of a partition its fetch may have
-    /// been a moment ahead of this one's, so stopping at once would leave up to a record's distance between the
-    /// last record here and the first one there.
+    /// The new owner has handled a record before that word was given. Its fetch may have been ahead of this one's, so
+    /// stopping at once would leave up to a record's distance between the last record here and the first one there.
     async fn overlap(&mut self, partition: &mut Partition<H::State>) {
         if self.overlapped || !self.context.claim().is_valid() {
             return;
         }
-        if timeout(EDGE_WAIT, partition.reader.record()).await.is_ok() && self.context.claim().is_valid() {
-            self.one(partition).await;
+        match self.next_comes(&mut partition.reader).await {
+            Ok(true) if self.context.claim().is_valid() => {
+                self.one(partition).await;
+            }
+            Ok(_) => {}
+            Err(error) => debug!(partition = %self.context.partition(), %error, "stopped without overlap"),
         }
     }
 
@@ -112,18 +123,50 @@ impl<H: RecordHandler> Processing<H> {
         if self.failures > 0 {
             sleep(FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY)).await;
         }
-        if self.live.is_some() && reader.ahead().await == Ahead::End {
-            self.idle_start(reader).await;
-        }
-        reader.record().await;
+        let come = self.next_record(reader).await;
+        come.map_err(|reset| self.spoil(reset))?;
         self.context.claim().valid().await.map_err(|_| Stopped)
     }
 
-    /// Waiting longer for a first record would leave an idle partition unacknowledged.
-    async fn idle_start(&mut self, reader: &mut Reader) {
-        if timeout(EDGE_WAIT, reader.record()).await.is_err() {
-            self.is_live();
+    async fn next_record(&mut self, reader: &mut Reader) -> Result<(), LogReset> {
+        if self.live.is_some() && reader.ahead().await? == Ahead::End {
+            self.idle_start(reader).await;
         }
+        reader.record().await
+    }
+
+    /// At the end of a partition, says that processing runs once nothing that was written up to now is unread. Until
+    /// then, and while the broker doesn't answer, the old owner works on.
+    async fn idle_start(&mut self, reader: &mut Reader) {
+        loop {
+            match self.next_comes(reader).await {
+                Ok(true) => return,
+                Ok(false) => return self.is_live(),
+                Err(error) => warn!(partition = %self.context.partition(), %error, "not processing yet"),
+            }
+            sleep(FIRST_RETRY).await;
+        }
+    }
+
+    /// Waits for the next record as long as there is reason to expect one soon; false = there is none.
+    ///
+    /// # Errors
+    ///
+    /// Where the log ends can't be read, so there is no saying.
+    async fn next_comes(&self, reader: &mut Reader) -> Result<bool, KafkaRunnerError> {
+        let wait = if reader.is_in_use() { IN_USE_WAIT } else { QUIET_WAIT };
+        if timeout(wait, reader.record()).await.is_ok() {
+            return Ok(true);
+        }
+        let end = self.client.end(self.context.partition()).await?;
+        Ok(end > reader.next() && timeout(FETCH_WAIT, reader.record()).await.is_ok())
+    }
+
+    /// The partition must be prepared again: its state stands for records that are gone.
+    fn spoil(&self, reset: LogReset) -> Stopped {
+        error!(partition = %self.context.partition(), error = %reset, "preparing the partition again");
+        self.context.spoil();
+        Stopped
     }
 
     fn is_live(&mut self) {
@@ -148,7 +191,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Handles the record that is ahead; false = there is none, or it failed.
     async fn one(&mut self, partition: &mut Partition<H::State>) -> bool {
-        if !matches!(partition.reader.ahead_now(), Some(Ahead::Record(_))) {
+        if !matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
             return false;
         }
         let Some(record) = partition.reader.take() else { return false };

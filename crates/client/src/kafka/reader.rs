@@ -3,30 +3,22 @@
 use futures::FutureExt as _;
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::error::KafkaError;
-use rdkafka::message::Message as _;
-use rdkafka::util::DefaultRuntime;
+use rdkafka::util::{DefaultRuntime, current_time_millis};
 use tracing::warn;
 
 use super::Record;
 use super::client::Events;
+use super::cursor::{Ahead, Cursor, LogReset};
 use crate::partition::TopicPartition;
 
-/// What comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ahead {
-    /// A record with this offset.
-    Record(i64),
-    /// Nothing just now: everything up to the end of the partition was read.
-    End,
-}
+/// A partition whose last record is not older than this is in use: its next one is worth waiting for.
+const IN_USE_MS: i64 = 500;
 
 /// The reader of one partition.
 pub(super) struct Reader {
     queue: StreamPartitionQueue<Events, DefaultRuntime>,
     partition: TopicPartition,
-    next: i64,
-    held: Option<Record>,
-    at_end: bool,
+    cursor: Cursor,
 }
 
 impl Reader {
@@ -35,75 +27,73 @@ impl Reader {
         partition: TopicPartition,
         next: i64,
     ) -> Self {
-        Self { queue, partition, next, held: None, at_end: false }
+        Self { queue, partition, cursor: Cursor::at(next) }
     }
 
     /// The offset after the last record that was taken.
     pub(super) const fn next(&self) -> i64 {
-        self.next
+        self.cursor.next()
+    }
+
+    /// Whether a record was written a moment ago, by the clock of whoever wrote it.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.cursor.written_ms().is_some_and(|written| current_time_millis() - written <= IN_USE_MS)
     }
 
     /// Waits until there is a record or the end was reached.
     ///
     /// Cancel safe.
-    pub(super) async fn ahead(&mut self) -> Ahead {
+    ///
+    /// # Errors
+    ///
+    /// [`LogReset`].
+    pub(super) async fn ahead(&mut self) -> Result<Ahead, LogReset> {
         loop {
-            if let Some(ahead) = self.ahead_now() {
-                return ahead;
+            if let Some(ahead) = self.ahead_now()? {
+                return Ok(ahead);
             }
-            let received = self.queue.recv().await.map(|record| record.detach());
-            self.received(received);
+            self.receive().await;
         }
     }
 
     /// Waits until there is a record.
     ///
     /// Cancel safe.
-    pub(super) async fn record(&mut self) -> i64 {
-        loop {
-            match self.ahead_now() {
-                Some(Ahead::Record(offset)) => return offset,
-                Some(Ahead::End) | None => {
-                    let received = self.queue.recv().await.map(|record| record.detach());
-                    self.received(received);
-                }
-            }
+    ///
+    /// # Errors
+    ///
+    /// [`LogReset`].
+    pub(super) async fn record(&mut self) -> Result<(), LogReset> {
+        while !matches!(self.ahead_now()?, Some(Ahead::Record(_))) {
+            self.receive().await;
         }
+        Ok(())
     }
 
     /// What is known without waiting.
-    pub(super) fn ahead_now(&mut self) -> Option<Ahead> {
-        while self.held.is_none() {
-            let Some(received) = self.queue.recv().now_or_never() else { break };
-            let received = received.map(|record| record.detach());
-            self.received(received);
-        }
-        match &self.held {
-            Some(record) => Some(Ahead::Record(record.offset())),
-            None => self.at_end.then_some(Ahead::End),
-        }
+    ///
+    /// # Errors
+    ///
+    /// [`LogReset`].
+    pub(super) fn ahead_now(&mut self) -> Result<Option<Ahead>, LogReset> {
+        while self.cursor.needs_more() && self.receive().now_or_never().is_some() {}
+        self.cursor.ahead()
     }
 
     /// Takes the record that is ahead; `None` where none was waited for.
     pub(super) fn take(&mut self) -> Option<Record> {
-        let record = self.held.take()?;
-        self.next = record.offset() + 1;
-        Some(record)
+        self.cursor.take()
     }
 
     /// Undoes [`take`](Self::take).
     pub(super) fn put_back(&mut self, record: Record) {
-        self.next = record.offset();
-        self.held = Some(record);
+        self.cursor.put_back(record);
     }
 
-    fn received(&mut self, received: Result<Record, KafkaError>) {
-        match received {
-            Ok(record) => {
-                self.at_end = false;
-                self.held = Some(record);
-            }
-            Err(KafkaError::PartitionEOF(_)) => self.at_end = true,
+    async fn receive(&mut self) {
+        match self.queue.recv().await {
+            Ok(record) => self.cursor.received(record.detach()),
+            Err(KafkaError::PartitionEOF(_)) => self.cursor.reached_end(),
             // librdkafka goes on by itself.
             Err(error) => warn!(partition = %self.partition, %error, "reading failed"),
         }

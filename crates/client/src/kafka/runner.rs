@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::warn;
 
 use super::client::Client;
 use super::commits::Commits;
+use super::cursor::{Ahead, LogReset};
 use super::handler::RecordHandler;
 use super::processing::{Busy, Partition, Processing};
-use super::reader::Ahead;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::context::{OwnedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
@@ -46,12 +47,24 @@ enum Slot<S> {
     Still(Box<Partition<S>>),
     /// Processed.
     Running(Running<S>),
+    /// Told to stop, which the record in the works may hold up. Whoever told it has the task.
+    Stopping(Busy),
 }
 
+impl<S> Slot<S> {
+    fn is_stuck(&self, bound: Duration) -> bool {
+        match self {
+            Self::Still(_) => false,
+            Self::Running(Running { busy, .. }) | Self::Stopping(busy) => busy.is_longer_than(bound),
+        }
+    }
+}
+
+/// Processing goes on no longer than this lives.
 struct Running<S> {
     stop: CancellationToken,
     busy: Busy,
-    task: JoinHandle<Partition<S>>,
+    task: AbortOnDropHandle<Partition<S>>,
 }
 
 impl<H: RecordHandler> KafkaRunner<H> {
@@ -93,14 +106,35 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
+        let (state, begin, committed) = while_wanted(context.cancelled(), self.restore(context)).await?;
+        // Not given up halfway, or nobody would know that it is read.
+        let reader = self.client.read(context.partition(), begin).await?;
+        let mut partition = Partition { reader, state };
+        while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await?;
+        Ok(partition)
+    }
+
+    /// The state to begin with, where to read on, and what is committed.
+    async fn restore(&self, context: &WarmContext) -> Result<(H::State, i64, i64), HandlerError> {
         let at = context.partition();
         self.handler.warm(context).await?;
         let restored = self.handler.restore(at).await?;
         let committed = self.client.committed(at).await?;
-        let reader = self.client.read(at, restored.next_offset.unwrap_or(committed)).await?;
-        let mut partition = Partition { reader, state: restored.state };
-        self.follow(context, &mut partition, committed).await?;
-        Ok(partition)
+        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
+        Ok((restored.state, begin, committed))
+    }
+
+    /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
+    /// whatever is committed. An unclean election leaves such offsets behind, and a topic that was created again.
+    async fn within_log(&self, at: &TopicPartition, offset: i64) -> Result<i64, KafkaRunnerError> {
+        if offset == 0 {
+            return Ok(0);
+        }
+        let end = self.client.end(at).await?;
+        if end < offset {
+            warn!(partition = %at, offset, end, "the offset is beyond the end of the log, which comes first");
+        }
+        Ok(offset.min(end))
     }
 
     /// Catches up until the reader is as far as what is committed, or has nothing more to read.
@@ -114,7 +148,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         loop {
             self.catch_up(context.partition(), partition, committed).await?;
             report(context, partition.reader.next() - first, committed - first);
-            if partition.reader.ahead().await == Ahead::End {
+            if partition.reader.ahead().await? == Ahead::End {
                 return Ok(());
             }
             let now = self.client.committed(context.partition()).await?;
@@ -134,7 +168,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ) -> Result<(), HandlerError> {
         loop {
             for _ in 0..CATCH_UP_BATCH {
-                match partition.reader.ahead().await {
+                match partition.reader.ahead().await? {
                     Ahead::Record(offset) if offset < bound => {}
                     Ahead::Record(_) | Ahead::End => return Ok(()),
                 }
@@ -158,6 +192,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
             None => self.client.committed(context.partition()).await?,
         };
         self.catch_up(context.partition(), partition, start).await?;
+        let is_there = partition.reader.next() >= start;
+        let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
         self.handler.assigned(context).await?;
         Ok(start)
     }
@@ -177,6 +213,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
             context: context.clone(),
             start,
             permits: self.permits.clone(),
+            client: self.client.clone(),
             commits: self.commits.clone(),
             busy: busy.clone(),
             stop: stop.clone(),
@@ -184,32 +221,54 @@ impl<H: RecordHandler> KafkaRunner<H> {
             failures: 0,
             overlapped: false,
         };
-        let task = tokio::spawn(processing.run(partition));
+        let task = AbortOnDropHandle::new(tokio::spawn(processing.run(partition)));
         self.put(context.partition(), Slot::Running(Running { stop, busy, task }));
         is_live
     }
 
-    /// Stops processing after the record that is in the works.
-    async fn halt(&self, at: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+    /// Stops processing after the record that is in the works; a claim that ends meanwhile ends both at once.
+    async fn halt(&self, context: &OwnedContext) -> Result<i64, HandlerError> {
+        let at = context.partition();
         let partition = match self.take(at)? {
             Slot::Still(partition) => partition,
-            Slot::Running(running) => {
-                running.stop.cancel();
-                Box::new(running.task.await.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
-            }
+            Slot::Running(running) => Box::new(self.stopped(context, running).await?),
+            Slot::Stopping(_) => return Err(KafkaRunnerError::NotHeld(at.clone()).into()),
         };
         let next = partition.reader.next();
         self.put(at, Slot::Still(partition));
         Ok(next)
     }
 
+    async fn stopped(
+        &self,
+        context: &OwnedContext,
+        mut running: Running<H::State>,
+    ) -> Result<Partition<H::State>, HandlerError> {
+        let at = context.partition();
+        running.stop.cancel();
+        self.put(at, Slot::Stopping(running.busy.clone()));
+        let stopped = tokio::select! {
+            biased;
+            // Nobody waits for the record any more.
+            () = context.cancelled() => None,
+            // The usual case.
+            stopped = &mut running.task => Some(stopped),
+        };
+        let Some(stopped) = stopped else {
+            cut(running).await;
+            self.slots().remove(at);
+            return Err(KafkaRunnerError::Cancelled.into());
+        };
+        Ok(stopped.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
+    }
+
     /// Ends processing at the next await, and drops the partition.
     async fn abort(&self, at: &TopicPartition) {
         let slot = self.slots().remove(at);
         if let Some(Slot::Running(running)) = slot {
-            running.task.abort();
-            // Cancelled, or ended just now: either way it is over.
-            let _ = running.task.await;
+            self.put(at, Slot::Stopping(running.busy.clone()));
+            cut(running).await;
+            self.slots().remove(at);
         }
     }
 
@@ -223,13 +282,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
 #[async_trait]
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
-        let partition = tokio::select! {
-            biased;
-            // Not wanted any more; `release` drops what there is.
-            () = context.cancelled() => return Err(KafkaRunnerError::Cancelled.into()),
-            // The work.
-            prepared = self.prepare(context) => prepared?,
-        };
+        let partition = self.prepare(context).await?;
         self.put(context.partition(), Slot::Still(Box::new(partition)));
         Ok(())
     }
@@ -238,15 +291,9 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         let at = context.partition();
         // Without one, an earlier start has lost it: a panic takes the partition along.
         let Ok(Slot::Still(mut partition)) = self.take(at) else { return Err(Spoiled.into()) };
-        let replayed = tokio::select! {
-            biased;
-            // Not wanted any more.
-            () = context.cancelled() => Err(KafkaRunnerError::Cancelled.into()),
-            // The work.
-            replayed = self.replay(context, &mut partition) => replayed,
-        };
-        let start = match replayed {
+        let start = match while_wanted(context.cancelled(), self.replay(context, &mut partition)).await {
             Ok(start) => start,
+            Err(error) if error.is::<LogReset>() => return Err(Spoiled.into()),
             Err(error) => {
                 self.put(at, Slot::Still(partition));
                 return Err(error);
@@ -257,7 +304,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
             biased;
             // Not wanted any more.
             () = context.cancelled() => false,
-            // An error means that the claim ended before the first record.
+            // An error means that processing ended before the first record.
             live = is_live => live.is_ok(),
         };
         if !live {
@@ -270,7 +317,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
         let at = context.partition();
-        let next = self.halt(at).await?;
+        let next = self.halt(context).await?;
         self.handler.drain(context).await?;
         self.commits.commit(&self.client, Some(at)).await?;
         self.commits.forget(at);
@@ -288,12 +335,29 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {
-        let is_stuck = |slot: &Slot<H::State>| match slot {
-            Slot::Still(_) => false,
-            Slot::Running(running) => running.busy.is_longer_than(bound),
-        };
-        self.slots().values().any(is_stuck) || self.handler.is_stuck(bound)
+        self.slots().values().any(|slot| slot.is_stuck(bound)) || self.handler.is_stuck(bound)
     }
+}
+
+/// Does `work`, which is dropped as soon as its result is not wanted any more.
+async fn while_wanted<T>(
+    cancelled: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T, HandlerError>>,
+) -> Result<T, HandlerError> {
+    tokio::select! {
+        biased;
+        // What there is already is dropped by the call that follows.
+        () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
+        // The usual case.
+        done = work => done,
+    }
+}
+
+/// Ends a task at its next await, and waits until it has let go of its reader.
+async fn cut<S>(running: Running<S>) {
+    running.task.abort();
+    // Cancelled, or ended just now: either way it is over.
+    let _ = running.task.await;
 }
 
 fn report(context: &WarmContext, done: i64, total: i64) {

@@ -99,6 +99,11 @@ impl Entry {
         self.lost = !self.is_idle();
     }
 
+    /// What is owned is of no use any more: it is lost, and prepared again if the target stays.
+    pub(super) fn spoil(&mut self) {
+        self.lost |= self.acts();
+    }
+
     /// Whether it acts as an owner, or is about to.
     fn acts(&self) -> bool {
         let starting = self.running.as_ref().is_some_and(|r| matches!(r.call, Call::Assigned { .. }));

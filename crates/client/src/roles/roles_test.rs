@@ -114,7 +114,7 @@ fn a_release_drains_first_and_is_acknowledged_only_when_nothing_is_held() {
     script(&mut roles, [(change([(0, Target::None)]), vec![RoleAction::Forget(p(0))])]);
 }
 
-// H50, H53: what failed is remembered and repeated, never skipped.
+// What failed is remembered and repeated, never skipped.
 #[test]
 fn a_failed_drain_keeps_the_partition_and_is_repeated() {
     let mut roles = owning();
@@ -167,7 +167,7 @@ fn an_owner_that_is_granted_again_goes_on_without_a_call() {
     script(&mut roles, [(snapshot([(0, owner(9, 5, ""))]), vec![])]);
 }
 
-// H4: a drained old owner whose handoff was cancelled resumes its own state.
+// A drained old owner whose handoff was cancelled resumes its own state.
 #[test]
 fn a_drained_owner_of_the_same_run_resumes() {
     let mut roles = owning();
@@ -181,7 +181,7 @@ fn a_drained_owner_of_the_same_run_resumes() {
     );
 }
 
-// L8: a returning owner never reuses what it had in an earlier run.
+// A returning owner never reuses what it had in an earlier run.
 #[test]
 fn a_drained_owner_of_an_earlier_run_starts_anew() {
     let mut roles = owning();
@@ -196,7 +196,6 @@ fn a_drained_owner_of_an_earlier_run_starts_anew() {
     );
 }
 
-// H5: warmed, then cancelled, nothing assigned.
 #[test]
 fn a_cancelled_preparation_is_dropped() {
     let mut roles = Roles::new(8);
@@ -211,7 +210,7 @@ fn a_cancelled_preparation_is_dropped() {
     );
 }
 
-// H62: the handoff goes while the preparation runs.
+// The handoff goes while the preparation runs.
 #[test]
 fn a_running_preparation_is_cancelled_and_dropped_after_it_ended() {
     let mut roles = Roles::new(8);
@@ -227,7 +226,7 @@ fn a_running_preparation_is_cancelled_and_dropped_after_it_ended() {
     assert_eq!(acks(&roles), []);
 }
 
-// H34: a new handoff id while the preparation for an older one runs.
+// A new handoff id while the preparation for an older one runs.
 #[test]
 fn a_new_handoff_warms_again_after_the_running_warm_ended() {
     let mut roles = Roles::new(8);
@@ -242,7 +241,6 @@ fn a_new_handoff_warms_again_after_the_running_warm_ended() {
     );
 }
 
-// H35.
 #[test]
 fn preparations_keep_their_bound_and_unowned_partitions_go_first() {
     let mut roles = Roles::new(2);
@@ -321,7 +319,7 @@ fn a_lost_session_loses_what_is_owned_and_drops_what_is_warm() {
     );
 }
 
-// H37: what is being drained when the session goes is not carried into the next one.
+// What is being drained when the session goes is not carried into the next one.
 #[test]
 fn a_drain_that_fails_after_the_loss_ends_in_lost_before_the_next_session_owns_again() {
     let mut roles = owning();

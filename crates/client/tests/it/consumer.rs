@@ -136,6 +136,26 @@ async fn a_hanging_handler_delays_neither_heartbeats_nor_other_partitions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_spoiled_partition_is_lost_and_prepared_again() {
+    let running = owning(options(), Manner::Plain).await;
+    running.recorder.owned().spoil();
+    running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 5"]).await;
+    assert!(running.recorder.owned().claim().is_valid());
+    assert_eq!(running.handle.status().sessions_lost, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_stands_still_while_a_record_is_in_the_works_and_not_only_after_the_interval() {
+    let options = ConsumerOptions { max_poll_interval: Some(Duration::from_secs(300)), ..options() };
+    let running = owning(options, Manner::Stuck).await;
+    // The first heartbeat that finds the record may have been preceded by progress; no later one.
+    sleep(Duration::from_secs(100)).await;
+    let progress = running.fake.progress();
+    assert!(progress.len() >= 9, "{progress:?}");
+    assert!(progress[1..].iter().all(|counter| *counter == progress[1]), "{progress:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_restart_of_an_instance_changes_nothing() {
     let running = owning(options(), Manner::Plain).await;
     running.fake.take_down("http://one");
@@ -148,7 +168,6 @@ async fn the_restart_of_an_instance_changes_nothing() {
     assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 5"]);
 }
 
-// W10.
 #[tokio::test(start_paused = true)]
 async fn a_store_outage_of_five_minutes_changes_nothing() {
     let running = owning(options(), Manner::Plain).await;
@@ -199,7 +218,7 @@ async fn another_process_under_the_same_name_ends_this_one() {
     assert_eq!(running.recorder.lines().last().map(String::as_str), Some("lost t/0"));
 }
 
-// W5: a regular stop hands everything over before it ends.
+// A regular stop hands everything over before it ends.
 #[tokio::test(start_paused = true)]
 async fn a_stop_drains_by_handoff_and_ends_when_told() {
     let running = owning(options(), Manner::Plain).await;
@@ -233,7 +252,7 @@ async fn a_restart_finishes_locally_and_keeps_the_partitions() {
     assert_eq!(fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Restart)));
 }
 
-// H49, H52, H68: whatever hangs, the process ends within its bounds and says so.
+// Whatever hangs, the process ends within its bounds and says so.
 #[tokio::test(start_paused = true)]
 async fn a_stop_is_bounded_when_handler_and_service_hang() {
     let running = owning(ConsumerOptions { on_stop: OnStop::Restart, ..options() }, Manner::DrainHangs).await;

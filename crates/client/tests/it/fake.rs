@@ -49,6 +49,7 @@ struct State {
     lose_acks: u32,
     accept_deregister: bool,
     heartbeats: u64,
+    progress: Vec<u64>,
 }
 
 /// The service; clones share everything.
@@ -70,6 +71,7 @@ impl Fake {
             lose_acks: 0,
             accept_deregister: true,
             heartbeats: 0,
+            progress: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), asked: watch::Sender::default() }
     }
@@ -132,6 +134,11 @@ impl Fake {
         self.state().accept_deregister = false;
     }
 
+    /// The counter of processing that each heartbeat carried.
+    pub(crate) fn progress(&self) -> Vec<u64> {
+        self.state().progress.clone()
+    }
+
     pub(crate) fn heartbeats(&self) -> u64 {
         self.state().heartbeats
     }
@@ -192,6 +199,7 @@ impl Transport for Fake {
         let pulse = {
             let mut state = self.state();
             state.heartbeats += 1;
+            state.progress.push(request.poll_progress);
             assert_eq!(request.lease, state.leases, "a heartbeat of another session");
             state.pulse
         };

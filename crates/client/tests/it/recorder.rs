@@ -1,10 +1,12 @@
 //! A handler that writes down what it is called for, and does as it is told.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// What a recorded handler does beside writing down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,6 +17,8 @@ pub(crate) enum Manner {
     WarmHangs,
     DrainHangs,
     WarmPanics,
+    /// A record is in the works from the first assignment on.
+    Stuck,
 }
 
 /// The handler; clones share the record.
@@ -22,6 +26,8 @@ pub(crate) enum Manner {
 pub(crate) struct Recorder {
     manner: Manner,
     lines: Arc<watch::Sender<Vec<String>>>,
+    /// The last grant, and when it came.
+    owned: Arc<Mutex<Option<(OwnedContext, Instant)>>>,
 }
 
 impl Recorder {
@@ -31,6 +37,12 @@ impl Recorder {
 
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.borrow().clone()
+    }
+
+    /// The context of the last assignment.
+    pub(crate) fn owned(&self) -> OwnedContext {
+        let owned = self.owned.lock().expect("no panic inside");
+        owned.as_ref().expect("a partition was assigned").0.clone()
     }
 
     /// Waits until the lines end with these.
@@ -59,12 +71,13 @@ impl PartitionHandler for Recorder {
                 context.cancelled().await;
                 Err("cancelled".into())
             }
-            Manner::Plain | Manner::DrainHangs => Ok(()),
+            Manner::Plain | Manner::DrainHangs | Manner::Stuck => Ok(()),
         }
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         assert!(context.claim().is_valid());
+        *self.owned.lock().expect("no panic inside") = Some((context.clone(), Instant::now()));
         self.write(format!("assigned {} epoch {}", context.partition(), context.epoch()));
         Ok(())
     }
@@ -85,5 +98,10 @@ impl PartitionHandler for Recorder {
     async fn lost(&self, context: &OwnedContext) {
         assert!(!context.claim().is_valid());
         self.write(format!("lost {}", context.partition()));
+    }
+
+    fn is_stuck(&self, bound: Duration) -> bool {
+        let owned = self.owned.lock().expect("no panic inside");
+        self.manner == Manner::Stuck && owned.as_ref().is_some_and(|(_, since)| since.elapsed() > bound)
     }
 }
