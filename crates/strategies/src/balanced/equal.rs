@@ -213,11 +213,12 @@ impl<'a> Solver<'a> {
         cheapen::cheapen(&mut self.network);
     }
 
+    /// Lets members that are over their limits take nothing.
     fn close_to_the_full(&mut self) {
         for member in 0..self.nobody {
             let account = self.network.accounts[member];
-            if let Some(arc) = self.from_kind[member].filter(|_| account.load > account.limit) {
-                self.network.arcs[arc].room = 0;
+            if account.load > account.limit {
+                self.ways_to(member).into_iter().for_each(|arc| self.network.arcs[arc].room = 0);
             }
         }
     }
@@ -230,12 +231,19 @@ impl<'a> Solver<'a> {
             if account.most > account.limit && account.load <= account.limit {
                 account.most = account.limit;
                 any = true;
-                if let Some(arc) = self.from_kind[member] {
-                    self.network.open(arc);
-                }
+                self.ways_to(member).into_iter().for_each(|arc| self.network.open(arc));
             }
         }
         any
+    }
+
+    /// The arcs along which `member` takes.
+    fn ways_to(&self, member: Node) -> Vec<usize> {
+        let directly = self.arcs.iter().zip(&self.classes.classes).filter_map(|(arcs, class)| {
+            let position = class.members.binary_search(&MemberIndex::new(member)).ok()?;
+            Some(arcs.members[position])
+        });
+        directly.chain(self.from_kind[member]).collect()
     }
 
     /// Lets members take more than their share of a rolling deployment if units are nobody's otherwise. Returns
