@@ -1,6 +1,8 @@
 //! The next step of a handoff: facts from the state, the row of the [table](crate::rules) that applies, and
 //! the guarded write that carries it out.
 
+use kafka_assigner_strategies::Registry;
+
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::id::{Epoch, Member, TopicPartition};
@@ -21,6 +23,8 @@ pub struct Now<'a> {
     pub moment: Moment,
     /// The wall clock, for what people read.
     pub wall: WallMillis,
+    /// The strategies it has.
+    pub strategies: &'a Registry,
 }
 
 /// The next step of the handoff at `lead`; `None` where there is none, where nothing is to be done, and where

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
+use kafka_assigner_strategies::Registry;
 
 use crate::ack::{self, Ack, Verdict};
 use crate::action::Action;
@@ -357,7 +358,12 @@ impl Lab {
     /// The leader's circumstances.
     #[must_use]
     pub const fn now(&self) -> Now<'_> {
-        Now { memory: &self.memory, moment: self.moment, wall: WallMillis(0) }
+        Now {
+            memory: &self.memory,
+            moment: self.moment,
+            wall: WallMillis(0),
+            strategies: Registry::builtin(),
+        }
     }
 
     /// What would be planned; changes nothing.

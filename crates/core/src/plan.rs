@@ -11,7 +11,7 @@ mod sets;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_strategies::Strategy;
+use kafka_assigner_strategies::{Registry, Strategy};
 
 use crate::action::{Action, Step};
 use crate::advance::{Grant, Now, exists, forget};
@@ -57,7 +57,7 @@ pub enum NoPlan {
     /// The group's configuration can't be read, and no good one was ever seen.
     #[error("the group's configuration can't be read")]
     UnreadableConfig,
-    /// The configured strategy does not exist in this version.
+    /// The configured strategy is none of those that this instance has.
     #[error("the strategy {0:?} is unknown to this version")]
     UnknownStrategy(String),
     /// The strategy can't be asked about this group.
@@ -85,7 +85,7 @@ pub fn plan(
     what_if: &WhatIf,
 ) -> Result<Plan, NoPlan> {
     let config = state.config().ok_or(NoPlan::UnreadableConfig)?;
-    let strategy = strategy(&config, what_if)?;
+    let strategy = strategy(&config, now.strategies, what_if)?;
     let desired = problem::solve(state, now, strategy, what_if).map_err(NoPlan::Invalid)?;
     let mut planner = Planner::new(state, now, &config, strategy.name());
     planner.forget_gone_topics();
@@ -99,9 +99,13 @@ pub fn plan(
     Ok(planner.plan)
 }
 
-fn strategy(config: &GroupConfig, what_if: &WhatIf) -> Result<&'static dyn Strategy, NoPlan> {
+fn strategy(
+    config: &GroupConfig,
+    strategies: &Registry,
+    what_if: &WhatIf,
+) -> Result<&'static dyn Strategy, NoPlan> {
     let name = what_if.strategy.as_ref().unwrap_or(&config.strategy);
-    kafka_assigner_strategies::by_name(name).ok_or_else(|| NoPlan::UnknownStrategy(name.clone()))
+    strategies.named(name).ok_or_else(|| NoPlan::UnknownStrategy(name.clone()))
 }
 
 struct Planner<'a> {

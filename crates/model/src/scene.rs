@@ -13,6 +13,7 @@ use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::plan::{WhatIf, plan};
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_strategies::Registry;
 
 /// When plans are made: after every backoff of somebody who failed, the failures being bounded anyway.
 const PLANNING: Moment = Moment(Duration::from_secs(601));
@@ -131,7 +132,7 @@ impl Scene {
     }
 
     const fn now(&self, moment: Moment) -> Now<'_> {
-        Now { memory: &self.memory, moment, wall: WallMillis(0) }
+        Now { memory: &self.memory, moment, wall: WallMillis(0), strategies: Registry::builtin() }
     }
 
     /// The revision of the store.

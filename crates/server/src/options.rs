@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::key::DEFAULT_PREFIX;
 use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_strategies::Registry;
 
 use crate::clock::WallClock;
 
@@ -24,6 +25,9 @@ pub struct Options {
     pub group_defaults: GroupConfig,
     /// The most streams that this instance serves; default 20 000, some 500 MB of memory.
     pub max_streams: usize,
+    /// The strategies that groups may choose from; all instances of one store must have the same. Default: those
+    /// of `kafka-assigner-strategies`.
+    pub strategies: Registry,
     /// How often a leader asks Kafka about its topics; default 10 s.
     pub topic_refresh: Duration,
     /// How long a request waits for the view to come as far as it must; default 5 s.
@@ -46,6 +50,7 @@ impl Options {
             auto_create: true,
             group_defaults: GroupConfig::default(),
             max_streams: 20_000,
+            strategies: Registry::builtin().clone(),
             topic_refresh: Duration::from_secs(10),
             view_patience: Duration::from_secs(5),
             seed,

@@ -46,6 +46,7 @@ mod balanced;
 mod jump_hash;
 mod placement;
 mod problem;
+mod registry;
 mod sticky_balanced;
 mod strategy;
 
@@ -57,5 +58,6 @@ pub use problem::{
     ProblemBuilder, RackHandle, RackIndex, Standby, Subscription, Topic, TopicHandle, TopicIndex, UnitIndex,
     Weight,
 };
+pub use registry::Registry;
 pub use sticky_balanced::StickyBalanced;
 pub use strategy::{Strategy, all, by_name};

@@ -38,6 +38,17 @@ pub struct Move {
 }
 
 impl Placement {
+    /// The placement in which `owner` says by unit who owns it, and nobody is a standby. A unit that its
+    /// owner could have kept moves because the owner had more, or takes others instead.
+    ///
+    /// # Panics
+    ///
+    /// If `owner` does not say one thing of each unit, or names a member that there is not.
+    pub fn of(problem: &Problem, owner: Vec<Option<MemberIndex>>) -> Self {
+        assert_eq!(owner.len(), problem.units(), "every unit has one entry");
+        Self::new(problem, owner, |had, target| MoveReason::OverTarget { had, target })
+    }
+
     /// The placement in which `owner` says by unit who owns it. A unit that its owner could have
     /// kept moves for the reason that `surplus` gives for a member that had the first and gets to
     /// have the second number of units.

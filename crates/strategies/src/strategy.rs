@@ -20,7 +20,7 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 }
 
 /// Every strategy, in the order in which to list them for people.
-pub fn all() -> &'static [&'static dyn Strategy] {
+pub const fn all() -> &'static [&'static dyn Strategy] {
     &[&Balanced, &StickyBalanced, &JumpHash]
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kafka_assigner_core::record::{GroupConfig, InvalidConfig};
+use kafka_assigner_strategies::Registry;
 
 use super::secret::{Properties, Secret};
 use super::setting::settings;
@@ -211,7 +212,7 @@ impl Resolved<ServeConfig> {
     }
 
     fn check_group(&self) -> Result<(), ConfigError> {
-        self.config.group_config().validate().map_err(|invalid| match invalid {
+        self.config.group_config().validate(Registry::builtin()).map_err(|invalid| match invalid {
             InvalidConfig::OutOfRange { field, low, high, .. } => self.refuse_group(field, low, high),
             InvalidConfig::UnknownStrategy { known, .. } => {
                 self.refuse("group_strategy", format!("one of {known}"))

@@ -1,5 +1,6 @@
 //! How a group behaves.
 
+use kafka_assigner_strategies::Registry;
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
@@ -134,11 +135,11 @@ impl GroupConfig {
     /// half an hour a dead owner would go unnoticed for longer than anybody wants.
     pub const SESSION_TIMEOUT_MS: (u64, u64) = (2_000, 1_800_000);
 
-    /// Checks every value against its range.
+    /// Checks every value against its range, and that the strategy is one of `strategies`.
     ///
     /// # Errors
     /// [`InvalidConfig`] for the first value that is outside.
-    pub fn validate(&self) -> Result<(), InvalidConfig> {
+    pub fn validate(&self, strategies: &Registry) -> Result<(), InvalidConfig> {
         const HOUR: u64 = 3_600_000;
         let (shortest, longest) = Self::SESSION_TIMEOUT_MS;
         within("session_timeout_ms", self.session_timeout_ms, shortest, longest)?;
@@ -148,14 +149,14 @@ impl GroupConfig {
         within("max_moves_in_flight", self.max_moves_in_flight.into(), 1, 1_000_000)?;
         within("max_warming", self.max_warming.into(), 1, 1_000_000)?;
         within("rejoin_grace_ms", self.rejoin_grace_ms, 0, HOUR)?;
-        self.known_strategy()
+        self.known_strategy(strategies)
     }
 
-    fn known_strategy(&self) -> Result<(), InvalidConfig> {
-        if kafka_assigner_strategies::by_name(&self.strategy).is_some() {
+    fn known_strategy(&self, strategies: &Registry) -> Result<(), InvalidConfig> {
+        if strategies.named(&self.strategy).is_some() {
             return Ok(());
         }
-        let known: Vec<&str> = kafka_assigner_strategies::all().iter().map(|s| s.name()).collect();
+        let known: Vec<&str> = strategies.all().iter().map(|s| s.name()).collect();
         Err(InvalidConfig::UnknownStrategy { value: self.strategy.clone(), known: known.join(", ") })
     }
 }
@@ -174,15 +175,15 @@ mod tests {
 
     #[test]
     fn the_defaults_are_valid() {
-        GroupConfig::default().validate().unwrap();
+        GroupConfig::default().validate(Registry::builtin()).unwrap();
     }
 
     #[test]
     fn a_refused_value_is_named_with_its_range() {
         let config = GroupConfig { session_timeout_ms: 1_999, ..GroupConfig::default() };
-        let error = config.validate().unwrap_err().to_string();
+        let error = config.validate(Registry::builtin()).unwrap_err().to_string();
         assert_eq!(error, "session_timeout_ms = 1999 is refused: it must be 2000 to 1800000");
         let config = GroupConfig { strategy: "best".to_owned(), ..GroupConfig::default() };
-        assert!(config.validate().unwrap_err().to_string().contains("sticky-balanced"));
+        assert!(config.validate(Registry::builtin()).unwrap_err().to_string().contains("sticky-balanced"));
     }
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::advance::Now;
 use kafka_assigner_core::id::HandoffIds;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::plan::{NoPlan, WhatIf, plan};
 use kafka_assigner_core::record::{GroupConfig, Phase};
+use kafka_assigner_strategies::{Placement, Problem, Registry, Strategy};
 
 fn begun(actions: &[Action]) -> usize {
     actions.iter().filter(|action| matches!(action.step, Step::Begin { .. })).count()
@@ -212,6 +214,38 @@ fn looking_at_a_plan_changes_nothing_and_looking_again_shows_the_same() {
     let what_if = WhatIf { strategy: Some("none".to_owned()), ..WhatIf::default() };
     let unknown = plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &what_if);
     assert_eq!(unknown, Err(NoPlan::UnknownStrategy("none".to_owned())));
+}
+
+/// Gives everything to the last member.
+#[derive(Debug)]
+struct ToTheLast;
+
+impl Strategy for ToTheLast {
+    fn name(&self) -> &'static str {
+        "to-the-last"
+    }
+
+    fn summary(&self) -> &'static str {
+        "gives everything to the last member"
+    }
+
+    fn assign(&self, problem: &Problem) -> Placement {
+        Placement::of(problem, vec![problem.member_indices().last(); problem.units()])
+    }
+}
+
+#[test]
+fn a_strategy_that_was_added_plans_like_any_other() {
+    let mut lab = Lab::with_topics(&[("t", 4)]);
+    lab.join("a");
+    lab.settle();
+    lab.join("b");
+    let strategies = Registry::builtin().with(&ToTheLast);
+    let now = Now { strategies: &strategies, ..lab.now() };
+    let what_if = WhatIf { strategy: Some("to-the-last".to_owned()), ..WhatIf::default() };
+    let moves = plan(&lab.state, now, &mut HandoffIds::new(1), &what_if).unwrap();
+    assert_eq!(begun(&moves.actions), 4);
+    assert!(plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &what_if).is_err());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use kafka_assigner_proto::v1::{
     self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
 };
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_strategies::Registry;
 use tonic::{Code, Status};
 
 use super::{ATTEMPTS, AdminService, lost_race, show};
@@ -47,7 +48,7 @@ impl AdminService {
         wanted: &v1::GroupConfig,
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let options = self.instance.options();
-        let config = changed(options.group_defaults.clone(), wanted)?;
+        let config = changed(options.group_defaults.clone(), wanted, &options.strategies)?;
         let layout = Layout::new(&options.prefix, name.clone());
         let txn = directory::create(&options.prefix, &layout, &config);
         let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
@@ -68,7 +69,7 @@ impl AdminService {
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let key = group.layout().encode(&Key::GroupConfig);
         let (before, must) = group.read(before)?;
-        let config = changed(before.clone(), wanted)?;
+        let config = changed(before.clone(), wanted, &self.instance.options().strategies)?;
         if config != before {
             let put = Op::put(key.clone(), encode(&config));
             let txn = Txn::guarded(vec![Compare::new(key, must)], vec![put]);
@@ -140,7 +141,11 @@ fn deletable(
 }
 
 /// `config` with what is `wanted` of it, checked.
-fn changed(mut config: GroupConfig, wanted: &v1::GroupConfig) -> Result<GroupConfig, Status> {
+fn changed(
+    mut config: GroupConfig,
+    wanted: &v1::GroupConfig,
+    strategies: &Registry,
+) -> Result<GroupConfig, Status> {
     if let Some(mode) = &wanted.mode {
         config.mode = mode_named(mode)?;
     }
@@ -152,7 +157,7 @@ fn changed(mut config: GroupConfig, wanted: &v1::GroupConfig) -> Result<GroupCon
     set(&mut config.max_moves_in_flight, wanted.max_moves_in_flight.as_ref());
     set(&mut config.max_warming, wanted.max_warming.as_ref());
     set(&mut config.rejoin_grace_ms, wanted.rejoin_grace_ms.as_ref());
-    config.validate().map_err(|invalid| refusal::field(invalid.to_string()))?;
+    config.validate(strategies).map_err(|invalid| refusal::field(invalid.to_string()))?;
     Ok(config)
 }
 
@@ -176,7 +181,7 @@ mod tests {
     #[test]
     fn only_what_is_set_changes() {
         let wanted = v1::GroupConfig { debounce_ms: Some(7), ..v1::GroupConfig::default() };
-        let config = changed(GroupConfig::default(), &wanted).unwrap();
+        let config = changed(GroupConfig::default(), &wanted, Registry::builtin()).unwrap();
         assert_eq!(config, GroupConfig { debounce_ms: 7, ..GroupConfig::default() });
     }
 
@@ -187,7 +192,7 @@ mod tests {
             (v1::GroupConfig { mode: Some("strict".to_owned()), ..Default::default() }, "\"strict\""),
             (v1::GroupConfig { strategy: Some("best".to_owned()), ..Default::default() }, "sticky-balanced"),
         ] {
-            let refused = changed(GroupConfig::default(), &wanted).unwrap_err();
+            let refused = changed(GroupConfig::default(), &wanted, Registry::builtin()).unwrap_err();
             assert!(refused.message().contains(part), "{}", refused.message());
         }
     }

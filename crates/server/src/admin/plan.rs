@@ -42,9 +42,10 @@ impl AdminService {
     /// The plan of a leader that has just begun: it has not yet waited for anybody.
     pub(super) fn planned(&self, state: &GroupState, what_if: &WhatIf) -> Result<Plan, NoPlan> {
         let moment = self.instance.clock().now();
+        let options = self.instance.options();
         let mut memory = Memory::default();
         memory.recall(state, moment);
-        let now = Now { memory: &memory, moment, wall: self.instance.options().wall.now() };
+        let now = Now { memory: &memory, moment, wall: options.wall.now(), strategies: &options.strategies };
         plan(state, now, &mut HandoffIds::new(self.instance.entropy().number()), what_if)
     }
 }

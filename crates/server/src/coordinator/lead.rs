@@ -72,7 +72,12 @@ impl Coordinator {
         let nonce = self.entropy.number();
         self.group.read(|state| {
             let units = self.look(agenda, state, moment);
-            let now = Now { memory: &agenda.memory, moment, wall: self.options.wall.now() };
+            let now = Now {
+                memory: &agenda.memory,
+                moment,
+                wall: self.options.wall.now(),
+                strategies: &self.options.strategies,
+            };
             let mut actions: Vec<Action> =
                 units.iter().filter_map(|unit| advance(state, unit, now)).collect();
             let planned = agenda.wants_plan(moment).then(|| {

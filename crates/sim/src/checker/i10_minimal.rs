@@ -11,6 +11,7 @@ use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::plan::{WhatIf, plan};
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_strategies::Registry;
 
 use super::{Findings, Invariant, Step};
 
@@ -84,7 +85,12 @@ fn can_tell(state: &GroupState) -> bool {
 fn begun(state: &GroupState) -> Vec<Wanted> {
     let mut memory = Memory::default();
     memory.recall(state, Moment::default());
-    let now = Now { memory: &memory, moment: Moment::default(), wall: WallMillis::default() };
+    let now = Now {
+        memory: &memory,
+        moment: Moment::default(),
+        wall: WallMillis::default(),
+        strategies: Registry::builtin(),
+    };
     let Ok(plan) = plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) else { return Vec::new() };
     let begun = plan.actions.into_iter().filter_map(|action| match action.step {
         Action::Begin { to, .. } => Some((action.unit, to)),

@@ -10,6 +10,7 @@ use kafka_assigner_core::plan::{WhatIf, plan};
 use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::Standing;
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_strategies::Registry;
 use tokio::time::sleep;
 
 use super::{Driver, PATROL};
@@ -97,7 +98,7 @@ fn wanted(state: &GroupState) -> Option<String> {
 fn wanted_at(state: &GroupState, moment: Moment) -> Option<String> {
     let mut memory = Memory::default();
     memory.recall(state, Moment::default());
-    let now = Now { memory: &memory, moment, wall: WallMillis::default() };
+    let now = Now { memory: &memory, moment, wall: WallMillis::default(), strategies: Registry::builtin() };
     match plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) {
         Err(error) => Some(format!("there is no plan: {error}")),
         Ok(plan) => {

@@ -7,6 +7,7 @@ use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{GroupConfig, Source, Topic, encode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::Store as _;
+use kafka_assigner_strategies::Registry;
 use rand::RngExt as _;
 use tokio::task::yield_now;
 
@@ -40,7 +41,7 @@ impl World {
         let Some(entry) = entry else { return false };
         let mut config = GroupConfig::clone(&entry);
         change(&mut config);
-        config.validate().expect("the world sets what may be set");
+        config.validate(Registry::builtin()).expect("the world sets what may be set");
         let key = self.layout.encode(&Key::GroupConfig);
         let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
         self.write(Txn::guarded(vec![guard], vec![Op::put(key, encode(&config))])).await

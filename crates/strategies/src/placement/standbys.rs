@@ -12,7 +12,11 @@ pub struct Standbys {
 
 impl Standbys {
     /// The standbys of each unit, in the order of the units.
-    pub(crate) fn new<M: AsRef<[MemberIndex]>>(by_unit: impl IntoIterator<Item = M>) -> Self {
+    ///
+    /// # Panics
+    ///
+    /// If there are 2³² or more.
+    pub fn new<M: AsRef<[MemberIndex]>>(by_unit: impl IntoIterator<Item = M>) -> Self {
         let (mut end, mut members) = (Vec::new(), Vec::new());
         for standbys in by_unit {
             members.extend_from_slice(standbys.as_ref());
