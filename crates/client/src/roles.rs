@@ -299,5 +299,4 @@ fn start(partition: &TopicPartition, entry: &mut Entry, call: Call, actions: &mu
 }
 
 #[cfg(test)]
-#[path = "roles/roles_test.rs"]
 mod roles_test;

@@ -1,0 +1,199 @@
+//! Any history of commands, failures and losses, against a handler that rejects every call out of order.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What a random run does next.
+#[derive(Debug, Clone)]
+enum Random {
+    Change(i32, Target),
+    Snapshot(Vec<(i32, Target)>),
+    End(i32, bool),
+    Lost,
+    Spoiled(i32),
+    Wait,
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    let id = prop::sample::select(vec!["a", "b", "c"]);
+    prop_oneof![
+        Just(Target::None),
+        id.clone().prop_map(warming),
+        (1..6_u64, 0..3_u64, prop::sample::select(vec!["", "a", "b"])).prop_map(|(run, more, id)| owner(
+            run + more,
+            run,
+            id
+        )),
+        id.prop_map(releasing),
+    ]
+}
+
+fn random() -> impl Strategy<Value = Random> {
+    prop_oneof![
+        4 => (0..3, target()).prop_map(|(n, t)| Random::Change(n, t)),
+        1 => prop::collection::vec((0..3, target()), 0..3).prop_map(Random::Snapshot),
+        6 => (0..3, prop::bool::weighted(0.8)).prop_map(|(n, ok)| Random::End(n, ok)),
+        1 => Just(Random::Lost),
+        1 => (0..3).prop_map(Random::Spoiled),
+        2 => Just(Random::Wait),
+    ]
+}
+
+/// What a handler would see of one partition.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Seen {
+    #[default]
+    Nothing,
+    Warm,
+    Owned,
+    Drained,
+    Spoiled,
+}
+
+/// Plays the handler, and fails on any call that the contract rules out.
+#[derive(Debug, Default)]
+struct Handler {
+    seen: BTreeMap<TopicPartition, Seen>,
+    running: BTreeMap<TopicPartition, Call>,
+    /// Partitions that may not be begun or gone on with before what is held of them was dropped.
+    must_drop: BTreeSet<TopicPartition>,
+}
+
+impl Handler {
+    fn seen(&self, at: &TopicPartition) -> Seen {
+        self.seen.get(at).copied().unwrap_or_default()
+    }
+
+    fn perform(&mut self, actions: Vec<RoleAction>, max_warming: usize) {
+        for action in actions {
+            match action {
+                RoleAction::Call(at, call) => self.called(at, call),
+                RoleAction::RaiseEpoch(at, _) => {
+                    assert_eq!(self.seen(&at), Seen::Owned);
+                    assert!(!self.must_drop.contains(&at), "{at} goes on over a lost session");
+                }
+                RoleAction::Cancel(at) => assert!(self.running.contains_key(&at), "nothing to cancel"),
+                RoleAction::Forget(at) => assert_eq!(self.seen(&at), Seen::Nothing),
+            }
+        }
+        let warming = self.running.values().filter(|c| matches!(c, Call::Warm { .. })).count();
+        assert!(warming <= max_warming, "{warming} preparations at once");
+    }
+
+    fn called(&mut self, at: TopicPartition, call: Call) {
+        let seen = self.seen(&at);
+        let allowed = match &call {
+            Call::Warm { .. } => seen == Seen::Nothing,
+            Call::Assigned { resumed, .. } => seen == if *resumed { Seen::Drained } else { Seen::Warm },
+            Call::Drain | Call::Lost => seen == Seen::Owned,
+            Call::Release => matches!(seen, Seen::Warm | Seen::Drained | Seen::Spoiled),
+        };
+        assert!(allowed, "{call:?} of {at} while {seen:?}");
+        if matches!(call, Call::Warm { .. } | Call::Assigned { .. }) {
+            assert!(!self.must_drop.contains(&at), "{call:?} of {at} over a lost session");
+        }
+        assert!(self.running.insert(at, call).is_none(), "two calls at once");
+    }
+
+    fn end(&mut self, at: &TopicPartition, ok: bool) -> Option<RoleEvent> {
+        let call = self.running.remove(at)?;
+        let ok = ok || call == Call::Lost;
+        let after = match (&call, ok) {
+            (Call::Warm { .. }, true) => Seen::Warm,
+            (Call::Warm { .. }, false) => Seen::Spoiled,
+            (Call::Assigned { .. }, true) => Seen::Owned,
+            (Call::Drain, true) => Seen::Drained,
+            (Call::Release | Call::Lost, true) => Seen::Nothing,
+            (_, false) => self.seen(at),
+        };
+        self.seen.insert(at.clone(), after);
+        if after == Seen::Nothing {
+            self.must_drop.remove(at);
+        }
+        let result = if ok { Ok(()) } else { Err(failure("failed")) };
+        Some(RoleEvent::CallEnded { partition: at.clone(), result })
+    }
+
+    /// Only an owner, or one that begins to be, can be spoiled.
+    fn spoiled(&mut self, at: &TopicPartition) {
+        let begins = matches!(self.running.get(at), Some(Call::Assigned { .. }));
+        if begins || self.seen(at) == Seen::Owned {
+            self.must_drop.insert(at.clone());
+        }
+    }
+
+    fn session_lost(&mut self) {
+        let held = self.seen.iter().filter(|(_, seen)| **seen != Seen::Nothing).map(|(at, _)| at.clone());
+        self.must_drop.extend(held.chain(self.running.keys().cloned()));
+    }
+}
+
+/// Lets every call succeed until nothing happens any more.
+fn settle(roles: &mut Roles, handler: &mut Handler, now: &mut Moment) {
+    for _ in 0..200 {
+        *now = *now + Duration::from_secs(60);
+        handler.perform(roles.step(*now, RoleEvent::Timer), 2);
+        let running: Vec<_> = handler.running.keys().cloned().collect();
+        for at in running {
+            let event = handler.end(&at, true).expect("it runs");
+            handler.perform(roles.step(*now, event), 2);
+        }
+    }
+    assert!(handler.running.is_empty(), "it never settles");
+}
+
+fn reached(target: &Target, seen: Seen, declined: bool) -> bool {
+    match target {
+        Target::None | Target::Releasing(_) => seen == Seen::Nothing,
+        Target::Warming(_) => seen == Seen::Warm || (declined && seen == Seen::Nothing),
+        Target::Owner(_) => seen == Seen::Owned,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_history_keeps_the_handlers_contract_and_reaches_its_targets(
+        history in prop::collection::vec(random(), 1..60)
+    ) {
+        let (mut roles, mut handler, mut now) = (Roles::new(2), Handler::default(), T0);
+        let mut targets = BTreeMap::new();
+        for step in history {
+            let event = match step {
+                Random::Change(n, t) => {
+                    targets.insert(p(n), t.clone());
+                    Some(change([(n, t)]))
+                }
+                Random::Snapshot(all) => {
+                    targets = all.iter().map(|(n, t)| (p(*n), t.clone())).collect();
+                    Some(snapshot(all))
+                }
+                Random::End(n, ok) => handler.end(&p(n), ok),
+                Random::Lost => {
+                    targets.clear();
+                    handler.session_lost();
+                    Some(RoleEvent::SessionLost)
+                }
+                Random::Spoiled(n) => {
+                    handler.spoiled(&p(n));
+                    Some(RoleEvent::Spoiled(p(n)))
+                }
+                Random::Wait => {
+                    now = now + Duration::from_millis(700);
+                    Some(RoleEvent::Timer)
+                }
+            };
+            if let Some(event) = event {
+                handler.perform(roles.step(now, event), 2);
+            }
+        }
+        settle(&mut roles, &mut handler, &mut now);
+        for n in 0..3 {
+            let target = targets.get(&p(n)).cloned().unwrap_or_default();
+            let declined = acks(&roles).iter().any(|(at, kind, _)| *at == n && *kind == AckKind::WarmFailed);
+            prop_assert!(reached(&target, handler.seen(&p(n)), declined), "{n}: {target:?}, {:?}", handler.seen(&p(n)));
+        }
+    }
+}
