@@ -44,6 +44,7 @@
 
 mod balanced;
 mod jump_hash;
+pub mod kafka;
 mod placement;
 mod problem;
 mod registry;

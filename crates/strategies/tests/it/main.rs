@@ -4,6 +4,7 @@
 
 mod balance;
 mod hashing;
+mod kafka;
 mod oracle;
 mod scenario;
 mod sound;

@@ -1,0 +1,40 @@
+//! `cooperative-sticky`: `sticky`, in two steps.
+
+use super::claims::Claims;
+use super::reduction::{Counting, place};
+use super::sticky::{settle, sticky};
+use super::{Assignment, Group};
+use crate::{Placement, Problem, Strategy};
+
+/// Kafka's `CooperativeStickyAssignor`: [`sticky`], except that what somebody claims to own and
+/// another is to have is given to nobody ([`Assignment::withheld`]). Its owner lets go of it, which
+/// makes the group rebalance again, and only then does the other get it.
+pub fn cooperative_sticky(group: &Group) -> Assignment {
+    let claims = Claims::of(group);
+    let mut assignment = settle(group, &claims);
+    let is_alike = group.all_subscribe_alike();
+    assignment.withhold(|unit, member| {
+        let owner = if is_alike { claims.uncontested(unit) } else { claims.owner(unit) };
+        claims.is_claimed(unit) && owner != Some(member)
+    });
+    assignment
+}
+
+/// [`cooperative_sticky`] as a strategy. It places like [`Sticky`](super::Sticky): what it would
+/// withhold until its owner lets go, the service moves by a handoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CooperativeSticky;
+
+impl Strategy for CooperativeSticky {
+    fn name(&self) -> &'static str {
+        "cooperative-sticky"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Places like sticky; that owners let go first is what handoffs are for"
+    }
+
+    fn assign(&self, problem: &Problem) -> Placement {
+        place(problem, Counting::Counted, sticky)
+    }
+}

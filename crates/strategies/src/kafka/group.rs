@@ -1,0 +1,212 @@
+//! What a Kafka group says of itself when it rebalances: [`Group`].
+
+use std::sync::Arc;
+
+use super::racks::Racks;
+use super::{GroupBuilder, java};
+use crate::{MemberIndex, TopicIndex, UnitIndex};
+
+/// A topic of a [`Group`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupTopic {
+    /// The name; unique within a group.
+    pub name: Arc<str>,
+    /// How many partitions it has, numbered from zero. Zero stands for a topic that members
+    /// subscribe to and that the cluster does not have (yet, or any more).
+    pub partitions: u32,
+}
+
+/// A member of a [`Group`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// The member id; unique within a group.
+    pub id: Arc<str>,
+    /// `group.instance.id` of a static member.
+    pub instance: Option<Arc<str>>,
+    /// `client.rack`; never empty.
+    pub rack: Option<Arc<str>>,
+    /// The generation in which it got what it claims to own, if it says so; never negative.
+    pub generation: Option<i32>,
+    pub(super) class: usize,
+}
+
+/// Members with one subscription.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    /// Ascending; a topic that is listed twice is here twice, as Kafka counts it twice.
+    pub(super) topics: Vec<TopicIndex>,
+    /// By topic, a bit each.
+    wants: Vec<u64>,
+    /// Ascending.
+    pub(super) members: Vec<MemberIndex>,
+}
+
+impl Class {
+    pub(super) fn new(topics: Vec<TopicIndex>, of: usize) -> Self {
+        let mut wants = vec![0; of.div_ceil(64)];
+        for topic in &topics {
+            wants[topic.index() / 64] |= 1 << (topic.index() % 64);
+        }
+        Self { topics, wants, members: Vec::new() }
+    }
+
+    pub(super) fn wants(&self, topic: TopicIndex) -> bool {
+        self.wants[topic.index() / 64] >> (topic.index() % 64) & 1 == 1
+    }
+
+    fn distinct(&self) -> usize {
+        self.wants.iter().map(|word| word.count_ones() as usize).sum()
+    }
+}
+
+/// Who is subscribed to a topic. Topics that the same classes subscribe to share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Audience {
+    /// Distinct.
+    pub(super) classes: Vec<usize>,
+    /// Ascending.
+    pub(super) members: Vec<MemberIndex>,
+    /// How many members, those that list a topic twice counted twice.
+    pub(super) listings: usize,
+}
+
+/// Everything that Kafka's assignors look at: topics, members in the order in which the group
+/// lists them, and what each claims to own. Immutable; made by a [`GroupBuilder`].
+///
+/// Topics and members are sorted by name as Java compares strings, and numbered so. Units are
+/// partitions, numbered topic after topic. What members claim may contradict itself; partitions
+/// that do not exist are gone already.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub(super) topics: Vec<GroupTopic>,
+    /// The first unit of each topic, and at the end the number of units.
+    pub(super) first_unit: Vec<usize>,
+    /// By unit.
+    pub(super) topic_of: Vec<TopicIndex>,
+    pub(super) members: Vec<GroupMember>,
+    /// As a Java map iterates over them that they were put into in the order of the group's list.
+    pub(super) map_order: Vec<MemberIndex>,
+    /// The topics that members list, in the order in which the members in that order do so first.
+    pub(super) named: Vec<TopicIndex>,
+    pub(super) classes: Vec<Class>,
+    pub(super) audiences: Vec<Audience>,
+    /// By topic, the place in `audiences`.
+    pub(super) audience_of: Vec<usize>,
+    /// Member after member, each in the order of its list.
+    pub(super) claims: Vec<UnitIndex>,
+    /// The first of each member's claims, and at the end their number.
+    pub(super) first_claim: Vec<usize>,
+    pub(super) racks: Racks,
+}
+
+impl Group {
+    /// Starts a group without topics or members.
+    pub fn builder() -> GroupBuilder {
+        GroupBuilder::default()
+    }
+
+    /// The topics, sorted by name; a [`TopicIndex`] is a position in it.
+    pub fn topics(&self) -> &[GroupTopic] {
+        &self.topics
+    }
+
+    /// The members, sorted by id; a [`MemberIndex`] is a position in it.
+    pub fn members(&self) -> &[GroupMember] {
+        &self.members
+    }
+
+    /// How many units there are: the sum of the topics' partitions.
+    pub fn units(&self) -> usize {
+        self.topic_of.len()
+    }
+
+    /// The topic and the partition that `unit` stands for.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn topic_of(&self, unit: UnitIndex) -> (TopicIndex, u32) {
+        let topic = self.topic_of[unit.index()];
+        let partition = unit.index() - self.first_unit[topic.index()];
+        (topic, u32::try_from(partition).expect("a topic counts partitions in u32"))
+    }
+
+    /// The topic of that name, if there is one.
+    pub fn topic_named(&self, name: &str) -> Option<TopicIndex> {
+        self.topics.binary_search_by(|topic| java::compare(&topic.name, name)).ok().map(TopicIndex::new)
+    }
+
+    /// The member of that id, if there is one.
+    pub fn member_named(&self, id: &str) -> Option<MemberIndex> {
+        self.members.binary_search_by(|member| java::compare(&member.id, id)).ok().map(MemberIndex::new)
+    }
+
+    /// The units of `topic`, by partition.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such topic.
+    pub fn units_of(&self, topic: TopicIndex) -> impl DoubleEndedIterator<Item = UnitIndex> + use<> {
+        (self.first_unit[topic.index()]..self.first_unit[topic.index() + 1]).map(UnitIndex::new)
+    }
+
+    /// What `member` claims to own, in the order of its list. Partitions may be listed twice, or
+    /// claimed by others as well.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such member.
+    pub fn claims_of(&self, member: MemberIndex) -> &[UnitIndex] {
+        &self.claims[self.first_claim[member.index()]..self.first_claim[member.index() + 1]]
+    }
+
+    pub(super) fn member_indices(&self) -> impl Iterator<Item = MemberIndex> + use<> {
+        (0..self.members.len()).map(MemberIndex::new)
+    }
+
+    /// The topics that have partitions and subscribers, ascending.
+    pub(super) fn served_topics(&self) -> impl Iterator<Item = TopicIndex> {
+        (0..self.topics.len()).map(TopicIndex::new).filter(|topic| self.is_served(*topic))
+    }
+
+    pub(super) fn is_served(&self, topic: TopicIndex) -> bool {
+        self.partitions(topic) > 0 && !self.audience(topic).members.is_empty()
+    }
+
+    pub(super) fn served_units(&self) -> impl Iterator<Item = UnitIndex> {
+        self.served_topics().flat_map(|topic| self.units_of(topic))
+    }
+
+    pub(super) fn partitions(&self, topic: TopicIndex) -> u32 {
+        self.topics[topic.index()].partitions
+    }
+
+    pub(super) fn audience(&self, topic: TopicIndex) -> &Audience {
+        &self.audiences[self.audience_of[topic.index()]]
+    }
+
+    pub(super) fn class_of(&self, member: MemberIndex) -> &Class {
+        &self.classes[self.members[member.index()].class]
+    }
+
+    /// The generation of what `member` claims; −1 if it says none.
+    pub(super) fn generation(&self, member: MemberIndex) -> i32 {
+        self.members[member.index()].generation.unwrap_or(-1)
+    }
+
+    /// Whether all members are subscribed to the same topics. A member that lists a topic twice
+    /// differs from all before it, as Kafka compares the length of its list.
+    pub(super) fn all_subscribe_alike(&self) -> bool {
+        let Some((first, rest)) = self.map_order.split_first() else { return true };
+        let model = self.class_of(*first);
+        let distinct = model.distinct();
+        let alike = |class: &Class| class.topics.len() == distinct && class.wants == model.wants;
+        let alike_by_class: Vec<bool> = self.classes.iter().map(alike).collect();
+        rest.iter().all(|member| alike_by_class[self.members[member.index()].class])
+    }
+
+    /// Whether racks make a difference in the group as a whole.
+    pub(super) fn racks_matter(&self) -> bool {
+        self.racks.matter(self.member_indices(), self.served_units())
+    }
+}

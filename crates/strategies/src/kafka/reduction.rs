@@ -1,0 +1,37 @@
+//! A problem as Kafka's rules can take it: [`place`].
+
+mod round;
+mod settled;
+
+use super::{Assignment, Group};
+use crate::{MoveReason, Placement, Problem};
+use round::Round;
+use settled::Settled;
+
+/// Whether what a member has already counts when a rule gives out the rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    Counted,
+    Ignored,
+}
+
+/// Places with a rule of Kafka's what it can decide.
+///
+/// Kafka knows neither handoffs, holds, drains, bans nor limits. What is fixed, or kept by a member
+/// on hold, is settled before the rule comes to it, and counts if `counting` says so: as a topic
+/// to which nobody else subscribes. A unit with bans is a topic of its own, to which those subscribe
+/// that may own it. Members that drain are not in the group. A member that would get more than its
+/// limit keeps as much as that allows, what it owns today first, and leaves; then the rule is asked
+/// again for the rest, as often as limits are exceeded. What nobody takes stays with its owner.
+pub(super) fn place(problem: &Problem, counting: Counting, rule: fn(&Group) -> Assignment) -> Placement {
+    let mut settled = Settled::of(problem);
+    loop {
+        let shares = Round::of(problem, &settled, counting).ask(problem, rule);
+        if !settled.close_above_limits(problem, &shares) {
+            settled.accept(&shares);
+            break;
+        }
+    }
+    settled.leave_rest_with_owners(problem);
+    Placement::new(problem, settled.owner, |had, target| MoveReason::OverTarget { had, target })
+}

@@ -1,0 +1,4 @@
+//! Kafka's own results, and what must hold beside them.
+
+mod golden;
+mod vector;
