@@ -10,11 +10,11 @@ mod level;
 mod network;
 mod roles;
 mod stock;
+mod weighted;
 
 use crate::{MoveReason, Placement, Problem, Strategy};
 use classes::Classes;
 use roles::Roles;
-use stock::Stock;
 
 /// One objective. The first term that differs decides:
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,9 +32,8 @@ impl Strategy for Balanced {
     fn assign(&self, problem: &Problem) -> Placement {
         let roles = Roles::of(problem);
         let classes = Classes::of(problem, &roles);
-        let stock = Stock::of(problem, &roles, &classes);
-        let flow = equal::solve(problem, &roles, &classes, &stock);
-        let owner = deal::deal(problem, &classes, stock, flow);
+        let place = if problem.has_weights() { weighted::place } else { equal::place };
+        let owner = place(problem, &roles, &classes);
         Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target })
     }
 }

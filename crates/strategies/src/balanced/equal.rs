@@ -9,7 +9,7 @@ use super::cost::{Scale, Toll};
 use super::network::{ANY, Account, Arc, Network, Node};
 use super::roles::{Role, Roles};
 use super::stock::{Holding, Stock};
-use super::{cheapen, fill, level};
+use super::{cheapen, deal, fill, level};
 use crate::{Capacity, Member, MemberIndex, Problem};
 
 /// How many units of each class each member keeps and each kind or member gets.
@@ -31,8 +31,15 @@ pub(super) struct ClassFlow {
     pub(super) members: Vec<u32>,
 }
 
+/// The owner of each unit.
+pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<Option<MemberIndex>> {
+    let stock = Stock::of(problem, roles, classes);
+    let flow = solve(problem, roles, classes, &stock);
+    deal::deal(problem, classes, stock, flow)
+}
+
 /// The cheapest flow of the units in `stock`.
-pub(super) fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
+fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
     let mut solver = Solver::new(problem, roles, classes, stock);
     solver.start(stock);
     solver.settle();

@@ -9,3 +9,4 @@ mod oracle;
 mod scenario;
 mod sound;
 mod steady;
+mod weights;

@@ -36,6 +36,7 @@ pub(crate) struct Fate {
     pub(crate) bans: Vec<usize>,
     pub(crate) pins: Vec<usize>,
     pub(crate) cools: bool,
+    pub(crate) weight: Option<u8>,
 }
 
 /// In which order topics and members are told.
@@ -101,6 +102,9 @@ impl Scenario {
             for at in &fate.pins {
                 builder.pin(handle, partition, member(builder, *at));
             }
+            if let Some(weight) = fate.weight {
+                builder.weight(handle, partition, f64::from(weight));
+            }
             if fate.cools {
                 builder.cool(handle, partition);
             }
@@ -138,10 +142,13 @@ pub(crate) fn any_scenario() -> impl Strategy<Value = Scenario> {
     scenario_of((0..=6_usize, vec(0..=7_u32, 0..=5)))
 }
 
-/// Problems of every kind that are small enough to try every placement: at most 4 members and 7 units.
+/// Problems of every kind without weights that are small enough to try every placement: at most 4 members and 7 units.
 pub(crate) fn small_scenario() -> impl Strategy<Value = Scenario> {
     let topics = prop_oneof![vec(0..=7_u32, 1), vec(0..=3_u32, 2), vec(0..=2_u32, 3)];
-    scenario_of((1..=4_usize, topics))
+    scenario_of((1..=4_usize, topics)).prop_map(|mut scenario| {
+        scenario.units.iter_mut().flatten().for_each(|fate| fate.weight = None);
+        scenario
+    })
 }
 
 fn scenario_of(size: impl Strategy<Value = (usize, Vec<u32>)>) -> impl Strategy<Value = Scenario> {
@@ -194,11 +201,12 @@ struct Kind {
     capacities: bool,
     pins: bool,
     cooling: bool,
+    weights: bool,
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    let flags = any::<[bool; 8]>();
-    flags.prop_map(|[mixed, limits, states, bans, handoffs, capacities, pins, cooling]| Kind {
+    let flags = any::<[bool; 9]>();
+    flags.prop_map(|[mixed, limits, states, bans, handoffs, capacities, pins, cooling, weights]| Kind {
         mixed,
         limits,
         states,
@@ -207,6 +215,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         capacities,
         pins,
         cooling,
+        weights,
     })
 }
 
@@ -237,13 +246,16 @@ fn fate(members: usize, kind: Kind) -> BoxedStrategy<Fate> {
     let some = || prop_oneof![3 => Just(vec![]), 1 => vec(0..members, 1..=2)];
     let fixed = weighted(0.2, 0..members);
     let cools = sometimes(kind.cooling, any::<bool>());
-    (weighted(0.7, 0..members), fixed, sometimes(kind.bans, some()), sometimes(kind.pins, some()), cools)
-        .prop_map(move |(current, fixed, bans, pins, cools)| Fate {
+    let restrictions = (sometimes(kind.bans, some()), sometimes(kind.pins, some()), cools);
+    let weight = sometimes(kind.weights, 0..=100_u8);
+    (weighted(0.7, 0..members), fixed, restrictions, weight)
+        .prop_map(move |(current, fixed, (bans, pins, cools), weight)| Fate {
             current,
             fixed: fixed.filter(|_| kind.handoffs),
             bans: bans.unwrap_or_default(),
             pins: pins.unwrap_or_default(),
             cools: cools.unwrap_or_default(),
+            weight,
         })
         .boxed()
 }
