@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use kafka_assigner_testkit as testkit;
-use testkit::{ETCD_BINARY_VARIABLE, ETCD_VARIABLE, EtcdConfig, KAFKA_VARIABLE};
+use testkit::{ETCD_BINARY_VARIABLE, ETCD_VARIABLE, EtcdConfig, KAFKA_JARS_VARIABLE, KAFKA_VARIABLE};
 
 use crate::interrupt::Interrupt;
 use crate::tools;
@@ -33,8 +33,9 @@ impl Servers {
             variables.push((ETCD_VARIABLE, etcd.endpoint().into()));
             variables.push((ETCD_BINARY_VARIABLE, tool.binary.clone().into()));
         }
-        if let Ok((_, kafka)) = &self.kafka {
+        if let Ok((tool, kafka)) = &self.kafka {
             variables.push((KAFKA_VARIABLE, kafka.address().into()));
+            variables.push((KAFKA_JARS_VARIABLE, tool.jars.clone().into()));
         }
         variables
     }

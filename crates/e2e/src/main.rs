@@ -15,6 +15,8 @@ mod consumers;
 mod instances;
 mod journal;
 mod moment;
+#[cfg(test)]
+mod outage_test;
 mod producer;
 mod report;
 mod scale;

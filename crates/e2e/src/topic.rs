@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
+#[cfg(test)]
+use rdkafka::admin::NewPartitions;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -25,6 +27,18 @@ pub(crate) async fn create(brokers: &str, partitions: i32) -> Result<()> {
     let topic = NewTopic::new(NAME, partitions, TopicReplication::Fixed(1));
     let options = AdminOptions::new().operation_timeout(Some(ANSWER));
     for result in admin.create_topics(&[topic], &options).await? {
+        result.map_err(|(_, code)| KafkaError::AdminOp(code))?;
+    }
+    Ok(())
+}
+
+/// Adds partitions to the topic.
+#[cfg(test)]
+pub(crate) async fn grow(brokers: &str, partitions: usize) -> Result<()> {
+    let admin: AdminClient<DefaultClientContext> =
+        ClientConfig::new().set("bootstrap.servers", brokers).create()?;
+    let partitions = NewPartitions::new(NAME, partitions);
+    for result in admin.create_partitions([&partitions], &AdminOptions::new()).await? {
         result.map_err(|(_, code)| KafkaError::AdminOp(code))?;
     }
     Ok(())

@@ -24,9 +24,10 @@ const CLUSTER_ID: &str = "S2Fma2FBc3NpZ25lclRlcw";
 /// A KRaft node on loopback ports that is broker and controller at once, ended when dropped.
 #[derive(Debug)]
 pub struct Kafka {
-    process: Process,
+    jars: PathBuf,
     port: u16,
     folder: TempDir,
+    process: Option<Process>,
 }
 
 impl Kafka {
@@ -52,9 +53,31 @@ impl Kafka {
         let properties = folder.path().join("server.properties");
         fs::write(&properties, server_properties(port, controller, &folder.path().join("data")))?;
         format_storage(jars, &properties, &log_of(&folder))?;
-        let mut broker = java(jars, &log_of(&folder))?;
-        broker.arg("kafka.Kafka").arg(&properties);
-        Ok(Self { process: Process::spawn(&mut broker)?, port, folder })
+        let mut kafka = Self { jars: jars.to_owned(), port, folder, process: None };
+        kafka.launch()?;
+        Ok(kafka)
+    }
+
+    fn launch(&mut self) -> io::Result<()> {
+        let mut broker = java(&self.jars, &log_of(&self.folder))?;
+        broker.arg("kafka.Kafka").arg(self.folder.path().join("server.properties"));
+        self.process = Some(Process::spawn(&mut broker)?);
+        Ok(())
+    }
+
+    /// Kills the process, without a word to its clients; the data stay.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts the process again on the same ports and data, and waits until it answers.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.kill();
+        self.launch()?;
+        self.wait()
     }
 
     /// Where clients connect first, as `host:port`.
@@ -65,7 +88,7 @@ impl Kafka {
 
     fn wait(&mut self) -> io::Result<()> {
         let (mut ended, port) = (None, self.port);
-        let process = &mut self.process;
+        let process = self.process.as_mut().ok_or_else(|| io::Error::other("Kafka is not running"))?;
         let settled = holds_within(START, || {
             ended = process.exit_status().ok().flatten();
             ended.is_some() || answers(port).is_ok()

@@ -22,7 +22,7 @@ pub use kafka::Kafka;
 pub use port::free_port;
 pub use process::Process;
 pub use provided::{
-    ETCD_BINARY_VARIABLE, ETCD_VARIABLE, KAFKA_VARIABLE, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, etcd,
-    etcd_binary, kafka,
+    ETCD_BINARY_VARIABLE, ETCD_VARIABLE, KAFKA_JARS_VARIABLE, KAFKA_VARIABLE, REQUIRE_VARIABLE,
+    SKIP_LOG_VARIABLE, etcd, etcd_binary, kafka, kafka_jars, program,
 };
 pub use wait::holds_within;

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Where the run's etcd answers, as an URL.
@@ -14,6 +14,9 @@ pub const ETCD_BINARY_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_ETCD_BIN";
 
 /// Where the run's Kafka broker answers, as `host:port`.
 pub const KAFKA_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_KAFKA";
+
+/// The folder with Kafka's jars, for tests that start a broker of their own.
+pub const KAFKA_JARS_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_KAFKA_JARS";
 
 /// Set to `1` where a missing server is a failure instead of a skip.
 pub const REQUIRE_VARIABLE: &str = "KAFKA_ASSIGNER_REQUIRE_SERVERS";
@@ -49,20 +52,47 @@ pub fn kafka() -> Option<String> {
     provided(KAFKA_VARIABLE)
 }
 
+/// The folder with Kafka's jars, for a test that needs a broker of its own; `None` skips the test.
+///
+/// # Panics
+/// Where servers are required and there is none.
+#[must_use]
+pub fn kafka_jars() -> Option<PathBuf> {
+    provided(KAFKA_JARS_VARIABLE).map(PathBuf::from)
+}
+
+/// A program of the workspace that cargo built beside the calling test, which it does when the program's own package
+/// is tested as well; `None` skips the test.
+///
+/// # Panics
+/// Where servers are required and it is not there.
+#[must_use]
+pub fn program(name: &str) -> Option<PathBuf> {
+    let test = env::current_exe().expect("a running program has a path");
+    let folder =
+        test.parent().and_then(Path::parent).expect("cargo puts tests into a folder beside the programs");
+    let program = folder.join(name);
+    if program.exists() {
+        return Some(program);
+    }
+    skip(&format!("{} is not built", program.display()));
+    None
+}
+
 fn provided(variable: &str) -> Option<String> {
     let value = env::var(variable).ok().filter(|value| !value.is_empty());
     if value.is_none() {
-        skip(variable);
+        skip(&format!("{variable} is not set"));
     }
     value
 }
 
-fn skip(variable: &str) {
+fn skip(why: &str) {
     let current = thread::current();
     let test = current.name().unwrap_or("unnamed");
     let required = env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
-    assert!(!required, "{test} needs a server: {variable} is not set, and {REQUIRE_VARIABLE} is");
-    let line = format!("SKIPPED {test}: {variable} is not set (cargo xtask test sets it)\n");
+    assert!(!required, "{test} can't run: {why}, and {REQUIRE_VARIABLE} is set");
+    let line = format!("SKIPPED {test}: {why} (cargo xtask test sees to it)\n");
     eprint!("{line}");
     if let Some(log) = env::var_os(SKIP_LOG_VARIABLE) {
         // One write of one short line: lines of tests that run side by side don't mix.
