@@ -45,6 +45,11 @@ impl Broker {
     }
 
     pub(super) async fn produce(&self, numbers: std::ops::Range<u64>) {
+        self.produce_as_of(None, numbers).await;
+    }
+
+    /// Writes numbers that say they were written at `written_ms` after 1970; `None` = now.
+    pub(super) async fn produce_as_of(&self, written_ms: Option<i64>, numbers: std::ops::Range<u64>) {
         let producer: FutureProducer =
             ClientConfig::new().set("bootstrap.servers", &self.address).create().expect("a producer");
         let sends = numbers.map(|number| {
@@ -52,6 +57,7 @@ impl Broker {
             async move {
                 let payload = number.to_string();
                 let record = FutureRecord::<(), _>::to(&self.topic).partition(0).payload(&payload);
+                let record = FutureRecord { timestamp: written_ms, ..record };
                 producer.send(record, PATIENCE).await.expect("it is written");
             }
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kafka_assigner_client::kafka::rdkafka::ClientConfig;
 use kafka_assigner_client::kafka::rdkafka::producer::{FutureProducer, FutureRecord};
+use kafka_assigner_client::kafka::rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use kafka_assigner_client::proto::v1::Snapshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -130,13 +131,15 @@ async fn a_switch_under_load_loses_nothing_and_both_owners_overlap(broker: &Brok
 #[tokio::test]
 async fn a_new_owner_with_slow_fetches_takes_only_after_the_record_that_is_there() {
     let broker = Broker::embedded();
-    broker.produce(1..11).await;
+    // So long ago that no further one is expected.
+    broker.produce_as_of(Some(1), 1..11).await;
     broker.commit(10);
     let running = Running::start(&broker, Snapshot::default()).await;
     running.fake.push(broker.warm("h"));
     running.asked(Asked::Ready("h".into())).await;
     let mock = broker.mock.as_ref().expect("it is embedded");
-    mock.broker_round_trip_time(1, Duration::from_millis(300)).expect("there is a broker 1");
+    // Each costs a fetch of 100 ms; nothing else is slower.
+    mock.request_errors(RDKafkaApiKey::Fetch, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR; 6]);
     broker.produce(11..12).await;
     running.fake.push(broker.assign(7, "h"));
     running.asked(Asked::Taken("h".into())).await;
