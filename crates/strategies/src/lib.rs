@@ -43,15 +43,19 @@
 //! there are; [`StickyBalanced`] is the one to read first.
 
 mod balanced;
+mod copartitioned_sticky;
 mod jump_hash;
 pub mod kafka;
+mod ledger;
 mod placement;
 mod problem;
 mod registry;
 mod sticky_balanced;
 mod strategy;
+pub mod threads;
 
 pub use balanced::Balanced;
+pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
 pub use placement::{Move, MoveReason, Placement, Standbys, Unassigned};
 pub use problem::{

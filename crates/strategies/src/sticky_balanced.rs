@@ -1,11 +1,10 @@
 //! The strategy `sticky-balanced`: keep what is there, even out the rest.
 
-mod ledger;
 mod level;
 mod share;
 
+use crate::ledger::Ledger;
 use crate::{MoveReason, Placement, Problem, Strategy};
-use ledger::Ledger;
 
 /// Five steps: preserve, collect, target, strip, fill. The totals over all topics are balanced,
 /// not each topic by itself. (Seed: Kafka Assigner architecture, "Sticky balanced assignment".)

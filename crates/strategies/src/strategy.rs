@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Balanced, JumpHash, Placement, Problem, StickyBalanced};
+use crate::{Balanced, CopartitionedSticky, JumpHash, Placement, Problem, StickyBalanced};
 
 /// A rule that decides who should own what.
 ///
@@ -21,7 +21,7 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 
 /// Every strategy, in the order in which to list them for people.
 pub const fn all() -> &'static [&'static dyn Strategy] {
-    &[&Balanced, &StickyBalanced, &JumpHash]
+    &[&Balanced, &StickyBalanced, &CopartitionedSticky, &JumpHash]
 }
 
 /// The strategy of that name, if there is one.
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn each_strategy_is_found_by_its_name() {
         let names: Vec<_> = all().iter().map(|strategy| strategy.name()).collect();
-        assert_eq!(names, ["balanced", "sticky-balanced", "jump-hash"]);
+        assert_eq!(names, ["balanced", "sticky-balanced", "copartitioned-sticky", "jump-hash"]);
         for name in names {
             assert_eq!(by_name(name).unwrap().name(), name);
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use super::ledger::Ledger;
+use crate::ledger::Ledger;
 use crate::{MemberIndex, TopicIndex, UnitIndex};
 
 /// Which members give.

@@ -1,6 +1,6 @@
 //! Equal shares: steps two to five where all active members may own the same units.
 
-use super::ledger::Ledger;
+use crate::ledger::Ledger;
 use crate::{MemberIndex, MemberState, UnitIndex};
 
 /// Where a collected unit comes from, in the order in which they are placed if room is short.

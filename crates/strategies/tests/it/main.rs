@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod balance;
+mod cluster;
+mod copartitioned;
+mod faust;
 mod hashing;
 mod kafka;
 mod oracle;

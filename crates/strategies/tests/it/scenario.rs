@@ -13,6 +13,8 @@ use proptest::sample::subsequence;
 pub(crate) struct Scenario {
     /// Partitions by topic.
     pub(crate) topics: Vec<u32>,
+    /// Standbys wanted, by topic.
+    pub(crate) standbys: Vec<u32>,
     pub(crate) members: Vec<Sketch>,
     /// By topic and partition.
     pub(crate) units: Vec<Vec<Fate>>,
@@ -26,6 +28,7 @@ pub(crate) struct Sketch {
     /// `None` for all.
     pub(crate) topics: Option<Vec<usize>>,
     pub(crate) capacity: u8,
+    pub(crate) rack: Option<u8>,
 }
 
 /// What is given of one unit; members by position.
@@ -37,6 +40,8 @@ pub(crate) struct Fate {
     pub(crate) pins: Vec<usize>,
     pub(crate) cools: bool,
     pub(crate) weight: Option<u8>,
+    /// Who has a copy, and how far it is behind.
+    pub(crate) copies: Vec<(usize, u64)>,
 }
 
 /// In which order topics and members are told.
@@ -57,10 +62,12 @@ impl Scenario {
     pub(crate) fn problem_in(&self, order: &Order) -> Problem {
         let mut builder = Problem::builder();
         for topic in &order.topics {
-            builder.topic(topic_name(*topic), self.topics[*topic]);
+            let handle = builder.topic(topic_name(*topic), self.topics[*topic]);
+            builder.want_standbys(handle, self.standbys[*topic]);
         }
         for member in &order.members {
-            let spec = self.spec(&builder, *member);
+            let rack = self.members[*member].rack.map(|rack| builder.rack(format!("rack-{rack}")));
+            let spec = MemberSpec { rack, ..self.spec(&builder, *member) };
             builder.member(spec);
         }
         for topic in &order.topics {
@@ -70,7 +77,7 @@ impl Scenario {
     }
 
     fn spec(&self, builder: &ProblemBuilder, member: usize) -> MemberSpec {
-        let Sketch { state, limit, topics, capacity } = &self.members[member];
+        let Sketch { state, limit, topics, capacity, rack: _ } = &self.members[member];
         let subscription = match topics {
             None => Subscription::All,
             Some(topics) => builder.subscription(topics.iter().map(|topic| topic_name(*topic))),
@@ -105,6 +112,9 @@ impl Scenario {
             if let Some(weight) = fate.weight {
                 builder.weight(handle, partition, f64::from(weight));
             }
+            for (at, lag) in &fate.copies {
+                builder.standby(handle, partition, member(builder, *at), *lag);
+            }
             if fate.cools {
                 builder.cool(handle, partition);
             }
@@ -121,6 +131,9 @@ impl Scenario {
             for (unit, fate) in problem.units_of(index).zip(&mut after.units[topic]) {
                 let owner = placement.owner[unit.index()];
                 fate.current = owner.map(|owner| position(&problem.member(owner).id));
+                let copies = placement.standbys.of(unit).iter().zip(0..);
+                fate.copies =
+                    copies.map(|(member, lag)| (position(&problem.member(*member).id), lag)).collect();
             }
         }
         after
@@ -152,12 +165,21 @@ pub(crate) fn small_scenario() -> impl Strategy<Value = Scenario> {
 }
 
 fn scenario_of(size: impl Strategy<Value = (usize, Vec<u32>)>) -> impl Strategy<Value = Scenario> {
-    (size, kind()).prop_flat_map(|((members, topics), kind)| {
+    scenario_with(size, kind())
+}
+
+fn scenario_with(
+    size: impl Strategy<Value = (usize, Vec<u32>)>,
+    kind: impl Strategy<Value = Kind>,
+) -> impl Strategy<Value = Scenario> {
+    (size, kind).prop_flat_map(|((members, topics), kind)| {
         let sketches = vec(sketch(topics.len(), kind), members);
         let units: Vec<_> =
             topics.iter().map(|partitions| vec(fate(members, kind), *partitions as usize)).collect();
-        (Just(topics), sketches, units).prop_map(|(topics, members, units)| Scenario {
+        let standbys = vec(if kind.standbys { 0..=3_u32 } else { 0..=0 }, topics.len());
+        (Just(topics), standbys, sketches, units).prop_map(|(topics, standbys, members, units)| Scenario {
             topics,
+            standbys,
             members,
             units,
         })
@@ -171,13 +193,22 @@ pub(crate) fn plain_scenario() -> impl Strategy<Value = Scenario> {
             .iter()
             .map(|partitions| vec(fate(members, Kind::default()), *partitions as usize))
             .collect();
-        let member = Sketch { state: MemberState::Active, limit: None, topics: None, capacity: 1 };
+        let member =
+            Sketch { state: MemberState::Active, limit: None, topics: None, capacity: 1, rack: None };
         (Just(topics), Just(vec![member; members]), units).prop_map(|(topics, members, units)| Scenario {
+            standbys: vec![0; topics.len()],
             topics,
             members,
             units,
         })
     })
+}
+
+/// Problems in which nothing is restricted, with at least one member, state, and any copies of it.
+pub(crate) fn copied_scenario() -> impl Strategy<Value = Scenario> {
+    let kind = Kind { standbys: true, ..Kind::default() };
+    let size = (1..=7_usize, vec(prop_oneof![Just(5_u32), Just(8), 0..=12_u32], 0..=5));
+    scenario_with(size, Just(kind))
 }
 
 /// A scenario with an order to tell it in.
@@ -202,20 +233,15 @@ struct Kind {
     pins: bool,
     cooling: bool,
     weights: bool,
+    standbys: bool,
+    racks: bool,
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    let flags = any::<[bool; 9]>();
-    flags.prop_map(|[mixed, limits, states, bans, handoffs, capacities, pins, cooling, weights]| Kind {
-        mixed,
-        limits,
-        states,
-        bans,
-        handoffs,
-        capacities,
-        pins,
-        cooling,
-        weights,
+    let flags = (any::<[bool; 9]>(), any::<bool>(), any::<bool>());
+    flags.prop_map(|(flags, standbys, racks)| {
+        let [mixed, limits, states, bans, handoffs, capacities, pins, cooling, weights] = flags;
+        Kind { mixed, limits, states, bans, handoffs, capacities, pins, cooling, weights, standbys, racks }
     })
 }
 
@@ -229,12 +255,15 @@ fn sketch(topics: usize, kind: Kind) -> impl Strategy<Value = Sketch> {
     let subset = subsequence((0..topics).collect::<Vec<_>>(), 0..=topics);
     let states = sometimes(kind.states, inactive);
     let topics = sometimes(kind.mixed, subset);
-    (states, sometimes(kind.limits, 0..=6_u32), topics, sometimes(kind.capacities, 1..=4_u8)).prop_map(
-        |(state, limit, topics, capacity)| Sketch {
+    let limit = sometimes(kind.limits, 0..=6_u32);
+    let capacity = sometimes(kind.capacities, 1..=4_u8);
+    (states, limit, topics, capacity, sometimes(kind.racks, 0..3_u8)).prop_map(
+        |(state, limit, topics, capacity, rack)| Sketch {
             state: state.unwrap_or_default(),
             limit,
             topics,
             capacity: capacity.unwrap_or(1),
+            rack,
         },
     )
 }
@@ -248,14 +277,16 @@ fn fate(members: usize, kind: Kind) -> BoxedStrategy<Fate> {
     let cools = sometimes(kind.cooling, any::<bool>());
     let restrictions = (sometimes(kind.bans, some()), sometimes(kind.pins, some()), cools);
     let weight = sometimes(kind.weights, 0..=100_u8);
-    (weighted(0.7, 0..members), fixed, restrictions, weight)
-        .prop_map(move |(current, fixed, (bans, pins, cools), weight)| Fate {
+    let copies = sometimes(kind.standbys, vec((0..members, 0..20_000_u64), 0..=3));
+    (weighted(0.7, 0..members), fixed, restrictions, weight, copies)
+        .prop_map(move |(current, fixed, (bans, pins, cools), weight, copies)| Fate {
             current,
             fixed: fixed.filter(|_| kind.handoffs),
             bans: bans.unwrap_or_default(),
             pins: pins.unwrap_or_default(),
             cools: cools.unwrap_or_default(),
             weight,
+            copies: copies.unwrap_or_default(),
         })
         .boxed()
 }

@@ -3,8 +3,8 @@
 use crate::{Member, MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
 
 /// Owners by unit and, always in step with them, loads by member.
-pub(super) struct Ledger<'a> {
-    pub(super) problem: &'a Problem,
+pub(crate) struct Ledger<'a> {
+    pub(crate) problem: &'a Problem,
     owner: Vec<Option<MemberIndex>>,
     load: Vec<u32>,
     /// By member: the most it may come to own.
@@ -13,7 +13,7 @@ pub(super) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     /// Leaves every unit where it is fixed or, failing that, with its owner if that may own it.
-    pub(super) fn preserve(problem: &'a Problem) -> Self {
+    pub(crate) fn preserve(problem: &'a Problem) -> Self {
         let keeper = |topic: TopicIndex, unit: UnitIndex| {
             let may = |owner: &MemberIndex| {
                 problem.is_subscribed(topic, *owner) && !problem.is_banned(unit, *owner)
@@ -30,43 +30,48 @@ impl<'a> Ledger<'a> {
         Self { problem, owner, load, limit }
     }
 
-    pub(super) fn owner(&self, unit: UnitIndex) -> Option<MemberIndex> {
+    pub(crate) fn owner(&self, unit: UnitIndex) -> Option<MemberIndex> {
         self.owner[unit.index()]
     }
 
     /// How many units `member` owns.
-    pub(super) fn load(&self, member: MemberIndex) -> u32 {
+    pub(crate) fn load(&self, member: MemberIndex) -> u32 {
         self.load[member.index()]
     }
 
     /// The most units `member` may come to own.
-    pub(super) fn limit(&self, member: MemberIndex) -> u32 {
+    pub(crate) fn limit(&self, member: MemberIndex) -> u32 {
         self.limit[member.index()]
     }
 
-    pub(super) fn has_room(&self, member: MemberIndex) -> bool {
+    pub(crate) fn has_room(&self, member: MemberIndex) -> bool {
         self.load(member) < self.limit(member)
     }
 
+    /// How many more units `member` may come to own.
+    pub(crate) fn room(&self, member: MemberIndex) -> u32 {
+        self.limit(member).saturating_sub(self.load(member))
+    }
+
     /// The owner of `unit` if that can give it: it is not fixed, nor kept by a member on hold.
-    pub(super) fn giver(&self, unit: UnitIndex) -> Option<MemberIndex> {
+    pub(crate) fn giver(&self, unit: UnitIndex) -> Option<MemberIndex> {
         let gives = |member: &MemberIndex| self.state(*member) != MemberState::Hold;
         self.owner(unit).filter(gives).filter(|_| self.problem.fixed(unit).is_none())
     }
 
-    pub(super) fn state(&self, member: MemberIndex) -> MemberState {
+    pub(crate) fn state(&self, member: MemberIndex) -> MemberState {
         self.problem.member(member).state
     }
 
     /// Makes `member` the owner of `unit`.
-    pub(super) fn give(&mut self, unit: UnitIndex, member: MemberIndex) {
+    pub(crate) fn give(&mut self, unit: UnitIndex, member: MemberIndex) {
         if let Some(former) = self.owner[unit.index()].replace(member) {
             self.load[former.index()] -= 1;
         }
         self.load[member.index()] += 1;
     }
 
-    pub(super) fn into_owners(self) -> Vec<Option<MemberIndex>> {
+    pub(crate) fn into_owners(self) -> Vec<Option<MemberIndex>> {
         self.owner
     }
 }
