@@ -1,5 +1,6 @@
 //! The strategy `balanced`: the best balance, and of all placements with it the one with the fewest moves.
 
+mod budget;
 mod cheapen;
 mod classes;
 mod cost;
@@ -9,6 +10,7 @@ mod fill;
 mod level;
 mod network;
 mod roles;
+mod standbys;
 mod stock;
 mod weighted;
 
@@ -33,7 +35,10 @@ impl Strategy for Balanced {
         let roles = Roles::of(problem);
         let classes = Classes::of(problem, &roles);
         let place = if problem.has_weights() { weighted::place } else { equal::place };
-        let owner = place(problem, &roles, &classes);
-        Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target })
+        let mut owner = place(problem, &roles, &classes);
+        budget::restrict(problem, &roles, &mut owner);
+        let standbys = standbys::place(problem, &classes, &owner);
+        let placement = Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target });
+        Placement { standbys, ..placement }
     }
 }

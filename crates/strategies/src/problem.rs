@@ -21,7 +21,7 @@ pub use invalid::InvalidProblem;
 pub use measure::{Capacity, Weight};
 pub use member::{Member, MemberSpec, MemberState, Subscription};
 pub use options::Options;
-pub(crate) use rack::RackSets;
+use rack::RackSets;
 pub use standby::Standby;
 use standby::StandbyList;
 pub use topic::Topic;
@@ -256,10 +256,6 @@ impl Problem {
     /// If there is no such unit.
     pub fn replica_racks(&self, unit: UnitIndex) -> &[RackIndex] {
         self.replica_racks.of(unit.index())
-    }
-
-    pub(crate) fn rack_sets(&self) -> &RackSets {
-        &self.replica_racks
     }
 
     /// The members that hold `unit` as standby today, the least behind first.

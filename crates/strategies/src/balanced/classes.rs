@@ -12,8 +12,6 @@ use crate::{MemberIndex, Problem, Subscription, TopicIndex, UnitIndex};
 pub(super) struct Kind {
     /// Ascending.
     pub(super) members: Vec<MemberIndex>,
-    /// Whether they take only what no other kind can.
-    pub(super) is_last: bool,
 }
 
 /// Units that the same members can take. Their topics, weights and owners may differ.
@@ -147,7 +145,7 @@ fn kinds<'a>(
         let subscription = &problem.member(member).subscription;
         let number = *numbers.entry((subscription, is_last)).or_insert(kinds.len());
         if number == kinds.len() {
-            kinds.push(Kind { members: Vec::new(), is_last });
+            kinds.push(Kind { members: Vec::new() });
             subscriptions.push(subscription);
         }
         kinds[number].members.push(member);

@@ -129,9 +129,14 @@ impl ProblemBuilder {
 
     /// Sets how many standbys each unit of the topic should have; none otherwise.
     pub fn want_standbys(&mut self, topic: TopicHandle, standbys: u32) {
-        match self.topics.get_mut(topic.index()) {
-            Some(topic) => topic.standbys = standbys,
-            None => self.refuse(InvalidProblem::ForeignHandle),
+        let Some(told) = self.topics.get_mut(topic.index()) else {
+            return self.refuse(InvalidProblem::ForeignHandle);
+        };
+        told.standbys = standbys;
+        let copies = |topic: &Topic| u64::from(topic.partitions) * u64::from(topic.standbys);
+        if self.topics.iter().map(copies).sum::<u64>() > Problem::MAX_UNITS as u64 {
+            let topic = self.topics[topic.index()].name.clone();
+            self.refuse(InvalidProblem::TooManyStandbys { topic, standbys });
         }
     }
 

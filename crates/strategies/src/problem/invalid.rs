@@ -69,6 +69,17 @@ pub enum InvalidProblem {
         /// What was said.
         capacity: f64,
     },
+    /// With this topic's there are more than [`Problem::MAX_UNITS`] standbys.
+    #[error(
+        "{standbys} standbys a partition of topic {topic:?} make more than {} in all",
+        Problem::MAX_UNITS
+    )]
+    TooManyStandbys {
+        /// The topic that was one too many.
+        topic: Arc<str>,
+        /// How many standbys each of its partitions was to have.
+        standbys: u32,
+    },
     /// The tolerance is more than the whole.
     #[error("the tolerance is {0} thousandths: it must be at most {max}", max = Options::MAX_TOLERANCE)]
     Tolerance(u32),

@@ -15,17 +15,7 @@ pub(crate) struct RackSets {
 
 impl RackSets {
     pub(crate) fn of(&self, unit: usize) -> &[RackIndex] {
-        &self.sets[self.number(unit)]
-    }
-
-    /// The number of the unit's set; units with the same number have the same racks.
-    pub(crate) fn number(&self, unit: usize) -> usize {
-        self.of_unit.get(unit).map_or(0, |set| *set as usize)
-    }
-
-    /// All sets by number.
-    pub(crate) fn all(&self) -> &[Vec<RackIndex>] {
-        &self.sets
+        &self.sets[self.of_unit.get(unit).map_or(0, |set| *set as usize)]
     }
 }
 

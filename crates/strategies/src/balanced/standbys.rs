@@ -1,0 +1,213 @@
+//! Who holds copies of a unit's state: never its owner, spread evenly over members and over racks.
+
+mod spread;
+
+use std::cmp::Reverse;
+
+use super::classes::{Class, Classes};
+use super::cost::{Scale, Toll};
+use super::fill;
+use super::network::{ANY, Account, Node};
+use crate::{MemberIndex, Problem, RackIndex, Standbys, UnitIndex};
+
+/// How far to look for a member in a rack of its own: consecutive members are in different racks where they can be.
+const LOOK_AHEAD: usize = 16;
+
+/// The standbys of each unit whose owner is in `owners`.
+///
+/// Those that a unit has stay as far as they may, before them its previous owner, whose copy is as good as new. What is
+/// missing goes to those that hold the fewest. Then standbys move while that brings two members closer without putting
+/// two copies in one rack, or takes two copies apart without making the loads more uneven than by one.
+pub(super) fn place(problem: &Problem, classes: &Classes, owners: &[Option<MemberIndex>]) -> Standbys {
+    if problem.topics().iter().all(|topic| topic.standbys == 0) {
+        return Standbys::default();
+    }
+    let mut copies = Copies::keep(problem, classes, owners);
+    for class in &classes.classes {
+        copies.fill(class);
+    }
+    spread::spread(&mut copies);
+    copies.into_standbys()
+}
+
+/// Standbys while they are placed.
+struct Copies<'a> {
+    problem: &'a Problem,
+    classes: &'a Classes,
+    owners: &'a [Option<MemberIndex>],
+    /// By unit where its places begin, and at the end their number.
+    first: Vec<u32>,
+    /// The places of standbys, unit after unit.
+    places: Vec<Option<MemberIndex>>,
+    /// By member: how many standbys it holds.
+    held: Vec<u32>,
+}
+
+impl<'a> Copies<'a> {
+    fn keep(problem: &'a Problem, classes: &'a Classes, owners: &'a [Option<MemberIndex>]) -> Self {
+        let mut first = Vec::with_capacity(problem.units() + 1);
+        first.push(0);
+        let members = u32::try_from(problem.members().len()).expect("members are counted in u32");
+        for topic in problem.topics() {
+            let each = topic.standbys.min(members.saturating_sub(1));
+            for _ in 0..topic.partitions {
+                first.push(first[first.len() - 1] + each);
+            }
+        }
+        let places = vec![None; first[problem.units()] as usize];
+        let held = vec![0; problem.members().len()];
+        let mut copies = Self { problem, classes, owners, first, places, held };
+        for class in &classes.classes {
+            for unit in class.unit_indices() {
+                copies.keep_of(class, unit);
+            }
+        }
+        copies
+    }
+
+    fn keep_of(&mut self, class: &Class, unit: UnitIndex) {
+        let owner = self.owners[unit.index()];
+        let previous = self.problem.current(unit).filter(|previous| Some(*previous) != owner);
+        let known = self.problem.standbys(unit).iter().map(|standby| standby.member);
+        for member in previous.into_iter().chain(known) {
+            let Some(place) = self.vacancy(unit) else { return };
+            if self.may_hold(class, unit, member) {
+                self.places[place] = Some(member);
+                self.held[member.index()] += 1;
+            }
+        }
+    }
+
+    fn range(&self, unit: UnitIndex) -> std::ops::Range<usize> {
+        self.first[unit.index()] as usize..self.first[unit.index() + 1] as usize
+    }
+
+    /// The first free place of the unit.
+    fn vacancy(&self, unit: UnitIndex) -> Option<usize> {
+        self.range(unit).find(|place| self.places[*place].is_none())
+    }
+
+    /// Whether `member` takes units of `class` and has no copy of `unit` yet.
+    fn may_hold(&self, class: &Class, unit: UnitIndex, member: MemberIndex) -> bool {
+        let takes = self.classes.kind_of[member.index()].is_some_and(|kind| {
+            class.kinds.binary_search(&kind).is_ok() || class.members.binary_search(&member).is_ok()
+        });
+        takes
+            && self.owners[unit.index()] != Some(member)
+            && !self.places[self.range(unit)].contains(&Some(member))
+    }
+
+    /// How many other copies of `unit`, apart from the one at `place`, are in the rack of `member`.
+    fn company(&self, unit: UnitIndex, place: usize, member: MemberIndex) -> usize {
+        let Some(rack) = self.rack(member) else { return 0 };
+        let others = self.range(unit).filter(|other| *other != place).filter_map(|other| self.places[other]);
+        let holders = others.chain(self.owners[unit.index()]);
+        holders.filter(|holder| self.rack(*holder) == Some(rack)).count()
+    }
+
+    fn rack(&self, member: MemberIndex) -> Option<RackIndex> {
+        self.problem.member(member).rack
+    }
+
+    /// Gives the free places of `class` to its takers: to those that hold the fewest, one after the other, so that
+    /// the units of one owner have their copies at many.
+    fn fill(&mut self, class: &Class) {
+        let free: Vec<usize> = class
+            .unit_indices()
+            .flat_map(|unit| self.range(unit))
+            .filter(|place| self.places[*place].is_none())
+            .collect();
+        if free.is_empty() {
+            return;
+        }
+        let mut turns = self.turns(class, free.len());
+        let mut at = 0;
+        for unit in class.unit_indices() {
+            while let Some(place) = self.vacancy(unit) {
+                let Some(turn) = self.find_turn(class, unit, place, &turns[at..]) else {
+                    if !self.give_to_any(class, unit, place) {
+                        break;
+                    }
+                    continue;
+                };
+                turns.swap(at, at + turn);
+                self.places[place] = Some(turns[at]);
+                self.held[turns[at].index()] += 1;
+                at += 1;
+            }
+        }
+    }
+
+    /// Whose turn it is for each of `copies` copies.
+    fn turns(&self, class: &Class, copies: usize) -> Vec<MemberIndex> {
+        let scale = Scale::of(self.problem.members().iter().map(|member| member.capacity));
+        let mut takers: Vec<_> = self.classes.takers(class).collect();
+        self.alternate_racks(&mut takers);
+        let account = |member: &MemberIndex| Account {
+            load: self.held[member.index()],
+            limit: ANY,
+            most: ANY,
+            toll: Toll::taking(self.problem.member(*member).capacity, scale),
+        };
+        let accounts: Vec<(Node, Account)> =
+            takers.iter().map(|member| (member.index(), account(member))).collect();
+        let copies = u32::try_from(copies).expect("standbys are counted in u32");
+        let shares = fill::shares(&accounts, copies, |_| Reverse(0));
+        let mut left: Vec<(MemberIndex, u32)> = takers.into_iter().zip(shares).collect();
+        let mut turns = Vec::with_capacity(copies as usize);
+        while !left.is_empty() {
+            left.retain(|(_, share)| *share > 0);
+            for (member, share) in &mut left {
+                turns.push(*member);
+                *share -= 1;
+            }
+        }
+        turns
+    }
+
+    /// Orders `members` so that neighbours are in different racks, as far as there are such.
+    fn alternate_racks(&self, members: &mut [MemberIndex]) {
+        let mut seen = vec![0_u32; self.problem.racks().len() + 1];
+        let mut order: Vec<_> = members
+            .iter()
+            .map(|member| {
+                let rack = self.rack(*member).map_or(seen.len() - 1, RackIndex::index);
+                seen[rack] += 1;
+                (seen[rack], rack, *member)
+            })
+            .collect();
+        order.sort_unstable();
+        members.iter_mut().zip(order).for_each(|(member, (_, _, ordered))| *member = ordered);
+    }
+
+    /// Which of the next turns is for `place`: the first of a member in a rack of its own, or else of any that may.
+    fn find_turn(
+        &self,
+        class: &Class,
+        unit: UnitIndex,
+        place: usize,
+        turns: &[MemberIndex],
+    ) -> Option<usize> {
+        let near = turns.iter().take(LOOK_AHEAD).enumerate();
+        let may = |member: MemberIndex| self.may_hold(class, unit, member);
+        let apart =
+            near.clone().find(|(_, member)| may(**member) && self.company(unit, place, **member) == 0);
+        apart.or_else(|| turns.iter().enumerate().find(|(_, member)| may(**member))).map(|(turn, _)| turn)
+    }
+
+    /// Gives the place to the member with the fewest standbys that may have it; false if there is none.
+    fn give_to_any(&mut self, class: &Class, unit: UnitIndex, place: usize) -> bool {
+        let able = self.classes.takers(class).filter(|member| self.may_hold(class, unit, *member));
+        let Some(member) = able.min_by_key(|member| (self.held[member.index()], *member)) else {
+            return false;
+        };
+        self.places[place] = Some(member);
+        self.held[member.index()] += 1;
+        true
+    }
+
+    fn into_standbys(self) -> Standbys {
+        let of = |unit| self.places[self.range(unit)].iter().flatten().copied().collect::<Vec<_>>();
+        Standbys::new(self.problem.unit_indices().map(of))
+    }
+}

@@ -1,0 +1,195 @@
+//! Standbys that move because two copies are in one rack, or because somebody holds too many.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::Copies;
+use crate::{MemberIndex, UnitIndex};
+
+/// How many standbys may be looked at: about half a second's worth, which only problems made to be hard need.
+const MOST_LOOKS: usize = 20_000_000;
+/// How many members of a rack are tried, from the one that holds the fewest.
+const TRIES: usize = 16;
+
+/// Moves standbys while that helps.
+///
+/// It ends: each move lowers the number of copies that share a rack, or keeps it and lowers the sum of the squared
+/// levels.
+pub(super) fn spread(copies: &mut Copies<'_>) {
+    let mut spreading = Spreading::new(copies);
+    loop {
+        let any = spreading.part() | spreading.even_out();
+        if !any || spreading.looks == 0 {
+            return;
+        }
+    }
+}
+
+struct Spreading<'c, 'a> {
+    copies: &'c mut Copies<'a>,
+    /// By unit: the number of its class.
+    class_of: Vec<u32>,
+    /// By member: the places it has.
+    shelves: Vec<Vec<u32>>,
+    /// The members that may hold anything, by rack (the last for none): the one that holds the fewest first.
+    racks: Vec<BTreeSet<(u64, MemberIndex)>>,
+    looks: usize,
+}
+
+impl<'c, 'a> Spreading<'c, 'a> {
+    fn new(copies: &'c mut Copies<'a>) -> Self {
+        let mut class_of = vec![0; copies.problem.units()];
+        for (number, class) in (0..).zip(&copies.classes.classes) {
+            class.unit_indices().for_each(|unit| class_of[unit.index()] = number);
+        }
+        let mut shelves = vec![Vec::new(); copies.problem.members().len()];
+        for (place, holder) in (0..).zip(&copies.places) {
+            if let Some(holder) = holder {
+                shelves[holder.index()].push(place);
+            }
+        }
+        let racks = vec![BTreeSet::new(); copies.problem.racks().len() + 1];
+        let mut spreading = Self { copies, class_of, shelves, racks, looks: MOST_LOOKS };
+        for member in spreading.copies.problem.active() {
+            spreading.enter(member);
+        }
+        spreading
+    }
+
+    fn rack(&self, member: MemberIndex) -> usize {
+        self.copies.rack(member).map_or(self.racks.len() - 1, crate::RackIndex::index)
+    }
+
+    fn capacity(&self, member: MemberIndex) -> u64 {
+        u64::from(self.copies.problem.member(member).capacity.thousandths())
+    }
+
+    fn held(&self, member: MemberIndex) -> u64 {
+        u64::from(self.copies.held[member.index()])
+    }
+
+    /// How many standbys `member` holds for its capacity.
+    fn level(&self, member: MemberIndex) -> u64 {
+        (self.held(member) << 30) / self.capacity(member)
+    }
+
+    fn enter(&mut self, member: MemberIndex) {
+        let (rack, entry) = (self.rack(member), (self.level(member), member));
+        self.racks[rack].insert(entry);
+    }
+
+    fn leave(&mut self, member: MemberIndex) {
+        let (rack, entry) = (self.rack(member), (self.level(member), member));
+        self.racks[rack].remove(&entry);
+    }
+
+    /// Whether `taker` would hold fewer for its capacity than `giver` does now, with `more` more.
+    fn is_below(&self, taker: MemberIndex, giver: MemberIndex, more: u64) -> bool {
+        let [taken, given] = [
+            u128::from(self.held(taker) + more) * u128::from(self.capacity(giver)),
+            u128::from(self.held(giver)) * u128::from(self.capacity(taker)),
+        ];
+        if more == 0 { taken <= given } else { taken < given }
+    }
+
+    fn look(&mut self) -> ControlFlow<()> {
+        self.looks = self.looks.saturating_sub(1);
+        if self.looks == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn unit_of(&self, place: usize) -> UnitIndex {
+        UnitIndex::new(self.copies.first.partition_point(|first| *first as usize <= place) - 1)
+    }
+
+    fn may_hold(&self, unit: UnitIndex, member: MemberIndex) -> bool {
+        let class = &self.copies.classes.classes[self.class_of[unit.index()] as usize];
+        self.copies.may_hold(class, unit, member)
+    }
+
+    /// Takes copies apart that are in one rack. Returns whether any moved.
+    fn part(&mut self) -> bool {
+        let mut any = false;
+        if self.copies.problem.racks().is_empty() {
+            return any;
+        }
+        for place in 0..self.copies.places.len() {
+            let Some(giver) = self.copies.places[place] else { continue };
+            let unit = self.unit_of(place);
+            if self.copies.company(unit, place, giver) == 0 {
+                continue;
+            }
+            if let Some(taker) = self.elsewhere(unit, place, giver) {
+                self.hand_over(place, giver, taker);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The member with the fewest standbys, and no more than `giver`, among those in racks without a copy of `unit`.
+    fn elsewhere(&mut self, unit: UnitIndex, place: usize, giver: MemberIndex) -> Option<MemberIndex> {
+        let mut best: Option<(u64, MemberIndex)> = None;
+        for rack in 0..self.racks.len() {
+            if self.look().is_break() {
+                return None;
+            }
+            let mut few = self.racks[rack].iter().take(TRIES);
+            let found = few.find(|(_, member)| {
+                self.is_below(*member, giver, 0)
+                    && self.copies.company(unit, place, *member) == 0
+                    && self.may_hold(unit, *member)
+            });
+            best = [best, found.copied()].into_iter().flatten().min();
+        }
+        best.map(|(_, member)| member)
+    }
+
+    /// Lets members that hold more give to members that hold fewer. Returns whether any moved.
+    fn even_out(&mut self) -> bool {
+        let mut takers: BTreeSet<(u64, MemberIndex)> = self.racks.iter().flatten().copied().collect();
+        let mut any = false;
+        while let Some((_, taker)) = takers.pop_first() {
+            let Some((place, giver)) = self.offer(taker) else { continue };
+            takers.remove(&(self.level(giver), giver));
+            self.hand_over(place, giver, taker);
+            takers.insert((self.level(giver), giver));
+            takers.insert((self.level(taker), taker));
+            any = true;
+        }
+        any
+    }
+
+    /// A place that `taker` should have, and who has it: of the member that holds the most.
+    fn offer(&mut self, taker: MemberIndex) -> Option<(usize, MemberIndex)> {
+        let mut givers: Vec<(u64, MemberIndex)> = self.racks.iter().flatten().copied().collect();
+        givers.retain(|(_, giver)| self.is_below(taker, *giver, 1));
+        givers.sort_unstable();
+        for (_, giver) in givers.into_iter().rev() {
+            for at in 0..self.shelves[giver.index()].len() {
+                if self.look().is_break() {
+                    return None;
+                }
+                let place = self.shelves[giver.index()][at] as usize;
+                let unit = self.unit_of(place);
+                let company = |member| self.copies.company(unit, place, member);
+                if self.may_hold(unit, taker) && company(taker) <= company(giver) {
+                    return Some((place, giver));
+                }
+            }
+        }
+        None
+    }
+
+    fn hand_over(&mut self, place: usize, giver: MemberIndex, taker: MemberIndex) {
+        self.leave(giver);
+        self.leave(taker);
+        self.copies.places[place] = Some(taker);
+        self.copies.held[giver.index()] -= 1;
+        self.copies.held[taker.index()] += 1;
+        let number = u32::try_from(place).expect("standbys are counted in u32");
+        self.shelves[giver.index()].retain(|other| *other != number);
+        self.shelves[taker.index()].push(number);
+        self.enter(giver);
+        self.enter(taker);
+    }
+}

@@ -1,0 +1,106 @@
+//! `balanced` during a rolling deployment, and within a budget of moves.
+
+use kafka_assigner_strategies::{
+    Balanced, MemberIndex, MemberSpec, MemberState, Options, Placement, Problem, Strategy as _,
+};
+
+const PARTITIONS: u32 = 60;
+
+/// A member: its id, its generation and its state.
+type Told<'a> = (&'a str, &'a str, MemberState);
+
+/// One topic; `owners` by partition.
+fn problem(members: &[Told<'_>], owners: &[Option<String>], options: Options) -> Problem {
+    let mut builder = Problem::builder();
+    builder.options(options);
+    let topic = builder.topic("t", PARTITIONS);
+    for (id, generation, state) in members {
+        let generation = (!generation.is_empty()).then(|| (*generation).into());
+        builder.member(MemberSpec { generation, state: *state, ..MemberSpec::new(*id) });
+    }
+    for (partition, owner) in (0..).zip(owners) {
+        let owner = owner.as_ref().and_then(|owner| builder.member_handle(owner));
+        owner.into_iter().for_each(|owner| builder.current(topic, partition, owner));
+    }
+    builder.build().unwrap()
+}
+
+fn assign(members: &[Told<'_>], owners: &mut Vec<Option<String>>) -> Placement {
+    let problem = problem(members, owners, Options::default());
+    let placement = Balanced.assign(&problem);
+    let name = |owner: MemberIndex| problem.member(owner).id.to_string();
+    *owners = placement.owner.iter().map(|owner| owner.map(name)).collect();
+    placement
+}
+
+fn count(owners: &[Option<String>], id: &str) -> usize {
+    owners.iter().flatten().filter(|owner| *owner == id).count()
+}
+
+#[test]
+fn a_rolling_deployment_moves_each_partition_at_most_once() {
+    let names: Vec<String> = (0..6).flat_map(|at| [format!("old-{at}"), format!("new-{at}")]).collect();
+    let [old, new] =
+        [0, 1].map(|from| names.iter().skip(from).step_by(2).map(String::as_str).collect::<Vec<_>>());
+    let told = |replaced: usize, draining: bool| -> Vec<Told<'_>> {
+        let state =
+            |at: usize| if draining && at == replaced { MemberState::Draining } else { MemberState::Active };
+        let olds = (replaced..6).map(|at| (old[at], "v9", state(at)));
+        let news = (0..replaced + usize::from(draining)).map(|at| (new[at], "v10", MemberState::Active));
+        olds.chain(news).collect()
+    };
+    let mut owners = vec![None; PARTITIONS as usize];
+    assign(&told(0, false), &mut owners);
+    let mut moved = vec![0; PARTITIONS as usize];
+    for replaced in 0..6 {
+        // The new one is there before the old one drains; then the old one is gone.
+        for members in [told(replaced, true), told(replaced + 1, false)] {
+            for change in assign(&members, &mut owners).moves {
+                moved[change.unit.index()] += 1;
+            }
+        }
+    }
+    assert!(moved.iter().all(|moves| *moves == 1), "{moved:?}");
+    assert!(new.iter().all(|id| count(&owners, id) == 10));
+}
+
+#[test]
+fn a_newcomer_of_the_next_generation_takes_nothing_that_somebody_has() {
+    let mut owners = vec![None; PARTITIONS as usize];
+    let old = [("a", "1", MemberState::Active), ("b", "1", MemberState::Active)];
+    assign(&old, &mut owners);
+    let before = owners.clone();
+    let with_new = [old[0], old[1], ("c", "2", MemberState::Active)];
+    assert_eq!(assign(&with_new, &mut owners).moves, []);
+    assert_eq!(owners, before);
+}
+
+#[test]
+fn the_newest_take_their_final_share_and_the_oldest_the_rest_rather_than_nobody() {
+    let mut owners: Vec<_> = (0..PARTITIONS).map(|at| (at < 30).then(|| "a".to_owned())).collect();
+    let members =
+        [("a", "1", MemberState::Active), ("b", "2", MemberState::Active), ("c", "1", MemberState::Active)];
+    assign(&members, &mut owners);
+    assert_eq!(["a", "b", "c"].map(|id| count(&owners, id)), [30, 20, 10]);
+}
+
+#[test]
+fn no_more_units_move_for_balance_than_the_budget_allows() {
+    let owners: Vec<_> = (0..PARTITIONS).map(|_| Some("a".to_owned())).collect();
+    let members = ["a", "b", "c"].map(|id| (id, "", MemberState::Active));
+    for budget in [0, 1, 7, 40, 100] {
+        let options = Options { movement_budget: Some(budget), ..Options::default() };
+        let placement = Balanced.assign(&problem(&members, &owners, options));
+        assert_eq!(placement.moves.len(), budget.min(40) as usize);
+    }
+}
+
+#[test]
+fn what_must_move_does_not_count_against_the_budget() {
+    let owners: Vec<_> = (0..PARTITIONS).map(|at| (at < 50).then(|| "a".to_owned())).collect();
+    let members =
+        [("a", "", MemberState::Draining), ("b", "", MemberState::Active), ("c", "", MemberState::Active)];
+    let options = Options { movement_budget: Some(0), ..Options::default() };
+    let placement = Balanced.assign(&problem(&members, &owners, options));
+    assert_eq!(placement.moves.len(), 60);
+}
