@@ -14,11 +14,49 @@ mod standbys;
 mod stock;
 mod weighted;
 
-use crate::{MoveReason, Placement, Problem, Strategy};
+use crate::{MemberIndex, MoveReason, Placement, Problem, Strategy, UnitIndex};
 use classes::Classes;
 use roles::Roles;
 
-/// One objective. The first term that differs decides:
+/// One objective; the first of its terms in which two placements differ decides:
+///
+/// 1. **Constraints.** Nobody owns what it must not. As few units as possible are nobody's, then at draining members,
+///    then above limits.
+/// 2. **Balance**: the least sum of squared loads over capacities. That is also the fairest: no member's load could be
+///    lowered without raising that of one that has as much or more.
+/// 3. **Moves**: the fewest units leave an owner that could have kept them.
+/// 4. **Standbys** that are warm, then those least behind, take what moves.
+/// 5. **Racks**: what moves goes to members in a rack with a replica, and comes from others.
+/// 6. **Standbys to be** are spread evenly, over the units of every owner, and over racks.
+///
+/// # Without weights
+///
+/// The first three terms are exact: no placement is better. Units that the same members can take count as one class,
+/// members that take the same units as one kind, and the cheapest flow from classes to members is found: a first flow
+/// fills up the emptiest, then units are shifted along any way from a fuller to an emptier member, then along any
+/// cycle that needs fewer moves. The last search proves that there is none left. It stops after 50 million steps,
+/// which only problems made to be hard come near; then moves may be more than the fewest, and balance is exact still.
+///
+/// Which units make up the numbers is chosen after that, for terms four and five. This is a choice in order, not a
+/// search: it may miss a pairing that serves more standbys or racks.
+///
+/// # With weights
+///
+/// Members within the tolerance of the mean count as balanced ([`Options::tolerance`](crate::Options)), the mean being
+/// that of what can be evened out: a unit that is more than a member's share counts with a member of its own. Units
+/// without an owner go to the emptiest, the heaviest first. While a member is out of tolerance, a unit moves, or two
+/// are swapped, if that lowers the higher of two levels by a quarter of the tolerance at least. So the bound is: no
+/// member above tolerance has a unit whose move to one of the 32 lightest, or swap for one of theirs, would do that.
+///
+/// # Who takes part
+///
+/// - Members **on hold** keep what they have. What is **cooling** stays with an active owner.
+/// - While members of several **generations** are active, those of older ones keep what they have, and those of the
+///   newest take what is nobody's, each up to its share among all that are active. Older ones take only the rest. So a
+///   rolling deployment moves each partition once.
+/// - A **movement budget** takes back the moves for balance that help least.
+///
+/// A second run on its own result moves nothing, unless a budget left something to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Balanced;
 
@@ -38,7 +76,35 @@ impl Strategy for Balanced {
         let mut owner = place(problem, &roles, &classes);
         budget::restrict(problem, &roles, &mut owner);
         let standbys = standbys::place(problem, &classes, &owner);
-        let placement = Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target });
-        Placement { standbys, ..placement }
+        let mut placement =
+            Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target });
+        placement.standbys = standbys;
+        if problem.has_weights() {
+            weigh_reasons(problem, &mut placement);
+        }
+        placement
     }
+}
+
+/// Tells in weights instead of numbers of units why units leave who could have kept them.
+fn weigh_reasons(problem: &Problem, placement: &mut Placement) {
+    let today = |unit| problem.fixed(unit).or(problem.current(unit));
+    let had = loads(problem, today);
+    let has = loads(problem, |unit: UnitIndex| placement.owner[unit.index()]);
+    for change in &mut placement.moves {
+        if let (MoveReason::OverTarget { .. }, Some(from)) = (change.reason, change.from) {
+            change.reason = MoveReason::Overloaded { had: had[from.index()], target: has[from.index()] };
+        }
+    }
+}
+
+/// By member the weight of its units in thousandths.
+fn loads(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -> Vec<u64> {
+    let mut loads = vec![0; problem.members().len()];
+    for unit in problem.unit_indices() {
+        if let Some(owner) = owner(unit) {
+            loads[owner.index()] += problem.weight(unit).thousandths();
+        }
+    }
+    loads
 }

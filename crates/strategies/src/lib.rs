@@ -57,7 +57,7 @@ pub mod threads;
 pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
-pub use placement::{Move, MoveReason, Placement, Standbys, Unassigned};
+pub use placement::{Choice, Move, MoveReason, Placement, Standbys, Unassigned};
 pub use problem::{
     Capacity, InvalidProblem, Member, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
     ProblemBuilder, RackHandle, RackIndex, Standby, Subscription, Topic, TopicHandle, TopicIndex, UnitIndex,

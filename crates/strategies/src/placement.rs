@@ -35,6 +35,8 @@ pub struct Move {
     pub to: Option<MemberIndex>,
     /// Why it does not stay.
     pub reason: MoveReason,
+    /// What speaks for its new owner.
+    pub choice: Choice,
 }
 
 impl Placement {
@@ -65,7 +67,13 @@ impl Placement {
                 .unwrap_or_else(|| surplus(had[from.index()], has[from.index()]))
         };
         let moves = moved(problem, &owner)
-            .map(|(unit, from, to)| Move { unit, from, to, reason: reason(unit, from) })
+            .map(|(unit, from, to)| Move {
+                unit,
+                from,
+                to,
+                reason: reason(unit, from),
+                choice: choice(problem, unit, to),
+            })
             .collect();
         Self { unassigned: unassigned::explain(problem, &owner), moves, owner, standbys: Standbys::default() }
     }
@@ -108,6 +116,41 @@ fn compelled(problem: &Problem, unit: UnitIndex, owner: MemberIndex, had: u32) -
     }
 }
 
+/// What speaks for `to` as the owner of `unit`.
+fn choice(problem: &Problem, unit: UnitIndex, to: Option<MemberIndex>) -> Choice {
+    let standby = problem.standbys(unit).iter().find(|standby| Some(standby.member) == to);
+    let rack = to.and_then(|to| problem.member(to).rack);
+    match (standby, rack) {
+        (Some(standby), _) => Choice::Standby { lag: standby.lag },
+        (None, Some(rack)) if problem.replica_racks(unit).contains(&rack) => Choice::SameRack,
+        _ => Choice::Room,
+    }
+}
+
+/// What speaks for the new owner of a unit, beside that it may have it and has room. Displays as a phrase for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// It is a standby of the unit.
+    Standby {
+        /// How far behind it is, in records.
+        lag: u64,
+    },
+    /// It is in a rack in which the unit has a replica.
+    SameRack,
+    /// Nothing else.
+    Room,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Standby { lag } => write!(f, "a standby that is {lag} records behind"),
+            Self::SameRack => f.write_str("a member in a rack with a replica"),
+            Self::Room => f.write_str("a member with room"),
+        }
+    }
+}
+
 /// Why a unit does not stay where it is. Displays as a phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MoveReason {
@@ -129,6 +172,13 @@ pub enum MoveReason {
         /// that only few can have, and others of its own make room for them.
         target: u32,
     },
+    /// Its owner carries more than its share of the work.
+    Overloaded {
+        /// The weight of the owner's units in thousandths, those on their way to it included.
+        had: u64,
+        /// What it carries in this placement. As much as before or more, if this unit made room for another.
+        target: u64,
+    },
     /// The hash of the unit points to another member.
     Hash,
 }
@@ -146,6 +196,13 @@ impl fmt::Display for MoveReason {
             }
             Self::OverTarget { had, target } => {
                 write!(f, "its owner had {had} and is to have {target}")
+            }
+            Self::Overloaded { had, target } if had <= target => {
+                f.write_str("it makes room for another with which loads are more even")
+            }
+            Self::Overloaded { had, target } => {
+                let [had, target] = [had, target].map(|thousandths| *thousandths as f64 / 1_000.0);
+                write!(f, "its owner carried {had} and is to carry {target}")
             }
             Self::Hash => f.write_str("its hash points to another member"),
         }

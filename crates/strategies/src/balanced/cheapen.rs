@@ -62,12 +62,12 @@ impl Search {
     fn round(&mut self, network: &Network) -> bool {
         let mut any = false;
         for member in 0..network.accounts.len() {
-            if let Some(cost) = network.accounts[member].to_take() {
+            if let Some(cost) = network.accounts[member].price() {
                 any |= self.look(member, self.ground, cost, Step::Take(member));
             }
         }
         for member in 0..network.accounts.len() {
-            if let Some(saved) = network.accounts[member].to_give() {
+            if let Some(saved) = network.accounts[member].saving() {
                 any |= self.look(self.ground, member, -saved, Step::Give(member));
             }
         }

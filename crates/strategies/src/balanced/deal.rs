@@ -29,13 +29,13 @@ pub(super) fn deal(
         pools.push(Pool { class, kinds: of_class.kinds, members: of_class.members, units });
     }
     if problem.has_standbys() {
-        pools.iter_mut().for_each(|pool| dealer.to_the_warm(pool, &mut owner));
+        pools.iter_mut().for_each(|pool| dealer.serve_warm(pool, &mut owner));
     }
     if !problem.racks().is_empty() {
         let mut nearby = Nearby::of(problem, classes);
-        pools.iter_mut().for_each(|pool| dealer.to_the_near(pool, &mut nearby, &mut owner));
+        pools.iter_mut().for_each(|pool| dealer.serve_near(pool, &mut nearby, &mut owner));
     }
-    pools.iter_mut().for_each(|pool| dealer.to_the_rest(pool, &mut owner));
+    pools.iter_mut().for_each(|pool| dealer.serve_rest(pool, &mut owner));
     owner
 }
 
@@ -121,7 +121,7 @@ impl Dealer<'_> {
     }
 
     /// Gives units to their standbys: first to all that are near enough to be warm.
-    fn to_the_warm(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
+    fn serve_warm(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
         let acceptable = self.problem.options().acceptable_lag;
         for most in [acceptable, u64::MAX] {
             let problem = self.problem;
@@ -133,7 +133,7 @@ impl Dealer<'_> {
     }
 
     /// Gives units to members in their racks.
-    fn to_the_near(&mut self, pool: &mut Pool<'_>, nearby: &mut Nearby, owner: &mut [Option<MemberIndex>]) {
+    fn serve_near(&mut self, pool: &mut Pool<'_>, nearby: &mut Nearby, owner: &mut [Option<MemberIndex>]) {
         let problem = self.problem;
         self.give_some(pool, owner, |dealer, pool, unit| {
             let racks = problem.replica_racks(unit);
@@ -203,7 +203,7 @@ impl Dealer<'_> {
     }
 
     /// Gives the units that are left to those that are to get some, by id.
-    fn to_the_rest(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
+    fn serve_rest(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
         let mut units = std::mem::take(&mut pool.units).into_iter();
         for (position, kind) in pool.class.kinds.iter().enumerate() {
             for unit in units.by_ref().take(pool.kinds[position] as usize) {

@@ -18,7 +18,7 @@ pub(super) fn shares(
     let mut shares: Vec<u32> = takers.iter().map(|(_, account)| below(account, bulk)).collect();
     let next = |position: usize, share: u32| {
         let (node, account) = takers[position];
-        let cost = Account { load: account.load + share, ..account }.to_take()?;
+        let cost = Account { load: account.load + share, ..account }.price()?;
         Some(Reverse((cost, rank(node), position)))
     };
     let rest = units - shares.iter().sum::<u32>();

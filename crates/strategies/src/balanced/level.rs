@@ -21,14 +21,14 @@ pub(super) fn level(network: &mut Network) {
 fn pass(network: &mut Network) -> bool {
     let ways = Ways::find(network);
     let mut givers: Vec<(Reverse<Cost>, Node)> = (0..network.accounts.len())
-        .filter_map(|giver| Some((Reverse(network.accounts[giver].to_give()?), giver)))
+        .filter_map(|giver| Some((Reverse(network.accounts[giver].saving()?), giver)))
         .collect();
     givers.sort_unstable();
     let means = ways.means(network);
     let mut any = false;
     for (Reverse(saved), giver) in givers {
         let Some(taker) = ways.end[giver] else { continue };
-        let is_cheaper = network.accounts[taker].to_take().is_some_and(|cost| cost < saved);
+        let is_cheaper = network.accounts[taker].price().is_some_and(|cost| cost < saved);
         if taker != giver && is_cheaper {
             let path = ways.path(network, giver);
             let surplus = network.accounts[giver].load.saturating_sub(means[taker]);
@@ -52,7 +52,7 @@ impl Ways {
         let nodes = network.nodes();
         let mut ways = Self { next: vec![None; nodes], end: vec![None; nodes] };
         let mut takers: Vec<(Cost, Node)> = (0..network.accounts.len())
-            .filter_map(|taker| Some((network.accounts[taker].to_take()?, taker)))
+            .filter_map(|taker| Some((network.accounts[taker].price()?, taker)))
             .collect();
         takers.sort_unstable();
         let mut queue = Vec::new();
@@ -88,7 +88,7 @@ impl Ways {
     fn means(&self, network: &Network) -> Vec<u32> {
         let mut sums = vec![(0_u64, 0_u64); network.accounts.len()];
         for (member, account) in network.accounts.iter().enumerate() {
-            if let Some(taker) = self.end[member].filter(|_| account.to_take().is_some()) {
+            if let Some(taker) = self.end[member].filter(|_| account.price().is_some()) {
                 sums[taker].0 += u64::from(account.load);
                 sums[taker].1 += 1;
             }

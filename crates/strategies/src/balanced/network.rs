@@ -43,12 +43,12 @@ pub(super) struct Account {
 
 impl Account {
     /// What one unit more costs; `None` if it may not have it.
-    pub(super) fn to_take(&self) -> Option<Cost> {
+    pub(super) fn price(self) -> Option<Cost> {
         (self.load < self.most).then(|| self.toll.of(self.load, self.limit))
     }
 
     /// What it saves to have one unit less; `None` if it has none.
-    pub(super) fn to_give(&self) -> Option<Cost> {
+    pub(super) fn saving(self) -> Option<Cost> {
         Some(self.toll.of(self.load.checked_sub(1)?, self.limit))
     }
 }

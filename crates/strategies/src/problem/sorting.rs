@@ -30,12 +30,12 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
         options: told.options,
         first_unit: order.first_unit,
     };
-    problem.pins = effective(&problem, pins);
+    problem.pins = effective(&problem, &pins);
     problem
 }
 
 /// The pins of units that a member they are pinned to can have.
-fn effective(problem: &Problem, pins: Vec<(UnitIndex, MemberIndex)>) -> Vec<(UnitIndex, MemberIndex)> {
+fn effective(problem: &Problem, pins: &[(UnitIndex, MemberIndex)]) -> Vec<(UnitIndex, MemberIndex)> {
     let can_have = |(unit, member): &(UnitIndex, MemberIndex)| match problem.member(*member).state {
         MemberState::Active => problem.may_own(*unit, *member),
         MemberState::Hold => problem.current(*unit) == Some(*member) && problem.may_own(*unit, *member),

@@ -5,8 +5,8 @@
 mod balance;
 mod cluster;
 mod copartitioned;
-mod faust;
 mod copies;
+mod faust;
 mod hashing;
 mod kafka;
 mod oracle;

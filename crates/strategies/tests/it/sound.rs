@@ -178,7 +178,10 @@ proptest! {
                     MoveReason::OwnerNotEligible => prop_assert!(from.is_some() && !may),
                     MoveReason::OwnerDraining => prop_assert_eq!(state, Some(MemberState::Draining)),
                     MoveReason::Pinned => prop_assert!(from.is_some() && !may && problem.is_pinned(*unit)),
-                    MoveReason::OverLimit | MoveReason::OverTarget { .. } | MoveReason::Hash => {
+                    MoveReason::OverLimit
+                    | MoveReason::OverTarget { .. }
+                    | MoveReason::Overloaded { .. }
+                    | MoveReason::Hash => {
                         prop_assert!(may);
                         prop_assert_eq!(state, Some(MemberState::Active));
                     }
