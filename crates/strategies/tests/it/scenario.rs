@@ -164,6 +164,14 @@ pub(crate) fn small_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
+/// Problems of every kind without weights: up to 13 members and 200 units.
+pub(crate) fn large_scenario() -> impl Strategy<Value = Scenario> {
+    scenario_of((2..=13_usize, vec(0..=40_u32, 1..=5))).prop_map(|mut scenario| {
+        scenario.units.iter_mut().flatten().for_each(|fate| fate.weight = None);
+        scenario
+    })
+}
+
 fn scenario_of(size: impl Strategy<Value = (usize, Vec<u32>)>) -> impl Strategy<Value = Scenario> {
     scenario_with(size, kind())
 }
