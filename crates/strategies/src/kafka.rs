@@ -50,6 +50,7 @@ mod range;
 mod reduction;
 mod roundrobin;
 mod sticky;
+pub mod wire;
 
 pub use assignment::Assignment;
 pub use cooperative_sticky::{CooperativeSticky, cooperative_sticky};

@@ -1,4 +1,10 @@
 //! Kafka's own results, and what must hold beside them.
 
+mod equality;
+mod faults;
 mod golden;
+mod known;
+mod notation;
+mod plain;
+mod random;
 mod vector;

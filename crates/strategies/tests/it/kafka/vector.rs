@@ -10,34 +10,35 @@ use serde::Deserialize;
 /// A topic with partitions of it.
 pub(crate) type OfTopic = (String, Vec<i32>);
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Topic {
-    Plain(String, u32),
-    WithRacks(String, u32, Vec<String>),
+/// Name, partitions, and by partition the racks of its replicas, a letter each.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Topic(pub(crate) String, pub(crate) u32, #[serde(default)] pub(crate) Vec<String>);
+
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Member {
+    pub(crate) id: String,
+    pub(crate) instance: Option<String>,
+    pub(crate) rack: Option<String>,
+    pub(crate) topics: Vec<String>,
+    #[serde(default)]
+    pub(crate) owned: Vec<OfTopic>,
+    #[serde(rename = "gen")]
+    pub(crate) generation: Option<i32>,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Member {
-    id: String,
-    instance: Option<String>,
-    rack: Option<String>,
-    topics: Vec<String>,
-    #[serde(default)]
-    owned: Vec<OfTopic>,
-    #[serde(rename = "gen")]
-    generation: Option<i32>,
-}
+/// What each member gets.
+pub(crate) type Outcome = BTreeMap<String, Vec<OfTopic>>;
 
 /// One line.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Vector {
     /// Its number, by which to find it again.
     pub(crate) n: u32,
     pub(crate) assignor: String,
-    topics: Vec<Topic>,
-    members: Vec<Member>,
-    pub(crate) expect: BTreeMap<String, Vec<OfTopic>>,
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) members: Vec<Member>,
+    #[serde(default)]
+    pub(crate) expect: Outcome,
 }
 
 impl Vector {
@@ -49,12 +50,12 @@ impl Vector {
     }
 
     /// What ours gives, in the form of `expect`.
-    pub(crate) fn outcome(&self) -> BTreeMap<String, Vec<OfTopic>> {
+    pub(crate) fn outcome(&self) -> Outcome {
         let group = self.group();
         by_name(&group, &self.assign(&group))
     }
 
-    fn assign(&self, group: &Group) -> Assignment {
+    pub(crate) fn assign(&self, group: &Group) -> Assignment {
         match self.assignor.as_str() {
             "range" => range(group),
             "rr" => roundrobin(group),
@@ -65,19 +66,30 @@ impl Vector {
     }
 }
 
+impl Vector {
+    /// The same group after `outcome` has come true, in the next generation, with claims of nothing
+    /// else.
+    pub(crate) fn after(&self, outcome: &Outcome) -> Self {
+        let mut after = self.clone();
+        let next = self.members.iter().filter_map(|member| member.generation).max().unwrap_or(0) + 1;
+        for member in &mut after.members {
+            member.owned = outcome[&member.id].clone();
+            member.generation = Some(next);
+        }
+        after
+    }
+
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.members.windows(2).any(|pair| pair[0].topics != pair[1].topics)
+    }
+}
+
 impl Topic {
     fn tell(&self, builder: &mut GroupBuilder) {
-        match self {
-            Self::Plain(name, partitions) => {
-                builder.topic(name.as_str(), *partitions);
-            }
-            Self::WithRacks(name, partitions, racks) => {
-                let topic = builder.topic(name.as_str(), *partitions);
-                for (racks, partition) in racks.iter().zip(0..) {
-                    let letters = (0..racks.len()).map(|at| &racks[at..=at]);
-                    builder.replicas(topic, partition, letters);
-                }
-            }
+        let Self(name, partitions, racks) = self;
+        let topic = builder.topic(name.as_str(), *partitions);
+        for (racks, partition) in racks.iter().zip(0..) {
+            builder.replicas(topic, partition, (0..racks.len()).map(|at| &racks[at..=at]));
         }
     }
 }
@@ -106,7 +118,7 @@ impl Member {
 }
 
 /// What each member gets, by topic in the order in which each comes first.
-pub(crate) fn by_name(group: &Group, assignment: &Assignment) -> BTreeMap<String, Vec<OfTopic>> {
+pub(crate) fn by_name(group: &Group, assignment: &Assignment) -> Outcome {
     let members = group.members().iter().map(|member| {
         let index = group.member_named(&member.id).unwrap();
         let mut lists: Vec<OfTopic> = Vec::new();

@@ -1,0 +1,116 @@
+//! Kafka's assignors in the shapes in which Kafka's own classes were measured: members × partitions
+//! a member × topics, all subscribing alike or in five disjoint buckets; fresh, and after one more
+//! joined. A million partitions in 500 topics over 2000 members, too, and what it costs to tell
+//! that.
+
+use std::hint::black_box;
+use std::ops::Range;
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
+use kafka_assigner_strategies::MemberIndex;
+use kafka_assigner_strategies::kafka::{
+    Assignment, Group, GroupMemberSpec, cooperative_sticky, range, roundrobin,
+};
+
+/// Members, partitions a member, topics.
+#[derive(Clone, Copy)]
+struct Shape {
+    members: usize,
+    ratio: usize,
+    topics: usize,
+    /// How many disjoint buckets of topics and members there are.
+    buckets: usize,
+}
+
+impl Shape {
+    const fn new((members, ratio, topics): (usize, usize, usize), buckets: usize) -> Self {
+        Self { members, ratio, topics, buckets }
+    }
+
+    /// The group of the first `members`, of which those that `before` knows own what it gave them.
+    fn group(self, members: usize, before: Option<(&Group, &Assignment)>) -> Group {
+        let mut builder = Group::builder();
+        let partitions = u32::try_from(self.members * self.ratio / self.topics).expect("it is small");
+        let topics: Vec<_> =
+            (0..self.topics).map(|at| builder.topic(format!("topic-{at}"), partitions)).collect();
+        let subscriptions: Vec<_> = (0..self.buckets)
+            .map(|bucket| builder.subscription(topics[part(self.topics, self.buckets, bucket)].to_vec()))
+            .collect();
+        for at in 0..members {
+            let bucket = at / self.members.div_ceil(self.buckets);
+            let id = format!("member-{at}");
+            let spec =
+                GroupMemberSpec { generation: Some(1), ..GroupMemberSpec::new(&*id, subscriptions[bucket]) };
+            let handle = builder.member(spec);
+            let Some((group, assignment)) = before else { continue };
+            let owned = group.member_named(&id).map_or(&[][..], |member| assignment.of(member));
+            for unit in owned {
+                let (topic, partition) = group.topic_of(*unit);
+                let topic = builder.topic_handle(&group.topics()[topic.index()].name).expect("it was told");
+                builder.claims(handle, topic, [i32::try_from(partition).expect("it is small")]);
+            }
+        }
+        builder.build().expect("names are distinct")
+    }
+}
+
+/// The topics of a bucket.
+fn part(topics: usize, buckets: usize, bucket: usize) -> Range<usize> {
+    let size = topics.div_ceil(buckets);
+    bucket * size..((bucket + 1) * size).min(topics)
+}
+
+const SIZES: [(usize, usize, usize); 12] = [
+    (100, 5, 10),
+    (100, 10, 100),
+    (100, 50, 1000),
+    (500, 10, 100),
+    (1000, 10, 100),
+    (1000, 50, 1000),
+    (5000, 10, 100),
+    (5000, 50, 1000),
+    (10000, 5, 10),
+    (10000, 10, 100),
+    (10000, 10, 1000),
+    (10000, 50, 1000),
+];
+
+fn kafka(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("kafka");
+    group
+        .sample_size(10)
+        .measurement_time(Duration::from_millis(500))
+        .warm_up_time(Duration::from_millis(100));
+    for size in SIZES {
+        for buckets in [1, 5] {
+            measure(&mut group, Shape::new(size, buckets));
+        }
+    }
+    measure(&mut group, Shape::new((2000, 500, 500), 1));
+}
+
+fn measure(bench: &mut BenchmarkGroup<'_, WallTime>, shape: Shape) {
+    let Shape { members, ratio, topics, buckets } = shape;
+    let name = format!("{members}x{ratio}x{topics}/{buckets}");
+    let one_less = shape.group(members - 1, None);
+    let before = cooperative_sticky(&one_less);
+    assert!(one_less.members().iter().zip(0..).all(|(_, at)| !before.of(MemberIndex::new(at)).is_empty()));
+    let fresh = shape.group(members, None);
+    let joined = shape.group(members, Some((&one_less, &before)));
+    for (what, assignor, group) in [
+        ("range", range as fn(&Group) -> Assignment, &fresh),
+        ("roundrobin", roundrobin, &fresh),
+        ("cooperative-sticky", cooperative_sticky, &fresh),
+        ("cooperative-sticky, one joins", cooperative_sticky, &joined),
+    ] {
+        let id = BenchmarkId::new(what, &name);
+        bench.bench_with_input(id, group, |bencher, group| bencher.iter(|| assignor(black_box(group))));
+    }
+    let id = BenchmarkId::new("telling", &name);
+    bench.bench_function(id, |bencher| bencher.iter(|| shape.group(members, Some((&one_less, &before)))));
+}
+
+criterion_group!(benches, kafka);
+criterion_main!(benches);
