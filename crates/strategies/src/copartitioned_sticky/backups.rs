@@ -4,7 +4,7 @@ use super::chain;
 use super::copies::Copies;
 use super::rings::Rings;
 use super::seat::{self, Seat};
-use super::set::Set;
+use super::set::{Set, place_of};
 use crate::ledger::Ledger;
 use crate::{MemberIndex, MemberState, Problem, RackIndex};
 
@@ -12,7 +12,9 @@ use crate::{MemberIndex, MemberState, Problem, RackIndex};
 pub(super) struct Backups<'a, 'p> {
     pub(super) set: &'a Set,
     ledger: &'a Ledger<'p>,
-    /// The takers that may hold copies, with what they hold; ascending.
+    /// The takers that may hold copies, ascending.
+    pub(super) members: Vec<MemberIndex>,
+    /// What they hold.
     pub(super) seats: Vec<Seat>,
     /// How many copies a slot has at most.
     stride: usize,
@@ -37,12 +39,14 @@ impl<'a, 'p> Backups<'a, 'p> {
 
     fn new(set: &'a Set, ledger: &'a Ledger<'p>) -> Self {
         let problem = ledger.problem;
-        let takers = set.takers.iter().filter(|member| Set::may_copy(problem, **member));
+        let takers = set.takers.iter().copied();
+        let members: Vec<_> = takers.filter(|member| Set::may_copy(problem, *member)).collect();
         let stride = (set.standbys() as usize).min(problem.members().len());
         Self {
             set,
             ledger,
-            seats: takers.map(|member| Seat::new(problem, *member, 0, u32::MAX)).collect(),
+            seats: members.iter().map(|member| Seat::new(problem, *member, 0, u32::MAX)).collect(),
+            members,
             stride,
             taken: vec![0; set.slots as usize],
             // What is not taken is never read.
@@ -100,7 +104,8 @@ impl<'a, 'p> Backups<'a, 'p> {
     }
 
     pub(super) fn seat_of(&self, member: MemberIndex) -> Option<usize> {
-        self.seats.binary_search_by_key(&member, |seat| seat.member).ok()
+        let absent = self.problem().members().len() - self.members.len();
+        place_of(&self.members, absent, member)
     }
 
     /// Whether `member` may come to hold a copy of `slot`: it has none, owns none of it, and may own
@@ -124,7 +129,7 @@ impl<'a, 'p> Backups<'a, 'p> {
     /// How many more copies `slot` can have.
     fn wanting(&self, slot: u32) -> u32 {
         let left = self.stride - self.taken[slot as usize];
-        let able = self.seats.iter().filter(|seat| self.allows(slot, seat.member));
+        let able = self.members.iter().filter(|member| self.allows(slot, **member));
         u32::try_from(able.take(left).count()).expect("members are counted in u32")
     }
 
@@ -161,14 +166,14 @@ impl<'a, 'p> Backups<'a, 'p> {
         let mut shares = self.seats.clone();
         seat::fill(&mut shares, self.set.copied(), wanting.iter().sum());
         let more = shares.iter().zip(&self.seats).map(|(after, before)| after.count - before.count);
-        let members: Vec<_> = self.seats.iter().map(|seat| seat.member).collect();
-        let mut rings = Rings::new(self.ledger.problem, &members, more.collect());
+        let mut rings = Rings::new(self.problem(), &self.members, more.collect());
+        let mut used = Vec::new();
         let mut dealt = vec![0; self.ledger.problem.members().len()];
         for (slot, wanting) in (0..).zip(wanting) {
             for _ in 0..*wanting {
                 let turn = self.turn(slot, &mut dealt, rings.len());
-                let used = self.racks(slot);
-                let allowed = |at: usize| self.allows(slot, members[at]);
+                self.note_racks(slot, &mut used);
+                let allowed = |at: usize| self.allows(slot, self.members[at]);
                 let at = rings.pick(turn, &used, allowed).or_else(|| self.cheapest(slot));
                 self.push_at(slot, at.expect("as many are wanting as are allowed"));
             }
@@ -181,23 +186,23 @@ impl<'a, 'p> Backups<'a, 'p> {
         let Some(owner) = self.owners(slot).next() else { return slot as usize };
         let nth = dealt[owner.index()];
         dealt[owner.index()] += 1;
-        let after = self.seats.partition_point(|seat| seat.member <= owner);
+        let after = self.members.partition_point(|member| *member <= owner);
         after + nth / rings.saturating_sub(1).max(1)
     }
 
-    /// The racks that `slot` is in.
-    pub(super) fn racks(&self, slot: u32) -> Vec<RackIndex> {
-        let problem = self.ledger.problem;
-        if problem.racks().is_empty() {
-            return Vec::new();
+    /// Makes `racks` those that `slot` is in.
+    pub(super) fn note_racks(&self, slot: u32, racks: &mut Vec<RackIndex>) {
+        racks.clear();
+        let problem = self.problem();
+        if !problem.racks().is_empty() {
+            let members = self.owners(slot).chain(self.of(slot).iter().copied());
+            racks.extend(members.filter_map(|member| problem.member(member).rack));
         }
-        let members = self.owners(slot).chain(self.of(slot).iter().copied());
-        members.filter_map(|member| problem.member(member).rack).collect()
     }
 
     /// The seat that a copy of `slot` costs least, whatever its share.
     fn cheapest(&self, slot: u32) -> Option<usize> {
-        let allowed = (0..self.seats.len()).filter(|at| self.allows(slot, self.seats[*at].member));
+        let allowed = (0..self.seats.len()).filter(|at| self.allows(slot, self.members[*at]));
         allowed.min_by_key(|at| self.seats[*at].takes(self.set.copied()))
     }
 

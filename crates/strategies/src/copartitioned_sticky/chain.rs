@@ -2,6 +2,7 @@
 
 use super::backups::Backups;
 use super::seat;
+use crate::RackIndex;
 
 /// Moves copies from who holds too many to who holds too few, until no move helps, nor any chain of
 /// moves in which each member between passes one on and gets another; whether any moved.
@@ -12,7 +13,7 @@ pub(super) fn level(backups: &mut Backups<'_, '_>) -> bool {
     let mut shares = backups.seats.clone();
     seat::level(&mut shares, backups.set.copied());
     let mut levelling = Levelling { held: Vec::new(), backups };
-    if !levelling.can_help() {
+    if levelling.givers().is_empty() {
         return false;
     }
     levelling.held = levelling.backups.held();
@@ -32,11 +33,16 @@ impl Levelling<'_, '_, '_> {
         self.backups.set.copied()
     }
 
-    /// Whether any seat would gain more by giving than it costs another to take.
-    fn can_help(&self) -> bool {
-        let gain = self.backups.seats.iter().filter_map(|seat| seat.gives(self.size())).max();
-        let cost = self.backups.seats.iter().filter_map(|seat| seat.takes(self.size())).min();
-        gain.is_some() && cost < gain
+    /// The seats that would gain more by giving than it costs another to take, who gains most first.
+    fn givers(&self) -> Vec<usize> {
+        let gain = |at: &usize| self.backups.seats[*at].gives(self.size());
+        let Some(cost) = self.backups.seats.iter().filter_map(|seat| seat.takes(self.size())).min() else {
+            return Vec::new();
+        };
+        let helps = |at: &usize| gain(at).is_some_and(|gain| gain > cost);
+        let mut givers: Vec<usize> = (0..self.backups.seats.len()).filter(helps).collect();
+        givers.sort_by_key(|at| std::cmp::Reverse(gain(at)));
+        givers
     }
 
     /// Lets the seats that have more than in `shares` give to those that have less.
@@ -48,15 +54,18 @@ impl Levelling<'_, '_, '_> {
         let mut lacks: Vec<u32> = pairs().map(|(after, before)| difference(after, before)).collect();
         let mut round: Vec<usize> = (0..lacks.len()).filter(|at| lacks[*at] > 0).collect();
         let mut moved = false;
-        for (from, mut spare) in spare.into_iter().enumerate() {
-            for place in (0..self.held[from].len()).rev() {
-                if spare == 0 || round.is_empty() {
-                    break;
-                }
-                let slot = self.held[from][place];
-                let Some(turn) = self.choose(slot, &round) else { continue };
+        let mut used = Vec::new();
+        for (from, mut spare) in spare.into_iter().enumerate().filter(|(_, spare)| *spare > 0) {
+            let mut kept = Vec::new();
+            for slot in std::mem::take(&mut self.held[from]).into_iter().rev() {
+                let turn = if spare > 0 { self.choose(slot, &round, &mut used) } else { None };
+                let Some(turn) = turn else {
+                    kept.push(slot);
+                    continue;
+                };
                 let to = round[turn];
-                self.pass(place, from, to);
+                self.held[to].push(slot);
+                self.backups.pass(slot, from, to);
                 (spare, lacks[to], moved) = (spare - 1, lacks[to] - 1, true);
                 if lacks[to] == 0 {
                     round.remove(turn);
@@ -64,16 +73,18 @@ impl Levelling<'_, '_, '_> {
                     round[turn..].rotate_left(1);
                 }
             }
+            kept.reverse();
+            self.held[from] = kept;
         }
         moved
     }
 
     /// The place in `round` of a seat that may hold `slot`, in a rack where it is not yet if there is
     /// one.
-    fn choose(&self, slot: u32, round: &[usize]) -> Option<usize> {
+    fn choose(&self, slot: u32, round: &[usize], used: &mut Vec<RackIndex>) -> Option<usize> {
         let problem = self.backups.problem();
-        let member = |turn: usize| self.backups.seats[round[turn]].member;
-        let used = self.backups.racks(slot);
+        let member = |turn: usize| self.backups.members[round[turn]];
+        self.backups.note_racks(slot, used);
         let is_fresh =
             |turn: &usize| problem.member(member(*turn)).rack.is_none_or(|rack| !used.contains(&rack));
         let mut allowed = (0..round.len()).filter(|turn| self.backups.allows(slot, member(*turn)));
@@ -94,10 +105,7 @@ impl Levelling<'_, '_, '_> {
     fn chains(&mut self) -> bool {
         let mut moved = false;
         loop {
-            let mut givers: Vec<usize> =
-                (0..self.held.len()).filter(|at| !self.held[*at].is_empty()).collect();
-            givers.sort_by_key(|at| std::cmp::Reverse(self.backups.seats[*at].gives(self.size())));
-            let found = givers.into_iter().find_map(|from| self.chain(from));
+            let found = self.givers().into_iter().find_map(|from| self.chain(from));
             let Some(chain) = found else { return moved };
             for Link { slot, from, to } in chain {
                 let place = self.held[from].iter().position(|held| *held == slot);
@@ -112,16 +120,13 @@ impl Levelling<'_, '_, '_> {
         let gain = self.backups.seats[from].gives(self.size())?;
         let helps = |at: usize| self.backups.seats[at].takes(self.size()).is_some_and(|cost| cost < gain);
         let mut unseen: Vec<usize> = (0..self.held.len()).filter(|at| *at != from).collect();
-        if !unseen.iter().any(|at| helps(*at)) {
-            return None;
-        }
         unseen.sort_by_key(|at| self.backups.seats[*at].takes(self.size()));
         let mut links: Vec<Link> = Vec::new();
         let mut next = 0;
         let mut giver = from;
         loop {
             for slot in &self.held[giver] {
-                let allows = |at: &mut usize| self.backups.allows(*slot, self.backups.seats[*at].member);
+                let allows = |at: &mut usize| self.backups.allows(*slot, self.backups.members[*at]);
                 let reached = links.len();
                 links.extend(unseen.extract_if(.., allows).map(|to| Link { slot: *slot, from: giver, to }));
                 if let Some(last) = links[reached..].iter().find(|link| helps(link.to)) {

@@ -2,7 +2,7 @@
 
 use super::copies::{Copies, Copy};
 use super::seat::{self, Seat};
-use super::set::Set;
+use super::set::{Set, place_of};
 use super::slots::{Slot, survey};
 use super::strays;
 use crate::ledger::Ledger;
@@ -63,7 +63,7 @@ impl<'a, 'p> Deal<'a, 'p> {
     }
 
     fn seat_of(&self, member: MemberIndex) -> Option<usize> {
-        self.set.takers.binary_search(&member).ok()
+        seat_of(self.set, self.ledger, member)
     }
 
     /// The open slots, those of which nobody owns anything first: they go first if room is short.
@@ -84,7 +84,7 @@ impl<'a, 'p> Deal<'a, 'p> {
         self.seats = self.set.takers.iter().map(seat).collect();
         for slot in &self.slots {
             let (Slot::At(member) | Slot::Anchored(member)) = slot else { continue };
-            let Ok(at) = self.set.takers.binary_search(member) else { continue };
+            let Some(at) = seat_of(self.set, self.ledger, *member) else { continue };
             self.seats[at].count += 1;
             self.seats[at].movable += u32::from(matches!(slot, Slot::At(_)));
         }
@@ -121,15 +121,15 @@ impl<'a, 'p> Deal<'a, 'p> {
     /// The seat that has a copy of `slot`, is to take slots and may take this one.
     fn heir(&mut self, slot: u32) -> Option<usize> {
         let Self { set, ledger, lacks, copies, .. } = self;
-        let seats =
-            copies.of(set, slot).iter().filter_map(|copy| set.takers.binary_search(&copy.member).ok());
+        let seats = copies.of(set, slot).iter().filter_map(|copy| seat_of(set, ledger, copy.member));
         let mut lacking = seats.filter(|at| lacks[*at] > 0);
         lacking.find(|at| !set.bars(ledger.problem, slot, set.takers[*at]))
     }
 
     /// Lets members that have to give do so where the other has a copy, such as one that comes back.
     fn hand_back(&mut self) {
-        if !self.ledger.problem.has_standbys() {
+        let idle = self.spare.iter().all(|spare| *spare == 0) || self.lacks.iter().all(|lacks| *lacks == 0);
+        if idle || !self.ledger.problem.has_standbys() {
             return;
         }
         for slot in 0..self.set.slots {
@@ -250,7 +250,7 @@ impl<'a, 'p> Deal<'a, 'p> {
         let nearer =
             copies.of(set, slot).iter().map(|copy| copy.member).take_while(|it| *it != set.takers[from]);
         let as_good = |at: &usize| seats[*at].takes(set.size()).is_some_and(|cost| Some(cost) <= gain);
-        let mut able = nearer.filter_map(|member| set.takers.binary_search(&member).ok()).filter(as_good);
+        let mut able = nearer.filter_map(|member| seat_of(set, ledger, member)).filter(as_good);
         able.find(|at| !set.bars(ledger.problem, slot, set.takers[*at]))
     }
 
@@ -283,7 +283,7 @@ impl<'a, 'p> Deal<'a, 'p> {
             return Vec::new();
         }
         let able = warm.filter(|member| !set.bars(ledger.problem, slot, *member));
-        able.filter_map(|member| set.takers.binary_search(&member).ok()).collect()
+        able.filter_map(|member| seat_of(set, ledger, member)).collect()
     }
 
     /// By seat: the slots that it has and had, ascending.
@@ -313,6 +313,11 @@ impl<'a, 'p> Deal<'a, 'p> {
         let mut able = last.rev().filter(may);
         able.clone().find(has_copy).or_else(|| able.next())
     }
+}
+
+/// The position of `member` among the takers of `set`.
+fn seat_of(set: &Set, ledger: &Ledger<'_>, member: MemberIndex) -> Option<usize> {
+    place_of(&set.takers, ledger.problem.members().len() - set.takers.len(), member)
 }
 
 /// What ties a slot to its owner.

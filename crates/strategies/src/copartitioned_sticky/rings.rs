@@ -15,6 +15,8 @@ pub(super) struct Rings {
     heap: BinaryHeap<(u32, usize)>,
     /// By seat: how many slots it has still to take.
     lacks: Vec<u32>,
+    /// What was taken out of the heap while looking.
+    passed_over: Vec<(u32, usize)>,
 }
 
 #[derive(Debug)]
@@ -42,7 +44,7 @@ impl Rings {
         let rings: Vec<_> = seats.chunk_by(|a, b| rack(a) == rack(b)).map(ring).collect();
         let left = |ring: &Ring| ring.seats.iter().map(|seat| lacks[*seat]).sum();
         let heap = rings.iter().map(left).zip(0..).collect();
-        Self { rings, heap, lacks }
+        Self { rings, heap, lacks, passed_over: Vec::new() }
     }
 
     /// How many rings there are.
@@ -68,21 +70,20 @@ impl Rings {
         rack: impl Fn(Option<RackIndex>) -> bool,
         allowed: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        let mut passed_over = Vec::new();
         let mut found = None;
         while found.is_none()
             && let Some((left, at)) = self.heap.pop()
         {
             let ring = &mut self.rings[at];
             found = if rack(ring.rack) { ring.find(turn, &allowed) } else { None };
-            passed_over.push((left - u32::from(found.is_some()), at));
+            self.passed_over.push((left - u32::from(found.is_some()), at));
             if let Some(place) = found {
                 found = Some(ring.seats[place]);
                 self.lacks[ring.seats[place]] -= 1;
                 ring.next[place] += usize::from(self.lacks[ring.seats[place]] == 0);
             }
         }
-        self.heap.extend(passed_over);
+        self.heap.extend(self.passed_over.drain(..));
         found
     }
 }

@@ -15,6 +15,14 @@ pub(super) struct Set {
     pub(super) takers: Vec<MemberIndex>,
 }
 
+/// The place of `member` in `members`, which are ascending and all but `absent` of those there are.
+/// It can't be further off from the member's number than that, so the search is short.
+pub(super) fn place_of(members: &[MemberIndex], absent: usize, member: MemberIndex) -> Option<usize> {
+    let first = member.index().saturating_sub(absent);
+    let end = members.len().min(member.index() + 1);
+    members.get(first..end)?.binary_search(&member).ok().map(|place| first + place)
+}
+
 /// A topic of a set.
 #[derive(Debug)]
 struct Part {
