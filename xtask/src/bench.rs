@@ -1,4 +1,6 @@
-//! `cargo xtask bench`: what the service costs, measured next to a real etcd.
+//! `cargo xtask bench`: what the service costs, measured next to a real etcd; and what strategies cost.
+
+mod strategies;
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -14,7 +16,10 @@ use crate::servers;
 const BOUND: Duration = Duration::from_secs(25 * 60);
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    apart: Option<Apart>,
     /// What to measure: event, scale, idle; everything by default.
     scenarios: Vec<String>,
     /// One JSON object a line in place of a table.
@@ -22,8 +27,22 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What is measured apart from the service.
+#[derive(Debug, clap::Subcommand)]
+enum Apart {
+    /// Measure strategies next to Kafka's own.
+    Strategies(strategies::Arguments),
+}
+
 /// Builds the benchmarks for release and runs them.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
+    match &arguments.apart {
+        Some(Apart::Strategies(arguments)) => strategies::run(arguments, interrupt),
+        None => service(arguments, interrupt),
+    }
+}
+
+fn service(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     let (_tool, etcd) = servers::start_etcd(interrupt)?;
     let mut command = Command::new("cargo");
     command.args(["run", "--quiet", "--release", "--package", "kafka-assigner-bench", "--"]);

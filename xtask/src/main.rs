@@ -31,7 +31,7 @@ struct Arguments {
 enum Task {
     /// Run every test, with a real etcd and a real Kafka.
     Test(test::Arguments),
-    /// Measure what the service costs, next to a real etcd.
+    /// Measure what the service costs, next to a real etcd; or strategies, next to Kafka's own.
     Bench(bench::Arguments),
     /// Play with real instances and consumers, next to a real etcd and a real Kafka, and count what is lost.
     E2e(e2e::Arguments),
