@@ -1,8 +1,8 @@
 //! This project's strategies and Kafka's own assignors on the same groups: how long they take, and what they move.
 //!
 //! Start reading at [`Cell`]: one strategy, one group, one event. [`Input`](input::Input) is such a group in names,
-//! [`Contestant`](contestant::Contestant) asks a strategy, `java/` does the same with Kafka's class, and [`side`] runs
-//! either in a process of its own. [`grid`] lists the cells.
+//! [`Contestant`] asks a strategy, `java/` does the same with Kafka's class, and [`side`] runs either in a process of
+//! its own. [`grid`] lists the cells.
 //!
 //! `cargo xtask bench strategies` builds this and what it needs.
 
