@@ -252,7 +252,7 @@ mod tests {
             told[0].starts_with("a owns it at epoch") && told[0].ends_with("it had no owner."),
             "{told:?}"
         );
-        assert_eq!(told[1], "sticky-balanced leaves it where it is.");
+        assert_eq!(told[1], "balanced leaves it where it is.");
     }
 
     #[test]

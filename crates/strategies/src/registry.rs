@@ -14,6 +14,9 @@ static BUILTIN: Registry = Registry(Cow::Borrowed(all()));
 pub struct Registry(Cow<'static, [&'static dyn Strategy]>);
 
 impl Registry {
+    /// The name of the strategy to use where none is named.
+    pub const DEFAULT: &'static str = "balanced";
+
     /// The strategies of this crate.
     pub const fn builtin() -> &'static Self {
         &BUILTIN

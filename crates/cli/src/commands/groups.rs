@@ -50,7 +50,7 @@ impl Operation for Describe {
 pub(crate) struct Set {
     #[command(flatten)]
     of: Group,
-    /// The strategy, one of those that `kafka-assigner strategies` lists [new groups: sticky-balanced]
+    /// The strategy, one of those that `kafka-assigner strategies` lists [new groups: balanced]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     /// How long after its last sign of life a consumer's session ends, unless it asks for another time; 2s to 30m

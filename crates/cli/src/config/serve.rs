@@ -71,7 +71,7 @@ settings! {
         log_format: LogFormat = "text",
 
         /// New groups: the strategy, one of those that `kafka-assigner strategies` lists.
-        group_strategy: Name = "sticky-balanced",
+        group_strategy: Name = "balanced",
         /// New groups: how long after its last sign of life a consumer's session ends, unless it asks for
         /// another time; 2s to 30m.
         group_session_timeout: Duration = "30s",

@@ -104,7 +104,7 @@ fn a_refused_default_for_groups_is_named_as_it_is_set() {
         "group_session_timeout = \"1s\" (from assigner.toml) is refused: it must be 2s to 30m"
     );
     assert!(refusal("group_max_warming = 0").contains("group_max_warming = 0"));
-    assert!(refusal("group_strategy = \"best\"").contains("one of sticky-balanced, jump-hash"));
+    assert!(refusal("group_strategy = \"best\"").contains("one of balanced, sticky-balanced"));
     assert!(refusal("leader_ttl = \"1s\"").contains("it must be 2s to 1m"));
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kafka_assigner_strategies::{
-    InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Placement, Problem, ProblemBuilder,
-    Strategy, Subscription, TopicHandle, UnitIndex,
+    Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Placement, Problem,
+    ProblemBuilder, Strategy, Subscription, TopicHandle, UnitIndex,
 };
 
 use super::WhatIf;
@@ -121,12 +121,16 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn member(&self, name: &MemberName, consumer: &Consumer, is_out: bool) -> MemberSpec {
+    fn member(&mut self, name: &MemberName, consumer: &Consumer, is_out: bool) -> MemberSpec {
         let drains = is_out || consumer.standing == Standing::Draining;
         MemberSpec {
             subscription: self.subscription(consumer),
             max_partitions: consumer.max_partitions,
             state: if drains { MemberState::Draining } else { MemberState::Active },
+            // A record that says nonsense here must not keep the whole group from being planned.
+            capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
+            rack: (!consumer.rack.is_empty()).then(|| self.builder.rack(consumer.rack.as_str())),
+            generation: (!consumer.generation.is_empty()).then(|| consumer.generation.as_str().into()),
             ..MemberSpec::new(name.shared())
         }
     }

@@ -27,6 +27,15 @@ pub struct Consumer {
     /// The most partitions it takes; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_partitions: Option<u32>,
+    /// How much it can do compared with others; `None`: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<f64>,
+    /// The rack or zone it runs in; empty: unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rack: String,
+    /// The label of the version that is deployed there; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub generation: String,
     /// How long the client's own processing may stand still before the session is ended; `None`: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_poll_interval_ms: Option<u64>,
@@ -113,6 +122,9 @@ impl Consumer {
             ttl_ms,
             topics: BTreeSet::new(),
             max_partitions: None,
+            capacity: None,
+            rack: String::new(),
+            generation: String::new(),
             max_poll_interval_ms: None,
             standing: Standing::Active,
             renewal,

@@ -27,7 +27,7 @@ impl std::fmt::Display for Mode {
 pub struct GroupConfig {
     /// The version of the record.
     pub version: Version,
-    /// The strategy's name; default `sticky-balanced`.
+    /// The strategy's name; default `balanced`.
     #[serde(default = "default_strategy")]
     pub strategy: String,
     /// The mode of new grants; default `overlap`.
@@ -60,7 +60,7 @@ pub struct GroupConfig {
 }
 
 fn default_strategy() -> String {
-    "sticky-balanced".to_owned()
+    Registry::DEFAULT.to_owned()
 }
 
 const fn default_session_timeout() -> u64 {

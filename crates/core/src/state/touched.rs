@@ -81,4 +81,7 @@ fn is_same_member(a: &Consumer, b: &Consumer) -> bool {
         && a.standing == b.standing
         && a.topics == b.topics
         && a.max_partitions == b.max_partitions
+        && a.capacity == b.capacity
+        && a.rack == b.rack
+        && a.generation == b.generation
 }

@@ -275,3 +275,34 @@ fn without_a_readable_configuration_nothing_is_planned_unless_a_good_one_was_see
     lab.put(&Key::GroupConfig, "{");
     assert_eq!(lab.plan().strategy, "jump-hash");
 }
+
+#[test]
+fn a_consumer_of_twice_the_capacity_gets_twice_as_much() {
+    let mut lab = Lab::with_topics(&[("t", 30)]);
+    lab.join("a");
+    lab.join_as("b", |consumer| consumer.capacity = Some(2.0));
+    lab.settle();
+    assert_eq!(loads(&lab), [10, 20]);
+}
+
+#[test]
+fn a_capacity_that_is_none_counts_as_one_and_keeps_nobody_from_being_planned() {
+    let mut lab = Lab::with_topics(&[("t", 30)]);
+    lab.join("a");
+    lab.join_as("b", |consumer| consumer.capacity = Some(-1.0));
+    lab.settle();
+    assert_eq!(loads(&lab), [15, 15]);
+}
+
+#[test]
+fn a_newer_generation_waits_for_what_older_ones_hand_over() {
+    let mut lab = Lab::with_topics(&[("t", 30)]);
+    lab.join_as("a", |consumer| consumer.generation = "v9".to_owned());
+    lab.settle();
+    lab.join_as("b", |consumer| consumer.generation = "v10".to_owned());
+    assert!(lab.settle().is_empty());
+    lab.crash("a");
+    lab.settle();
+    assert_eq!(loads(&lab), [30]);
+    assert_eq!(lab.owner(&tp("t", 0)), Some("b"));
+}

@@ -122,6 +122,9 @@ impl ConsumerService {
         Consumer {
             topics: registration.topics.clone(),
             max_partitions: registration.max_partitions,
+            capacity: registration.capacity,
+            rack: registration.rack.clone(),
+            generation: registration.generation.clone(),
             max_poll_interval_ms: registration.max_poll_interval_ms,
             capabilities: registration.capabilities.clone(),
             instance: self.instance.options().id.clone(),

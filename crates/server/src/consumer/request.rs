@@ -10,6 +10,7 @@ use kafka_assigner_core::record::{Capability, GroupConfig, Renewal};
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::{self, RegisterRequest};
 use kafka_assigner_proto::{PROTOCOL_VERSION, Reason, status};
+use kafka_assigner_strategies::Capacity;
 use tonic::Status;
 
 use super::group_name;
@@ -30,6 +31,9 @@ pub(super) struct Registration {
     pub(super) opening: Opening,
     pub(super) topics: BTreeSet<TopicName>,
     pub(super) max_partitions: Option<u32>,
+    pub(super) capacity: Option<f64>,
+    pub(super) rack: String,
+    pub(super) generation: String,
     pub(super) timeout: Option<Duration>,
     pub(super) renewal: Renewal,
     pub(super) capabilities: BTreeSet<Capability>,
@@ -57,6 +61,9 @@ impl Registration {
             opening: opening(&request)?,
             topics: topics(&request.topics)?,
             max_partitions: (request.max_partitions > 0).then_some(request.max_partitions),
+            capacity: capacity(request.capacity)?,
+            rack: label("rack", &request.rack)?,
+            generation: label("generation", &request.generation)?,
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
             capabilities: request.capabilities().filter_map(capability).collect(),
@@ -112,6 +119,30 @@ fn topics(names: &[String]) -> Result<BTreeSet<TopicName>, Status> {
         return Err(status(Reason::TooManyItems, message));
     }
     names.iter().map(|name| TopicName::new(name).map_err(|e| refusal::name(&e))).collect()
+}
+
+fn capacity(wanted: Option<f64>) -> Result<Option<f64>, Status> {
+    match wanted {
+        Some(value) if Capacity::new(value).is_none() => {
+            let (least, most) = (Capacity::MIN, Capacity::MAX);
+            Err(refusal::field(format!(
+                "capacity = {value} is refused: it must be from {least} to {most:.0}"
+            )))
+        }
+        _ => Ok(wanted),
+    }
+}
+
+/// A text that is compared and shown, and never part of a key.
+fn label(field: &str, text: &str) -> Result<String, Status> {
+    let length = text.chars().count();
+    if length > MOST_TEXT || text.chars().any(char::is_control) {
+        let message = format!(
+            "{field} is refused: it may have {MOST_TEXT} characters, none of them a control character"
+        );
+        return Err(refusal::field(message));
+    }
+    Ok(text.to_owned())
 }
 
 fn timeout(wanted: u64) -> Result<Option<Duration>, Status> {
@@ -172,6 +203,10 @@ mod tests {
             (RegisterRequest { protocol_version: 9, ..minimal() }, "protocol_version 9"),
             (RegisterRequest { renewal: 1, ..minimal() }, "incarnation is missing"),
             (RegisterRequest { renewal: 7, ..minimal() }, "renewal = 7"),
+            (RegisterRequest { capacity: Some(0.0), ..minimal() }, "capacity = 0"),
+            (RegisterRequest { capacity: Some(f64::NAN), ..minimal() }, "capacity = NaN"),
+            (RegisterRequest { rack: "r".repeat(201), ..minimal() }, "rack"),
+            (RegisterRequest { generation: "v1\n".to_owned(), ..minimal() }, "generation"),
             (RegisterRequest { resume_lease: 7, ..minimal() }, "without incarnation"),
             (RegisterRequest { topics: vec!["a b".to_owned()], ..minimal() }, "\"a b\""),
         ] {

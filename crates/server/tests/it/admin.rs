@@ -146,7 +146,7 @@ async fn a_plan_shows_what_if_and_changes_nothing() {
     assert_eq!(admin.plan(plain.clone()).await.unwrap().into_inner().total_moves, 0);
     let without = PlanRequest { without_consumers: vec!["a".to_owned()], ..plain.clone() };
     let plan = admin.plan(without).await.unwrap().into_inner();
-    assert_eq!((plan.loads[0].before, &*plan.strategy), (4, "sticky-balanced"));
+    assert_eq!((plan.loads[0].before, &*plan.strategy), (4, "balanced"));
     let unknown = PlanRequest { without_consumers: vec!["z".to_owned()], ..plain.clone() };
     refused(admin.plan(unknown).await, Reason::ConsumerNotFound, "no consumer z");
     let strange = PlanRequest { strategy: "best".to_owned(), ..plain };
