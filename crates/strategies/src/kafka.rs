@@ -20,7 +20,8 @@
 //! - Each member has one generation for all comparisons, and the newest is that of this group. In
 //!   Kafka it may be compared with that of another field, and be one that is long over.
 //!
-//! That the sticky rules with racks may go on moving though nothing changed is as in Kafka.
+//! That the sticky rules with racks may go on moving though nothing changed is as in Kafka; as
+//! strategies they do not.
 //!
 //! # As strategies
 //!

@@ -2,16 +2,16 @@
 
 use super::claims::Claims;
 use super::reduction::{Counting, place};
-use super::sticky::{settle, sticky};
+use super::sticky::{settle_claims, steady};
 use super::{Assignment, Group};
 use crate::{Placement, Problem, Strategy};
 
-/// Kafka's `CooperativeStickyAssignor`: [`sticky`], except that what somebody claims to own and
+/// Kafka's `CooperativeStickyAssignor`: [`sticky`](super::sticky()), except that what somebody claims to own and
 /// another is to have is given to nobody ([`Assignment::withheld`]). Its owner lets go of it, which
 /// makes the group rebalance again, and only then does the other get it.
 pub fn cooperative_sticky(group: &Group) -> Assignment {
     let claims = Claims::of(group);
-    let mut assignment = settle(group, &claims);
+    let mut assignment = settle_claims(group, &claims, group.racks_matter());
     let is_alike = group.all_subscribe_alike();
     assignment.withhold(|unit, member| {
         let owner = if is_alike { claims.uncontested(unit) } else { claims.owner(unit) };
@@ -35,6 +35,6 @@ impl Strategy for CooperativeSticky {
     }
 
     fn assign(&self, problem: &Problem) -> Placement {
-        place(problem, Counting::Counted, sticky)
+        place(problem, Counting::Counted, steady)
     }
 }

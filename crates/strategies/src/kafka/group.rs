@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::racks::Racks;
-use super::{GroupBuilder, java};
+use super::{Assignment, GroupBuilder, java};
 use crate::{MemberIndex, TopicIndex, UnitIndex};
 
 /// A topic of a [`Group`].
@@ -203,6 +203,18 @@ impl Group {
         let alike = |class: &Class| class.topics.len() == distinct && class.wants == model.wants;
         let alike_by_class: Vec<bool> = self.classes.iter().map(alike).collect();
         rest.iter().all(|member| alike_by_class[self.members[member.index()].class])
+    }
+
+    /// The same group in which members claim what `assignment` gave them, in one generation.
+    pub(super) fn after(&self, assignment: &Assignment) -> Self {
+        let mut after =
+            Self { claims: Vec::with_capacity(self.units()), first_claim: vec![0], ..self.clone() };
+        for member in self.member_indices() {
+            after.claims.extend(assignment.of(member));
+            after.first_claim.push(after.claims.len());
+        }
+        after.members.iter_mut().for_each(|member| member.generation = Some(0));
+        after
     }
 
     /// Whether racks make a difference in the group as a whole.

@@ -11,8 +11,10 @@ pub fn roundrobin(group: &Group) -> Assignment {
     let circle = order::of_members(group, group.member_indices());
     let mut owned = vec![Vec::new(); circle.len()];
     let mut cursor = 0;
+    let mut known = vec![None; group.audiences.len()];
     for topic in group.served_topics() {
-        let stops = Stops::of(group, topic, &circle);
+        let known = &mut known[group.audience_of[topic.index()]];
+        let stops = known.get_or_insert_with(|| Stops::of(group, topic, &circle));
         for unit in group.units_of(topic) {
             let stop = stops.from(cursor);
             owned[circle[stop].index()].push(unit);
@@ -23,6 +25,7 @@ pub fn roundrobin(group: &Group) -> Assignment {
 }
 
 /// The places on the circle where a topic's partitions can go.
+#[derive(Clone)]
 enum Stops {
     Everywhere,
     Some(Vec<usize>),
