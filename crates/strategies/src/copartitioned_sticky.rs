@@ -12,7 +12,7 @@ mod standbys;
 mod strays;
 
 use crate::ledger::Ledger;
-use crate::{MoveReason, Placement, Problem, Strategy};
+use crate::{Move, MoveReason, Placement, Problem, Strategy};
 use set::Set;
 
 /// Puts equal partition numbers of topics that belong together on one member, and keeps standbys
@@ -67,7 +67,26 @@ impl Strategy for CopartitionedSticky {
         while sets.iter().fold(false, |moved, set| owners::settle(set, &mut ledger) || moved) {}
         let standbys = standbys::place(&sets, &ledger);
         let surplus = |had, target| MoveReason::OverTarget { had, target };
-        let placement = Placement::new(problem, ledger.into_owners(), surplus);
+        let mut placement = Placement::new(problem, ledger.into_owners(), surplus);
+        explain(problem, &sets, &mut placement.moves);
         Placement { standbys, ..placement }
     }
 }
+
+/// Says of units that could have stayed, but for the others of their slot, that these are why.
+fn explain(problem: &Problem, sets: &[Set], moves: &mut [Move]) {
+    let mut set_of = vec![None; problem.topics().len()];
+    for set in sets {
+        set.topics().for_each(|topic| set_of[topic.index()] = Some(set));
+    }
+    for moved in moves.iter_mut().filter(|moved| matches!(moved.reason, MoveReason::OverTarget { .. })) {
+        let (topic, slot) = problem.topic_of(moved.unit);
+        if set_of[topic.index()].is_some_and(|set| set.is_spread(problem, slot)) {
+            moved.reason = MoveReason::SetSpread;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "copartitioned_sticky_test.rs"]
+mod tests;

@@ -179,6 +179,8 @@ pub enum MoveReason {
         /// What it carries in this placement. As much as before or more, if this unit made room for another.
         target: u64,
     },
+    /// Units that belong on one member were with several, and this one joins the others.
+    SetSpread,
     /// The hash of the unit points to another member.
     Hash,
 }
@@ -204,6 +206,7 @@ impl fmt::Display for MoveReason {
                 let [had, target] = [had, target].map(|thousandths| *thousandths as f64 / 1_000.0);
                 write!(f, "its owner carried {had} and is to carry {target}")
             }
+            Self::SetSpread => f.write_str("its set was spread over several members"),
             Self::Hash => f.write_str("its hash points to another member"),
         }
     }

@@ -78,3 +78,65 @@ fn level_order(places: &mut [usize], loads: &[usize]) {
         *place = thread;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::{btree_set, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_gone_or_on_no_thread_is_ignored() {
+        assert_eq!(deal(2, &[('x', 0), ('a', 7)], &['a', 'b']), [('a', 0), ('b', 1)]);
+        assert_eq!(deal(0, &[('a', 0)], &['a']), []);
+    }
+
+    #[test]
+    fn a_new_thread_takes_only_its_share() {
+        let dealt = deal(3, &[(0, 0), (1, 0), (2, 0), (3, 1), (4, 1), (5, 1)], &[0, 1, 2, 3, 4, 5]);
+        assert_eq!(dealt, [(0, 0), (1, 0), (2, 2), (3, 1), (4, 1), (5, 2)]);
+    }
+
+    fn loads(threads: usize, dealt: &[(u8, usize)]) -> Vec<usize> {
+        let mut loads = vec![0; threads];
+        dealt.iter().for_each(|(_, thread)| loads[*thread] += 1);
+        loads
+    }
+
+    proptest! {
+        #[test]
+        fn threads_are_within_one_and_keep_what_they_can(
+            threads in 1..9_usize,
+            units in btree_set(any::<u8>(), 0..40),
+            current in vec((any::<u8>(), 0..9_usize), 0..80),
+        ) {
+            let units: Vec<_> = units.into_iter().collect();
+            let dealt = deal(threads, &current, &units);
+            prop_assert!(dealt.iter().map(|(unit, _)| *unit).eq(units.iter().copied()));
+            let after = loads(threads, &dealt);
+            prop_assert!(after.iter().max().unwrap() - after.iter().min().unwrap() <= 1);
+
+            let mut known: Vec<_> = current.into_iter().filter(|(unit, thread)| *thread < threads && units.contains(unit)).collect();
+            known.sort_unstable();
+            known.dedup_by_key(|(unit, _)| *unit);
+            let (share, over) = (units.len() / threads, units.len() % threads);
+            let mut had = loads(threads, &known);
+            had.sort_unstable_by(|a, b| b.cmp(a));
+            let most = had.iter().enumerate().map(|(at, had)| *had.min(&(share + usize::from(at < over)))).sum::<usize>();
+            prop_assert_eq!(known.iter().filter(|entry| dealt.contains(entry)).count(), most);
+            prop_assert_eq!(deal(threads, &dealt, &units), dealt);
+        }
+
+        #[test]
+        fn order_does_not_matter(
+            threads in 1..5_usize,
+            units in vec(any::<u8>(), 0..20),
+            current in vec((any::<u8>(), 0..5_usize), 0..20),
+        ) {
+            let backwards = |list: &[_]| list.iter().rev().copied().collect::<Vec<_>>();
+            let reversed: Vec<_> = current.iter().rev().copied().collect();
+            prop_assert_eq!(deal(threads, &current, &units), deal(threads, &reversed, &backwards(&units)));
+        }
+    }
+}

@@ -86,6 +86,13 @@ impl Set {
         problem.is_ever_banned() && self.units(slot).any(|unit| problem.is_banned(unit, member))
     }
 
+    /// Whether `slot` is with several members today, where it is on its way to one included.
+    pub(super) fn is_spread(&self, problem: &Problem, slot: u32) -> bool {
+        let mut holders = self.units(slot).map(|unit| problem.fixed(unit).or(problem.current(unit)));
+        let first = holders.next();
+        holders.any(|holder| Some(holder) != first)
+    }
+
     /// Whether `member` may become or stay standby: who drains or wants no partitions may not.
     pub(super) fn may_copy(problem: &Problem, member: MemberIndex) -> bool {
         let member = problem.member(member);

@@ -181,7 +181,7 @@ proptest! {
                     MoveReason::OverLimit
                     | MoveReason::OverTarget { .. }
                     | MoveReason::Overloaded { .. }
-                    | MoveReason::Hash => {
+                    | MoveReason::SetSpread | MoveReason::Hash => {
                         prop_assert!(may);
                         prop_assert_eq!(state, Some(MemberState::Active));
                     }
