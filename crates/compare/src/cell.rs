@@ -83,6 +83,7 @@ impl Cell {
         if self.event != Event::Fresh {
             let before = Input::new(&self.shape, &self.event.before(self.shape.members));
             input.own(&contestant.solve(&before));
+            contestant.take_notes(&mut input);
         }
         input
     }

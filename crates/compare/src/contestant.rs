@@ -10,21 +10,26 @@ use crate::input::Input;
 use crate::output::Shares;
 
 /// A rule of Kafka's.
-type Rule = fn(&Group) -> Assignment;
+#[derive(Debug)]
+pub(crate) struct Rule {
+    name: &'static str,
+    assign: fn(&Group) -> Assignment,
+    /// Whether members say what they own in user data, which it reads itself.
+    takes_notes: bool,
+}
 
-/// Kafka's own strategies, by name.
-const RULES: [(&str, Rule); 4] = [
-    ("range", range),
-    ("roundrobin", roundrobin),
-    ("sticky", sticky),
-    ("cooperative-sticky", cooperative_sticky),
+const RULES: [Rule; 4] = [
+    Rule { name: "range", assign: range, takes_notes: false },
+    Rule { name: "roundrobin", assign: roundrobin, takes_notes: false },
+    Rule { name: "sticky", assign: sticky, takes_notes: true },
+    Rule { name: "cooperative-sticky", assign: cooperative_sticky, takes_notes: false },
 ];
 
 /// A strategy of ours.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Contestant {
     /// One that is asked what a Kafka group says of itself.
-    Group(Rule),
+    Group(&'static Rule),
     /// One that is asked a [`Problem`](kafka_assigner_strategies::Problem).
     Problem(&'static dyn Strategy),
 }
@@ -32,7 +37,7 @@ pub(crate) enum Contestant {
 impl Contestant {
     /// The names of all there are.
     pub(crate) fn names() -> Vec<&'static str> {
-        let rules = RULES.iter().map(|(name, _)| *name);
+        let rules = RULES.iter().map(|rule| rule.name);
         let others = all().iter().map(|strategy| strategy.name()).filter(|name| rule(name).is_none());
         others.chain(rules).collect()
     }
@@ -42,18 +47,27 @@ impl Contestant {
         rule(name).map(Self::Group).or_else(|| by_name(name).map(Self::Problem))
     }
 
+    /// Makes of what members own what they say of it to this strategy. As with Kafka's, that is bytes where it takes its
+    /// own notes, and reading them is timed.
+    pub(crate) fn take_notes(&self, input: &mut Input) {
+        let takes_notes = matches!(self, Self::Group(rule) if rule.takes_notes);
+        for member in input.members.iter_mut().filter(|member| takes_notes && !member.owned.is_empty()) {
+            member.user_data = group::user_data(member);
+        }
+    }
+
     /// Asks it. This is what is timed: from names to names, with everything in between, and with what it takes to
     /// free that.
     pub(crate) fn solve<'a>(&self, input: &'a Input) -> Shares<'a> {
         match self {
-            Self::Group(rule) => group::solve(*rule, input),
+            Self::Group(rule) => group::solve(rule.assign, input),
             Self::Problem(strategy) => problem::solve(*strategy, input),
         }
     }
 }
 
-fn rule(name: &str) -> Option<Rule> {
-    RULES.iter().find(|(known, _)| *known == name).map(|(_, rule)| *rule)
+fn rule(name: &str) -> Option<&'static Rule> {
+    const { &RULES }.iter().find(|rule| rule.name == name)
 }
 
 #[cfg(test)]
@@ -64,7 +78,7 @@ mod tests {
     fn every_strategy_is_there_once() {
         let mut names = Contestant::names();
         assert!(names.iter().all(|name| Contestant::named(name).is_some()));
-        let every = all().iter().map(|strategy| strategy.name()).chain(RULES.map(|(name, _)| name));
+        let every = all().iter().map(|strategy| strategy.name()).chain(RULES.map(|rule| rule.name));
         assert!(every.into_iter().all(|name| names.contains(&name)));
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));

@@ -14,7 +14,15 @@ pub(crate) fn full(strategy: &str) -> Vec<Cell> {
     let sizes = MEMBERS.iter().flat_map(|members| PARTITIONS.map(|partitions| (*members, partitions)));
     let shapes = sizes.flat_map(|(members, partitions)| shapes(members, partitions));
     let cells = shapes.flat_map(|shape| Event::ALL.map(|event| cell(strategy, shape.clone(), event)));
-    cells.collect()
+    cells.chain(everything(strategy)).collect()
+}
+
+/// The largest row of `balanced` with all that it heeds; other strategies heed but a part.
+fn everything(strategy: &str) -> Vec<Cell> {
+    let subscriptions = Subscriptions::Everything;
+    let shape = Shape { members: 2_000, partitions: 1_000_000, topics: 500, subscriptions, racks: true };
+    let events = Event::ALL.iter().filter(|_| strategy == "balanced");
+    events.map(|event| cell(strategy, shape.clone(), *event)).collect()
 }
 
 fn shapes(members: usize, partitions: usize) -> impl Iterator<Item = Shape> {
@@ -48,6 +56,7 @@ pub(crate) fn quick(strategy: &str) -> Vec<Cell> {
         cells.extend(quick_cells(strategy, everywhere, &Event::ALL[2..]));
         cells.extend(quick_cells(strategy, [((10_000, 100), Subscriptions::All)], &Event::ALL));
         cells.extend(quick_cells(strategy, mixed, &Event::ALL[..2]));
+        cells.extend(everything(strategy));
     }
     cells
 }
@@ -79,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_cell_is_in_the_grid_once() {
-        let cells = full("balanced");
+        let cells = full("sticky");
         // 12 sizes; with one topic 1 kind of subscription, with more 4; racks on and off; 4 events.
         assert_eq!(cells.len(), 12 * (1 + 4 + 4) * 2 * 4);
         assert!((1..cells.len()).all(|at| !cells[..at].contains(&cells[at])));

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::output::Shares;
+use crate::output::{Partition, Shares};
 use crate::shape::{RACKS, REPLICAS, Shape, member_id, topic_name};
 
 /// A group. Equal names are the same allocation, as references to one string are in Java.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) topics: Vec<Topic>,
+    /// How many topics that follow each other are a co-partitioned set; 1 if none are.
+    pub(crate) set_size: usize,
+    /// How many standbys each partition is to have.
+    pub(crate) standbys: u32,
     /// By broker where it runs; empty if that is unknown.
     pub(crate) racks: Vec<Arc<str>>,
     pub(crate) members: Vec<Member>,
@@ -21,6 +25,8 @@ pub(crate) struct Topic {
     pub(crate) partitions: u32,
     /// By partition the numbers of the brokers that have it; empty if nobody knows where these run.
     pub(crate) replicas: Vec<[usize; REPLICAS]>,
+    /// By partition how much work it is; empty if all are the same.
+    pub(crate) weights: Vec<f64>,
 }
 
 #[derive(Debug)]
@@ -31,6 +37,10 @@ pub(crate) struct Member {
     pub(crate) topics: Arc<[Arc<str>]>,
     /// What it owns.
     pub(crate) owned: Vec<(Arc<str>, u32)>,
+    /// What it holds as standby, up to date.
+    pub(crate) standby_for: Vec<(Arc<str>, u32)>,
+    /// What it owns as `sticky` tells itself; empty where nobody asks.
+    pub(crate) user_data: Vec<u8>,
 }
 
 impl Input {
@@ -48,16 +58,19 @@ impl Input {
                 rack: shape.rack(*member).map(Arc::from),
                 topics: list.or_insert_with(|| Arc::from(&names[interest])).clone(),
                 owned: Vec::new(),
+                standby_for: Vec::new(),
+                user_data: Vec::new(),
             }
         });
-        Self { members: members.collect(), topics, racks }
+        let (set_size, standbys) = (shape.set_size(), shape.standbys());
+        Self { members: members.collect(), topics, set_size, standbys, racks }
     }
 
-    /// The names of all topics, in the order in which strategies number them.
-    pub(crate) fn topic_names(&self) -> Vec<&Arc<str>> {
-        let mut names: Vec<_> = self.topics.iter().map(|topic| &topic.name).collect();
-        names.sort_unstable();
-        names
+    /// All topics by set, in the order of their names, which is that in which strategies number them.
+    pub(crate) fn sets(&self) -> Vec<&[Topic]> {
+        let mut sets: Vec<_> = self.topics.chunks(self.set_size).collect();
+        sets.sort_unstable_by_key(|set| &set[0].name);
+        sets
     }
 
     /// Members own what `shares` gives them. What it gives to others is nobody's.
@@ -67,8 +80,9 @@ impl Input {
         let shares: BTreeMap<&str, _> = shares.iter().map(|share| (&**share.member, share)).collect();
         for member in &mut self.members {
             let Some(share) = shares.get(&*member.id) else { continue };
-            let named = share.partitions.iter().map(|(topic, partition)| (names[*topic].clone(), *partition));
-            member.owned = named.collect();
+            let named = |(topic, partition): &Partition<'_>| (names[*topic].clone(), *partition);
+            member.owned = share.partitions.iter().map(named).collect();
+            member.standby_for = share.standbys.iter().map(named).collect();
         }
     }
 }
@@ -77,10 +91,12 @@ impl Topic {
     fn new(shape: &Shape, topic: usize) -> Self {
         let partitions = shape.partitions_per_topic();
         let known = (0..partitions).filter(|_| shape.racks);
+        let first_of_set = topic - topic % shape.set_size();
         Self {
             name: topic_name(topic).into(),
             partitions: u32::try_from(partitions).expect("a shape has some millions of partitions at most"),
-            replicas: known.map(|partition| Shape::replicas(topic, partition)).collect(),
+            replicas: known.map(|partition| Shape::replicas(first_of_set, partition)).collect(),
+            weights: (0..partitions).filter_map(|partition| shape.weight(topic, partition)).collect(),
         }
     }
 }
@@ -115,6 +131,16 @@ mod tests {
         let [stayed, idle] = &after.members[..] else { panic!("two are left") };
         assert_eq!(stayed.owned, [(after.topics[0].name.clone(), 5), (after.topics[1].name.clone(), 0)]);
         assert!(idle.owned.is_empty());
+    }
+
+    #[test]
+    fn where_everything_is_asked_pairs_of_topics_are_in_the_same_racks() {
+        let shape = Shape { subscriptions: Subscriptions::Everything, ..shape() };
+        let input = Input::new(&shape, &[0, 1, 2]);
+        let [set] = input.sets()[..] else { panic!("two topics are one pair") };
+        assert_eq!(set[0].replicas, set[1].replicas);
+        assert_ne!(set[0].weights, set[1].weights);
+        assert_eq!((input.standbys, input.members[0].topics.len()), (1, 2));
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn cells(arguments: &Arguments) -> Result<Vec<Cell>> {
 fn measure(cell: &Cell, kafka: Option<&Kafka>, limit: Option<Duration>) -> Result<Row> {
     let ours = side::ours(cell)?;
     let theirs = match (kafka, limit) {
-        _ if !Kafka::has(&cell.strategy) => Theirs::NoClass,
+        _ if !Kafka::has(cell) => Theirs::NoClass,
         (None, _) => Theirs::NoJava,
         (_, None) => Theirs::NoTime,
         (Some(kafka), Some(limit)) => match kafka.measure(cell, limit)? {

@@ -18,6 +18,8 @@ pub(crate) struct Share<'a> {
     pub(crate) partitions: Vec<Partition<'a>>,
     /// What it is to have once their owners have let go of them, and nobody has until then.
     pub(crate) later: Vec<Partition<'a>>,
+    /// What it is to hold as standby.
+    pub(crate) standbys: Vec<Partition<'a>>,
 }
 
 /// A topic, and the number of one of its partitions.
@@ -28,8 +30,12 @@ impl<'a> Shares<'a> {
     pub(crate) fn with_sizes(input: &'a Input, sizes: impl IntoIterator<Item = usize>) -> Self {
         let mut ids: Vec<_> = input.members.iter().map(|member| &member.id).collect();
         ids.sort_unstable();
-        let share =
-            |(member, size)| Share { member, partitions: Vec::with_capacity(size), later: Vec::new() };
+        let share = |(member, size)| Share {
+            member,
+            partitions: Vec::with_capacity(size),
+            later: Vec::new(),
+            standbys: Vec::new(),
+        };
         Self(ids.into_iter().zip(sizes).map(share).collect())
     }
 

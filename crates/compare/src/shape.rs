@@ -40,6 +40,8 @@ pub(crate) enum Subscriptions {
     MixedB,
     /// Each to the first or to the last two thirds.
     MixedC,
+    /// Everybody to all. Topics come in co-partitioned pairs, partitions weigh differently, and each wants a standby.
+    Everything,
 }
 
 impl fmt::Display for Subscriptions {
@@ -49,6 +51,7 @@ impl fmt::Display for Subscriptions {
             Self::MixedA => "mixed-a",
             Self::MixedB => "mixed-b",
             Self::MixedC => "mixed-c",
+            Self::Everything => "everything",
         })
     }
 }
@@ -63,7 +66,7 @@ impl Shape {
         let fifth = |part: usize| self.topics * part / 5;
         match self.subscriptions {
             Subscriptions::MixedA if member == 0 => 0..1,
-            Subscriptions::All | Subscriptions::MixedA => 0..self.topics,
+            Subscriptions::All | Subscriptions::MixedA | Subscriptions::Everything => 0..self.topics,
             Subscriptions::MixedB => fifth(member % 5)..fifth(member % 5 + 1),
             Subscriptions::MixedC if member.is_multiple_of(2) => 0..self.topics * 2 / 3,
             Subscriptions::MixedC => self.topics / 3..self.topics,
@@ -77,6 +80,22 @@ impl Shape {
     /// The numbers of the brokers that have a replica of the partition; broker `n` is in rack `n`.
     pub(crate) fn replicas(topic: usize, partition: usize) -> [usize; REPLICAS] {
         std::array::from_fn(|replica| (topic + partition + replica) % RACKS.len())
+    }
+
+    /// How many topics are co-partitioned with each other.
+    pub(crate) fn set_size(&self) -> usize {
+        if self.subscriptions == Subscriptions::Everything { 2 } else { 1 }
+    }
+
+    /// How much work a partition is, from 1 to 5.5, where that matters.
+    pub(crate) fn weight(&self, topic: usize, partition: usize) -> Option<f64> {
+        let step = u8::try_from((topic * 31 + partition * 17) % 10).expect("it is less than ten");
+        (self.subscriptions == Subscriptions::Everything).then(|| 1.0 + f64::from(step) / 2.0)
+    }
+
+    /// How many standbys each partition is to have.
+    pub(crate) fn standbys(&self) -> u32 {
+        u32::from(self.subscriptions == Subscriptions::Everything)
     }
 }
 

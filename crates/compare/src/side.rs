@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::cell::{Cell, Measured};
 use crate::digest::Digest;
+use crate::shape::Subscriptions;
 
 /// What a side gets for a cell: to make the group, to settle it, to warm up, and for five runs.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
@@ -62,9 +63,10 @@ pub(crate) struct Kafka {
 }
 
 impl Kafka {
-    /// Whether Kafka has a class that does what the strategy of that name does.
-    pub(crate) fn has(strategy: &str) -> bool {
-        matches!(strategy, "range" | "roundrobin" | "sticky" | "cooperative-sticky" | "balanced")
+    /// Whether Kafka has a class for what is asked.
+    pub(crate) fn has(cell: &Cell) -> bool {
+        let rivals = ["range", "roundrobin", "sticky", "cooperative-sticky", "balanced"];
+        rivals.contains(&&*cell.strategy) && cell.shape.subscriptions != Subscriptions::Everything
     }
 
     /// Measures Kafka's side within `limit`.

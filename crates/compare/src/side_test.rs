@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::event::Event;
-use crate::shape::{Shape, Subscriptions};
+use crate::shape::Shape;
 
 /// A Java that runs `script` in place of anything else.
 fn fake_java(folder: &TempDir, script: &str) -> Kafka {
@@ -65,4 +65,12 @@ fn a_java_that_fails_is_no_timeout() {
     assert!(format!("{failed:#}").contains("exit status: 3"), "{failed:#}");
     let silent = fake_java(&folder, "true").measure(&cell(), BOUND).unwrap_err();
     assert!(format!("{silent:#}").contains("it printed \"\""), "{silent:#}");
+}
+
+#[test]
+fn kafka_has_nothing_for_everything_at_once() {
+    let mut cell = cell();
+    assert!(Kafka::has(&cell));
+    cell.shape.subscriptions = Subscriptions::Everything;
+    assert!(!Kafka::has(&cell));
 }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use kafka_assigner_strategies::kafka::wire::{StickyUserData, TopicPartitions};
 use kafka_assigner_strategies::kafka::{Assignment, Group, GroupBuilder, GroupMemberSpec};
 use kafka_assigner_strategies::{MemberHandle, MemberIndex, TopicHandle};
 
-use super::Rule;
 use crate::input::{Input, Member, Topic};
 use crate::output::Shares;
 
 /// The generation of everything that is owned.
 const GENERATION: i32 = 1;
 
-pub(super) fn solve(rule: Rule, input: &Input) -> Shares<'_> {
+pub(super) fn solve(assign: fn(&Group) -> Assignment, input: &Input) -> Shares<'_> {
     let group = group(input);
-    named(input, &group, &rule(&group))
+    named(input, &group, &assign(&group))
 }
 
 /// What `input` says, as a group.
@@ -25,8 +25,11 @@ fn group(input: &Input) -> Group {
         tell_replicas(&mut builder, input, topic, handle);
     }
     for member in &input.members {
-        let handle = tell_member(&mut builder, member);
-        tell_owned(&mut builder, member, handle);
+        if member.user_data.is_empty() {
+            tell_owner(&mut builder, member);
+        } else {
+            tell_claims(&mut builder, member);
+        }
     }
     builder.build().expect("names are distinct and partitions exist")
 }
@@ -38,31 +41,47 @@ fn tell_replicas(builder: &mut GroupBuilder, input: &Input, topic: &Topic, handl
 }
 
 /// Looks up every name of every list, as Kafka's classes do.
-fn tell_member(builder: &mut GroupBuilder, member: &Member) -> MemberHandle {
+fn tell_member(builder: &mut GroupBuilder, member: &Member, generation: Option<i32>) -> MemberHandle {
     let topics = member.topics.iter();
     let topics: Vec<_> = topics.map(|name| builder.topic_handle(name).expect("topics are known")).collect();
-    let subscription = builder.subscription(topics);
-    let generation = (!member.owned.is_empty()).then_some(GENERATION);
-    let rack = member.rack.clone();
-    builder.member(GroupMemberSpec {
-        generation,
-        rack,
-        ..GroupMemberSpec::new(member.id.clone(), subscription)
-    })
+    let spec = GroupMemberSpec::new(member.id.clone(), builder.subscription(topics));
+    builder.member(GroupMemberSpec { generation, rack: member.rack.clone(), ..spec })
 }
 
-/// Looks up a topic once for each run of its partitions.
-fn tell_owned(builder: &mut GroupBuilder, member: &Member, handle: MemberHandle) {
+/// Tells a member that says in names what it owns. Looks up a topic once for each run of its partitions.
+fn tell_owner(builder: &mut GroupBuilder, member: &Member) {
+    let handle = tell_member(builder, member, (!member.owned.is_empty()).then_some(GENERATION));
     for run in member.owned.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
         let topic = builder.topic_handle(&run[0].0).expect("only known topics are owned");
         builder.claims(handle, topic, run.iter().map(|(_, partition)| partition.cast_signed()));
     }
 }
 
+/// Tells a member that says so in the user data of `sticky`.
+fn tell_claims(builder: &mut GroupBuilder, member: &Member) {
+    let user_data = StickyUserData::read(&member.user_data);
+    let handle = tell_member(builder, member, user_data.generation);
+    for TopicPartitions { topic, partitions } in user_data.partitions {
+        let topic = builder.topic_handle(topic).expect("only known topics are owned");
+        builder.claims(handle, topic, partitions);
+    }
+}
+
+/// What the member's own `sticky` would send along.
+pub(super) fn user_data(member: &Member) -> Vec<u8> {
+    let mut owned: Vec<_> = member.owned.iter().map(|(topic, partition)| (&**topic, *partition)).collect();
+    owned.sort_unstable();
+    let by_topic = owned.chunk_by(|a, b| a.0 == b.0).map(|run| TopicPartitions {
+        topic: run[0].0,
+        partitions: run.iter().map(|(_, partition)| partition.cast_signed()).collect(),
+    });
+    StickyUserData { partitions: by_topic.collect(), generation: Some(GENERATION) }.write()
+}
+
 /// What `assignment` says, in the names of `input`.
 fn named<'a>(input: &'a Input, group: &Group, assignment: &Assignment) -> Shares<'a> {
     let members = || (0..group.members().len()).map(MemberIndex::new);
-    let topics = input.topic_names();
+    let topics: Vec<_> = input.sets().into_iter().map(|set| &set[0].name).collect();
     let name = |unit| {
         let (topic, partition) = group.topic_of(unit);
         (topics[topic.index()], partition)
@@ -75,4 +94,29 @@ fn named<'a>(input: &'a Input, group: &Group, assignment: &Assignment) -> Shares
         shares.of(*member).later.push(name(*unit));
     }
     shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::{Shape, Subscriptions};
+
+    #[test]
+    fn what_members_note_for_themselves_is_what_they_own() {
+        let subscriptions = Subscriptions::All;
+        let shape = Shape { members: 2, partitions: 8, topics: 2, subscriptions, racks: false };
+        let mut input = Input::new(&shape, &[0, 1]);
+        let [first, second] = [0, 1].map(|topic: usize| input.topics[topic].name.clone());
+        input.members[1].owned = vec![(second.clone(), 3), (first.clone(), 0), (second, 1)];
+        let told = group(&input);
+        input.members[1].user_data = user_data(&input.members[1]);
+        let noted = group(&input);
+        let claims = |group: &Group| {
+            let mut claims = group.claims_of(MemberIndex::new(1)).to_vec();
+            claims.sort_unstable();
+            (claims, group.members()[1].generation)
+        };
+        assert_eq!(claims(&noted), claims(&told));
+        assert_eq!(claims(&noted).0.len(), 3);
+    }
 }
