@@ -64,7 +64,7 @@ impl Strategy for CopartitionedSticky {
     fn assign(&self, problem: &Problem) -> Placement {
         let sets = Set::all(problem);
         let mut ledger = Ledger::preserve(problem);
-        while sets.iter().fold(false, |moved, set| owners::settle(set, &mut ledger) || moved) {}
+        while sets.iter().filter(|set| owners::settle(set, &mut ledger)).count() > 0 {}
         let standbys = standbys::place(&sets, &ledger);
         let surplus = |had, target| MoveReason::OverTarget { had, target };
         let mut placement = Placement::new(problem, ledger.into_owners(), surplus);

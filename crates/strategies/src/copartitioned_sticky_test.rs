@@ -17,7 +17,9 @@ fn owners(problem: &Problem) -> Vec<String> {
 fn pair(partitions: u32, tell: impl Fn(&mut ProblemBuilder, [TopicHandle; 2])) -> Problem {
     let mut builder = Problem::builder();
     let topics = ["t", "u"].map(|name| builder.topic(name, partitions));
-    ["a", "b"].map(|id| builder.member(member(id)));
+    for id in ["a", "b"] {
+        builder.member(member(id));
+    }
     tell(&mut builder, topics);
     builder.build().unwrap()
 }
@@ -125,7 +127,9 @@ fn a_slot_that_nobody_may_have_all_of_is_split() {
 fn a_limit_counts_units_and_splits_only_what_would_be_nobodys() {
     let limited = |limit| {
         let mut builder = Problem::builder();
-        ["t", "u"].map(|name| builder.topic(name, 2));
+        for name in ["t", "u"] {
+            builder.topic(name, 2);
+        }
         builder.member(MemberSpec { max_partitions: Some(limit), ..member("a") });
         builder.member(MemberSpec { max_partitions: Some(3), ..member("b") });
         owners(&builder.build().unwrap())
@@ -180,7 +184,9 @@ fn what_rounding_leaves_open_is_even_over_all_sets() {
     for partitions in 1..=9 {
         builder.topic(format!("t{partitions}"), partitions);
     }
-    (0..10).for_each(|number| drop(builder.member(member(&format!("m{number}")))));
+    for number in 0..10 {
+        builder.member(member(&format!("m{number}")));
+    }
     let problem = builder.build().unwrap();
     let owner = CopartitionedSticky.assign(&problem).owner;
     let loads =

@@ -14,7 +14,7 @@ pub(super) fn place(sets: &[Set], ledger: &Ledger<'_>) -> Standbys {
     let mut load = vec![0; ledger.problem.members().len()];
     let wanting = sets.iter().filter(|set| set.standbys() > 0);
     let mut all: Vec<_> = wanting.map(|set| Backups::fill(set, ledger, &mut load)).collect();
-    while all.iter_mut().fold(false, |moved, backups| backups.level(&mut load) || moved) {}
+    while all.iter_mut().map(|backups| backups.level(&mut load)).filter(|moved| *moved).count() > 0 {}
     by_unit(ledger, &all)
 }
 
