@@ -102,6 +102,14 @@ pub(crate) enum Failure {
     /// The demonstration's counts are not what they must be.
     #[error("something was lost, out of order, or wrong: see the counts; --seed repeats the run's choices")]
     DemoUnclean,
+    /// Lines of the input make no sense; each was answered with what is wrong.
+    #[error("{refused} of {read} lines were refused: their answers say why")]
+    LinesRefused {
+        /// How many were refused.
+        refused: u64,
+        /// How many there were.
+        read: u64,
+    },
     /// The signals that stop an instance can't be received.
     #[error("can't wait for signals")]
     Signals(#[source] std::io::Error),
@@ -149,7 +157,11 @@ impl Failure {
     /// The process's exit code: 1 = refused or failed, 2 = wrong usage or configuration, 3 = no instance reached.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::Unreadable { .. } | Self::Unconfirmed { .. } | Self::Kafka(_) => 2,
+            Self::Config(_)
+            | Self::LinesRefused { .. }
+            | Self::Unreadable { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Kafka(_) => 2,
             Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } => 3,
             Self::Refused(_)
             | Self::Nonsense { .. }
@@ -206,7 +218,8 @@ impl Failure {
             Self::Store(_) => {
                 Some("`kafka-assigner serve --print-config` shows which store is used and who said so")
             }
-            Self::Unreadable { .. }
+            Self::LinesRefused { .. }
+            | Self::Unreadable { .. }
             | Self::Unconfirmed { .. }
             | Self::Declined
             | Self::Kafka(_)

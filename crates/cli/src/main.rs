@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Arguments ─┬─ serve ───────── config (flags > environment > file > default) ──► an instance
+//!            ├─ assign ──────── JSON lines ──► a strategy, no instance
 //!            └─ AdminCommand ── commands (what is asked) ──► admin (the connection)
 //!                                   └─ reports (what was found) ──► output (tables, JSON)
 //! ```
@@ -9,6 +10,7 @@
 //! Start reading at [`commands`]. What goes wrong is a [`failure::Failure`], which knows its exit code.
 
 mod admin;
+mod assign;
 mod commands;
 mod config;
 mod demo;
@@ -38,6 +40,8 @@ enum Command {
     Demo(demo::Demo),
     /// Run an instance
     Serve(serve::Serve),
+    /// Ask a strategy who should own what, offline: a JSON object a line in, one a line out
+    Assign(assign::Assign),
     #[command(flatten)]
     Admin(commands::AdminCommand),
 }
@@ -47,6 +51,7 @@ impl Command {
         match self {
             Self::Demo(demo) => demo.run().await,
             Self::Serve(serve) => serve.run().await,
+            Self::Assign(assign) => assign.run(),
             Self::Admin(command) => command.run().await,
         }
     }

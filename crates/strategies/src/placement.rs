@@ -1,5 +1,6 @@
 //! What a strategy answers: [`Placement`].
 
+mod bound;
 mod standbys;
 mod unassigned;
 

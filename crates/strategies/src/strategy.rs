@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Balanced, CopartitionedSticky, JumpHash, Placement, Problem, StickyBalanced};
+use crate::{Balanced, CopartitionedSticky, JumpHash, Placement, Problem, StickyBalanced, kafka};
 
 /// A rule that decides who should own what.
 ///
@@ -21,7 +21,16 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 
 /// Every strategy, in the order in which to list them for people.
 pub const fn all() -> &'static [&'static dyn Strategy] {
-    &[&Balanced, &StickyBalanced, &CopartitionedSticky, &JumpHash]
+    &[
+        &Balanced,
+        &StickyBalanced,
+        &CopartitionedSticky,
+        &JumpHash,
+        &kafka::Range,
+        &kafka::RoundRobin,
+        &kafka::Sticky,
+        &kafka::CooperativeSticky,
+    ]
 }
 
 /// The strategy of that name, if there is one.
@@ -36,10 +45,12 @@ mod tests {
     #[test]
     fn each_strategy_is_found_by_its_name() {
         let names: Vec<_> = all().iter().map(|strategy| strategy.name()).collect();
-        assert_eq!(names, ["balanced", "sticky-balanced", "copartitioned-sticky", "jump-hash"]);
+        let ours = ["balanced", "sticky-balanced", "copartitioned-sticky", "jump-hash"];
+        let kafkas = ["range", "roundrobin", "sticky", "cooperative-sticky"];
+        assert_eq!(names, [ours, kafkas].concat());
         for name in names {
             assert_eq!(by_name(name).unwrap().name(), name);
         }
-        assert!(by_name("sticky").is_none());
+        assert!(by_name("best").is_none());
     }
 }

@@ -1,6 +1,8 @@
 //! `strategies`.
 
 use clap::Args;
+use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_strategies::{Registry, Strategy};
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -19,10 +21,12 @@ impl Strategies {
     /// # Errors
     /// [`Failure::Output`].
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let strategies = kafka_assigner_strategies::all()
-            .iter()
-            .map(|strategy| reports::Strategy { name: strategy.name(), summary: strategy.summary() })
-            .collect();
+        let default = GroupConfig::default().strategy;
+        let report = |strategy: &&'static dyn Strategy| {
+            let (name, summary) = (strategy.name(), strategy.summary());
+            reports::Strategy { name, default: name == default, summary }
+        };
+        let strategies = Registry::builtin().all().iter().map(report).collect();
         self.output.write(&reports::Strategies { strategies })
     }
 }

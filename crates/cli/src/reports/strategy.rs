@@ -7,7 +7,6 @@ use crate::output::{Page, Report, Table};
 /// The strategies that this version has.
 #[derive(Debug, Serialize)]
 pub(crate) struct Strategies {
-    /// The default one first.
     pub(crate) strategies: Vec<Strategy>,
 }
 
@@ -16,15 +15,18 @@ pub(crate) struct Strategies {
 pub(crate) struct Strategy {
     /// What it is chosen by.
     pub(crate) name: &'static str,
+    /// Whether new groups have it unless told otherwise.
+    pub(crate) default: bool,
     /// What it does.
     pub(crate) summary: &'static str,
 }
 
 impl Report for Strategies {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["STRATEGY", "WHAT IT DOES"]);
+        let mut table = Table::new(["STRATEGY", "DEFAULT", "WHAT IT DOES"]);
         for strategy in &self.strategies {
-            table.row([strategy.name.into(), strategy.summary.into()]);
+            let default = if strategy.default { "yes" } else { "-" };
+            table.row([strategy.name.into(), default.into(), strategy.summary.into()]);
         }
         page.table(table, "no strategies");
     }

@@ -4,6 +4,7 @@
 //! change `TRYCMD=overwrite cargo test -p kafka-assigner-cli` writes them anew.
 
 mod answers;
+mod assign;
 mod instance;
 mod scripts;
 mod serve;

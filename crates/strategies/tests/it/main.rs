@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod balance;
+mod bound;
 mod certificate;
 mod cluster;
 mod copartitioned;

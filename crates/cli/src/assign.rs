@@ -1,0 +1,111 @@
+//! `assign`: asks a strategy who should own what, offline.
+//!
+//! ```text
+//! lines ─► input (what is written) ─► checked (what it means) ─┬─ telling ─► Problem ─► a strategy
+//!                                                              └─ kafka ───► Group ───► Kafka's own
+//!                                                                    answer ◄── place ◄──┘
+//! ```
+//!
+//! One line is in memory at a time, and each has exactly one answer.
+
+mod answer;
+mod balance;
+mod checked;
+mod claims;
+mod input;
+mod kafka;
+mod layout;
+mod lines;
+mod place;
+mod refused;
+mod telling;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use kafka_assigner_strategies::{Registry, Strategy};
+use serde::Serialize;
+
+use answer::{Answer, Refusal};
+use checked::Checked;
+use input::Input;
+use lines::{Line, Lines};
+use refused::Refused;
+
+use crate::failure::Failure;
+
+/// The longest line: a million partitions with owners, racks and weights take less than half of it, and it bounds
+/// what a broken input costs.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// The arguments of `assign`.
+#[derive(Debug, Args)]
+pub(crate) struct Assign {
+    /// The strategy, one of those that `kafka-assigner strategies` lists
+    #[arg(long, value_name = "NAME", value_parser = strategy)]
+    strategy: &'static dyn Strategy,
+    /// What to place, a JSON object on each line; - is the standard input
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    input: PathBuf,
+}
+
+fn strategy(name: &str) -> Result<&'static dyn Strategy, String> {
+    let strategies = Registry::builtin();
+    let known = || strategies.all().iter().map(|strategy| strategy.name()).collect::<Vec<_>>().join(", ");
+    strategies.named(name).ok_or_else(|| format!("it must be one of {}", known()))
+}
+
+impl Assign {
+    /// Answers every line.
+    ///
+    /// # Errors
+    /// [`Failure`], also where a line was refused.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let input: Box<dyn BufRead> = if self.input.as_os_str() == "-" {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(&self.input).map_err(|source| self.unreadable(source))?;
+            Box::new(BufReader::new(file))
+        };
+        let mut lines = Lines::new(input, LONGEST_LINE);
+        let mut output = BufWriter::new(io::stdout().lock());
+        let (mut read, mut refused) = (0, 0);
+        while let Some(line) = lines.next().map_err(|source| self.unreadable(source))? {
+            read += 1;
+            if let Err(why) = answer(&line, self.strategy, &mut output)? {
+                refused += 1;
+                write(&mut output, &Refusal::new(read, why))?;
+            }
+            output.flush().map_err(Failure::Output)?;
+        }
+        if refused == 0 { Ok(()) } else { Err(Failure::LinesRefused { refused, read }) }
+    }
+
+    fn unreadable(&self, source: io::Error) -> Failure {
+        Failure::Unreadable { flag: "--input", path: self.input.clone(), source }
+    }
+}
+
+/// Writes the answer to a line, or says why there is none.
+fn answer(
+    line: &Line<'_>,
+    strategy: &dyn Strategy,
+    output: &mut impl Write,
+) -> Result<Result<(), Refused>, Failure> {
+    let placed = |input: &Input| place::place(&Checked::new(input)?, strategy);
+    let parsed = match line {
+        Line::Text(text) => Input::parse(text),
+        Line::TooLong => Err(Refused::line(format!("it is longer than {LONGEST_LINE} bytes"))),
+    };
+    match parsed.and_then(|input| Ok((placed(&input)?, input))) {
+        Ok((placed, input)) => write(output, &Answer::new(&placed, &input.members)).map(Ok),
+        Err(refused) => Ok(Err(refused)),
+    }
+}
+
+fn write(output: &mut impl Write, answer: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *output, answer).map_err(|error| Failure::Output(error.into()))?;
+    output.write_all(b"\n").map_err(Failure::Output)
+}

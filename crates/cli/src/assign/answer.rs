@@ -1,0 +1,106 @@
+//! What is answered to a line, as JSON.
+
+use std::fmt;
+
+use kafka_assigner_strategies::{MemberIndex, Problem, UnitIndex};
+use serde::{Serialize, Serializer};
+
+use super::Refused;
+use super::balance::Balance;
+use super::input::Member;
+use super::place::Placed;
+
+/// The answer to a line that was placed.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer<'a> {
+    assignment: ByMember<'a>,
+    standbys: ByMember<'a>,
+    unassigned: Vec<Unassigned<'a>>,
+    moves: usize,
+    moves_lower_bound: usize,
+    balance: Balance,
+}
+
+impl<'a> Answer<'a> {
+    /// Tells what was placed among `members`, in their order.
+    pub(super) fn new(placed: &'a Placed, members: &[Member]) -> Self {
+        let Placed { problem, placement, .. } = placed;
+        let known =
+            |member: &Member| problem.member_named(&member.id).expect("the line's members are placed on");
+        let order: Vec<_> = members.iter().map(known).collect();
+        let unassigned = |(unit, reason): &'a (UnitIndex, String)| {
+            let (topic, partition) = problem.topic_of(*unit);
+            Unassigned { topic: &problem.topic(topic).name, partition, reason }
+        };
+        Self {
+            assignment: ByMember { problem, order: order.clone(), units: &placed.owned },
+            standbys: ByMember { problem, order, units: &placed.standbys },
+            unassigned: placed.unassigned.iter().map(unassigned).collect(),
+            moves: placement.moves.iter().filter(|change| change.from.is_some()).count(),
+            moves_lower_bound: placement.moves_lower_bound(problem),
+            balance: Balance::of(problem, placement),
+        }
+    }
+}
+
+/// A partition that nobody gets.
+#[derive(Debug, Serialize)]
+struct Unassigned<'a> {
+    topic: &'a str,
+    partition: u32,
+    reason: &'a str,
+}
+
+/// `{member: [[topic, [partition, …]], …], …}`.
+struct ByMember<'a> {
+    problem: &'a Problem,
+    order: Vec<MemberIndex>,
+    units: &'a [Vec<UnitIndex>],
+}
+
+impl fmt::Debug for ByMember<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByMember").field("units", &self.units).finish_non_exhaustive()
+    }
+}
+
+impl Serialize for ByMember<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.order.iter().map(|member| {
+            let units = &*self.units[member.index()];
+            (&self.problem.member(*member).id, ByTopic { problem: self.problem, units })
+        }))
+    }
+}
+
+/// `[[topic, [partition, …]], …]`; units of one topic stand together.
+struct ByTopic<'a> {
+    problem: &'a Problem,
+    units: &'a [UnitIndex],
+}
+
+impl Serialize for ByTopic<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let topic = |unit: &UnitIndex| self.problem.topic_of(*unit).0;
+        let topics = self.units.chunk_by(|a, b| topic(a) == topic(b));
+        serializer.collect_seq(topics.map(|units| {
+            let partitions: Vec<u32> = units.iter().map(|unit| self.problem.topic_of(*unit).1).collect();
+            (&*self.problem.topic(topic(&units[0])).name, partitions)
+        }))
+    }
+}
+
+/// The answer to a line that was not placed.
+#[derive(Debug, Serialize)]
+pub(super) struct Refusal {
+    line: u64,
+    field: String,
+    error: String,
+}
+
+impl Refusal {
+    /// Tells why line number `line`, from one, was refused.
+    pub(super) fn new(line: u64, Refused { field, error }: Refused) -> Self {
+        Self { line, field, error }
+    }
+}

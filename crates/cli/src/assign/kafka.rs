@@ -1,0 +1,129 @@
+//! Kafka's own strategies, on what Kafka knows: exactly its results.
+
+use kafka_assigner_strategies::kafka::{
+    Assignment, Group, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
+};
+use kafka_assigner_strategies::{InvalidProblem, MemberIndex, Placement, Problem, Unassigned, UnitIndex};
+
+use super::checked::Checked;
+use super::input::{Member, State, Topic};
+use super::place::{Placed, none_each};
+
+/// Why the cooperative strategy leaves out what it is about to move.
+const WITHHELD: &str = "withheld until its owner lets go";
+
+/// What decides as one of Kafka's classes does.
+pub(super) type Assignor = fn(&Group) -> Assignment;
+
+/// Kafka's own class of that name.
+pub(super) fn assignor(strategy: &str) -> Option<Assignor> {
+    match strategy {
+        "range" => Some(range),
+        "roundrobin" => Some(roundrobin),
+        "sticky" => Some(sticky),
+        "cooperative-sticky" => Some(cooperative_sticky),
+        _ => None,
+    }
+}
+
+/// Whether Kafka could say everything that the line says of who may own what.
+pub(super) fn says_it_all(line: &Checked<'_>) -> bool {
+    let plain = |member: &Member| member.state == State::Active && member.max_partitions.is_none();
+    line.pins.is_empty()
+        && line.bans.is_empty()
+        && line.sets.is_empty()
+        && line.input.members.iter().all(plain)
+}
+
+/// Places the partitions of `problem`, which is the line's, as Kafka would.
+///
+/// # Errors
+/// None for a checked line.
+pub(super) fn place(
+    line: &Checked<'_>,
+    problem: Problem,
+    assignor: Assignor,
+) -> Result<Placed, InvalidProblem> {
+    let group = group(line)?;
+    let assignment = assignor(&group);
+    let (owned, owner) = by_member(&problem, &group, &assignment);
+    let placement = Placement::of(&problem, owner);
+    let unassigned = unassigned(&problem, &group, &assignment, &placement);
+    Ok(Placed { standbys: none_each(&problem), problem, placement, owned, unassigned })
+}
+
+/// The line as Kafka sees it.
+fn group(line: &Checked<'_>) -> Result<Group, InvalidProblem> {
+    let mut builder = Group::builder();
+    line.input.topics.iter().for_each(|topic| tell_topic(&mut builder, topic));
+    line.input.members.iter().for_each(|member| tell_member(&mut builder, line, member));
+    builder.build()
+}
+
+fn tell_topic(builder: &mut GroupBuilder, Topic(name, partitions, racks, _): &Topic) {
+    let topic = builder.topic(name.as_str(), *partitions);
+    for (partition, racks) in (0..).zip(racks.iter().flatten()) {
+        builder.replicas(topic, partition, racks.0.iter().map(String::as_str));
+    }
+}
+
+fn tell_member(builder: &mut GroupBuilder, line: &Checked<'_>, member: &Member) {
+    // A topic that does not exist makes subscriptions differ nevertheless.
+    let topics: Vec<_> = member
+        .topics
+        .iter()
+        .map(|name| builder.topic_handle(name).unwrap_or_else(|| builder.topic(name.as_str(), 0)))
+        .collect();
+    let subscription = builder.subscription(topics);
+    let handle = builder.member(GroupMemberSpec {
+        instance: member.instance.as_deref().map(Into::into),
+        rack: member.rack.as_deref().map(Into::into),
+        generation: member.claimed_in,
+        ..GroupMemberSpec::new(member.id.as_str(), subscription)
+    });
+    for (name, partitions) in
+        member.owned.iter().flatten().filter(|(name, _)| line.topics.contains_key(&**name))
+    {
+        let topic = builder.topic_handle(name).expect("the line's topics were told first");
+        builder.claims(handle, topic, partitions.iter().filter_map(|number| i32::try_from(*number).ok()));
+    }
+}
+
+/// The partition of `problem` that `unit` of `group` is; they are sorted differently.
+fn partition(problem: &Problem, group: &Group, unit: UnitIndex) -> UnitIndex {
+    let (topic, partition) = group.topic_of(unit);
+    let topic = problem.topic_named(&group.topics()[topic.index()].name);
+    problem.unit(topic.expect("what is given exists"), partition)
+}
+
+/// By member, in the order of `problem`, what it gets in Kafka's order; and by partition who gets it.
+fn by_member(
+    problem: &Problem,
+    group: &Group,
+    assignment: &Assignment,
+) -> (Vec<Vec<UnitIndex>>, Vec<Option<MemberIndex>>) {
+    let (mut owned, mut owner) = (none_each(problem), vec![None; problem.units()]);
+    for (member, of_member) in problem.member_indices().zip(&mut owned) {
+        let known = group.member_named(&problem.member(member).id).expect("both have the line's members");
+        of_member.extend(assignment.of(known).iter().map(|unit| partition(problem, group, *unit)));
+        of_member.iter().for_each(|unit| owner[unit.index()] = Some(member));
+        of_member.sort_by_key(|unit| problem.topic_of(*unit).0);
+    }
+    (owned, owner)
+}
+
+fn unassigned(
+    problem: &Problem,
+    group: &Group,
+    assignment: &Assignment,
+    placement: &Placement,
+) -> Vec<(UnitIndex, String)> {
+    let mut withheld: Vec<_> =
+        assignment.withheld().iter().map(|(unit, _)| partition(problem, group, *unit)).collect();
+    withheld.sort_unstable();
+    let why = |(unit, reason): &(UnitIndex, Unassigned)| match withheld.binary_search(unit) {
+        Ok(_) => (*unit, WITHHELD.to_owned()),
+        Err(_) => (*unit, reason.to_string()),
+    };
+    placement.unassigned.iter().map(why).collect()
+}

@@ -1,0 +1,129 @@
+//! A line as a [`Problem`].
+
+mod standbys;
+
+use kafka_assigner_strategies::{
+    InvalidProblem, MemberHandle, MemberSpec, Problem, ProblemBuilder, RackHandle, Subscription, TopicHandle,
+};
+
+use super::checked::Checked;
+use super::claims::Owners;
+use super::layout::Layout;
+
+/// The problem of placing what the line has, with units as `layout` says and owners as `owners` says.
+///
+/// # Errors
+/// None for a checked line.
+pub(super) fn problem(
+    line: &Checked<'_>,
+    owners: &Owners,
+    layout: &Layout,
+) -> Result<Problem, InvalidProblem> {
+    let mut telling =
+        Telling { line, layout, builder: Problem::builder(), topics: Vec::new(), members: Vec::new() };
+    telling.builder.options(line.options);
+    (0..layout.sets.len()).for_each(|set| telling.topic(set));
+    (0..line.input.members.len()).for_each(|member| telling.member(member));
+    (0..layout.sets.len()).for_each(|set| telling.owners(set, owners));
+    telling.pairs();
+    telling.standbys();
+    telling.builder.build()
+}
+
+struct Telling<'a> {
+    line: &'a Checked<'a>,
+    layout: &'a Layout,
+    builder: ProblemBuilder,
+    /// By set.
+    topics: Vec<TopicHandle>,
+    /// In the order of the line.
+    members: Vec<MemberHandle>,
+}
+
+impl Telling<'_> {
+    /// A set has the name of its first topic, and as many standbys as any of its topics wants.
+    fn topic(&mut self, set: usize) {
+        let topics = &self.layout.sets[set];
+        let units = self.layout.units(self.line, set);
+        let handle = self.builder.topic(self.line.input.topics[topics[0]].0.as_str(), units);
+        let standbys = topics.iter().map(|topic| self.line.standbys[*topic]).max().unwrap_or_default();
+        self.builder.want_standbys(handle, standbys);
+        self.topics.push(handle);
+        let has_any = |told: fn(&super::input::Topic) -> bool| {
+            topics.iter().any(|at| told(&self.line.input.topics[*at]))
+        };
+        if has_any(|topic| topic.3.is_some()) {
+            (0..units).for_each(|partition| self.weight(set, partition));
+        }
+        if has_any(|topic| topic.2.is_some()) {
+            (0..units).for_each(|partition| self.racks(set, partition));
+        }
+    }
+
+    fn weight(&mut self, set: usize, partition: u32) {
+        let of_topic = |topic: usize| {
+            self.line.input.topics[topic].3.as_ref().map_or(1.0, |weights| weights[partition as usize])
+        };
+        let sum: f64 = self.layout.reaching(self.line, set, partition).map(of_topic).sum();
+        self.builder.weight(self.topics[set], partition, sum.min(kafka_assigner_strategies::Weight::MAX));
+    }
+
+    /// The racks in which every topic has a replica, as far as anything is known of the topic's.
+    fn racks(&mut self, set: usize, partition: u32) {
+        let told = |topic: usize| Some(&self.line.input.topics[topic].2.as_ref()?[partition as usize].0);
+        let mut known = self
+            .layout
+            .reaching(self.line, set, partition)
+            .filter_map(told)
+            .filter(|racks| !racks.is_empty());
+        let mut common: Vec<&str> = known.next().into_iter().flatten().map(String::as_str).collect();
+        for racks in known {
+            common.retain(|rack| racks.iter().any(|other| other == rack));
+        }
+        let handles: Vec<RackHandle> = common.iter().map(|rack| self.builder.rack(*rack)).collect();
+        self.builder.replica_racks(self.topics[set], partition, &handles);
+    }
+
+    fn member(&mut self, at: usize) {
+        let member = &self.line.input.members[at];
+        let rack = member.rack.as_deref().filter(|rack| !rack.is_empty()).map(|rack| self.builder.rack(rack));
+        let spec = MemberSpec {
+            subscription: self.subscription(at),
+            max_partitions: member.max_partitions,
+            state: member.state.into(),
+            capacity: member.capacity.unwrap_or(1.0),
+            rack,
+            generation: member.generation.as_deref().map(Into::into),
+            ..MemberSpec::new(member.id.as_str())
+        };
+        self.members.push(self.builder.member(spec));
+    }
+
+    /// A member takes a set where it subscribes to all of its topics.
+    fn subscription(&self, member: usize) -> Subscription<TopicHandle> {
+        let mut topics = vec![0; self.layout.sets.len()];
+        self.line.subscribed[member].iter().for_each(|topic| topics[self.layout.set_of[*topic]] += 1);
+        let takes = |set: &usize| topics[*set] == self.layout.sets[*set].len();
+        Subscription::Topics((0..topics.len()).filter(takes).map(|set| self.topics[set]).collect())
+    }
+
+    /// A unit is owned by whoever owns the first of its partitions that anybody owns.
+    fn owners(&mut self, set: usize, owners: &Owners) {
+        for partition in 0..self.layout.units(self.line, set) {
+            let mut reaching = self.layout.reaching(self.line, set, partition);
+            if let Some(owner) = reaching.find_map(|topic| owners[topic][partition as usize]) {
+                self.builder.current(self.topics[set], partition, self.members[owner]);
+            }
+        }
+    }
+
+    fn pairs(&mut self) {
+        let placed = |topic: usize| self.topics[self.layout.set_of[topic]];
+        for (topic, partition, member) in &self.line.pins {
+            self.builder.pin(placed(*topic), *partition, self.members[*member]);
+        }
+        for (topic, partition, member) in &self.line.bans {
+            self.builder.ban(placed(*topic), *partition, self.members[*member]);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `assign`: Kafka's results on Kafka's inputs, and an answer to every line whatever is in it.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// Inputs and outputs of Kafka's own classes.
+const VECTORS: &str = include_str!("../../../strategies/tests/golden/kafka-client-assignors.jsonl");
+
+/// The names of the vectors' assignors, and of our strategies.
+const NAMES: [(&str, &str); 4] =
+    [("range", "range"), ("rr", "roundrobin"), ("sticky", "sticky"), ("coop", "cooperative-sticky")];
+
+fn assign(strategy: &str, input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kafka-assigner"))
+        .args(["assign", "--strategy", strategy])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input).unwrap());
+        child.wait_with_output().unwrap()
+    })
+}
+
+fn answers(output: &Output) -> Vec<Value> {
+    let text = str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// By member and topic the partitions, whatever their order.
+fn sets(assignment: &Value) -> BTreeMap<String, BTreeMap<String, Vec<u64>>> {
+    let lists: BTreeMap<String, Vec<(String, Vec<u64>)>> =
+        serde_json::from_value(assignment.clone()).unwrap();
+    let sorted = |(topic, mut partitions): (String, Vec<u64>)| {
+        partitions.sort_unstable();
+        (topic, partitions)
+    };
+    lists.into_iter().map(|(member, lists)| (member, lists.into_iter().map(sorted).collect())).collect()
+}
+
+#[test]
+fn every_vector_of_kafkas_client_assignors_is_reproduced() {
+    let vectors: Vec<(&str, Value)> =
+        VECTORS.lines().map(|line| (line, serde_json::from_str(line).unwrap())).collect();
+    let mut checked = 0;
+    for (assignor, strategy) in NAMES {
+        let of_it = || vectors.iter().filter(|(_, vector)| vector["assignor"] == assignor);
+        let input: String = of_it().map(|(line, _)| format!("{line}\n")).collect();
+        let output = assign(strategy, input.as_bytes());
+        assert!(output.status.success());
+        let answers = answers(&output);
+        assert_eq!(answers.len(), of_it().count());
+        for ((_, vector), answer) in of_it().zip(&answers) {
+            let (ours, kafkas) = (sets(&answer["assignment"]), sets(&vector["expect"]));
+            assert_eq!(ours, kafkas, "{assignor}, vector {}", vector["n"]);
+            checked += 1;
+        }
+    }
+    println!("{checked} of {} vectors reproduced", vectors.len());
+    assert_eq!(checked, vectors.len());
+}
+
+#[test]
+fn members_come_in_their_order_and_withheld_partitions_have_a_reason() {
+    let line = r#"{"topics":[["t",2]],"members":[{"id":"z","topics":["t"],"owned":[["t",[0,1]]],"gen":1},{"id":"a","topics":["t"]}]}"#;
+    let output = assign("cooperative-sticky", line.as_bytes());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with(r#"{"assignment":{"z":[["t",[0]]],"a":[]}"#), "{text}");
+    let withheld = r#"[{"topic":"t","partition":1,"reason":"withheld until its owner lets go"}],"moves":1,"moves_lower_bound":1,"#;
+    assert!(text.contains(withheld), "{text}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kafka-assigner"))
+        .args(["assign", "--strategy", "range"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    while stdin.write_all(b"{\"topics\":[],\"members\":[]}\n").is_ok() {}
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stderr, b"");
+}
+
+/// A vector with some of its bytes replaced, taken away, or put in twice. Digits are left alone, so that no topic
+/// becomes so large that placing it takes long.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let vectors: Vec<&str> = VECTORS.lines().collect();
+    let pieces = prop::sample::select(vec![
+        "",
+        "\"",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        "null",
+        "-1",
+        "1e999",
+        "\\u0000",
+        "\u{e9}",
+        "x",
+        "true",
+        "0",
+        r#""standbys":9,"#,
+        r#""pins":[["t",0,"m"]],"#,
+        r#""copartition":[[]],"#,
+        r#""options":{},"#,
+    ]);
+    let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..4_usize, pieces), 1..4);
+    (prop::sample::select(vectors), edits).prop_map(|(vector, edits)| {
+        let mut line: Vec<u8> = vector.bytes().collect();
+        for (at, taken, piece) in edits {
+            let at = at.index(line.len());
+            let end = line.len().min(at + taken);
+            if !line[at..end].iter().any(u8::is_ascii_digit) && !line[at.saturating_sub(1)].is_ascii_digit() {
+                line.splice(at..end, piece.bytes());
+            }
+        }
+        line.retain(|byte| *byte != b'\n');
+        line
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn every_line_has_one_answer(lines in prop::collection::vec(mutated(), 200)) {
+        for strategy in ["balanced", "copartitioned-sticky", "range", "cooperative-sticky"] {
+            let output = assign(strategy, &lines.join(&b'\n'));
+            let answers = answers(&output);
+            prop_assert_eq!(answers.len(), lines.len(), "{}", String::from_utf8_lossy(&output.stderr));
+            let refused = answers.iter().filter(|answer| answer.get("error").is_some()).count();
+            prop_assert_eq!(output.status.code(), Some(if refused == 0 { 0 } else { 2 }));
+            for (number, answer) in (1_u64..).zip(&answers) {
+                let is_placed = answer.get("assignment").is_some();
+                prop_assert!(is_placed || answer["line"] == number && answer["field"].is_string());
+            }
+        }
+    }
+}
