@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use kafka_assigner_testkit::{Process, free_port};
 
 use crate::arguments::Arguments;
+use crate::consumers::GROUP;
 use crate::moment::until;
 use crate::scale::{LEADER_TTL, SESSION_TIMEOUT};
 
@@ -82,6 +83,19 @@ impl Instances {
     pub(crate) fn endpoints(&self) -> String {
         let endpoint = |instance: &Instance| format!("http://127.0.0.1:{}", instance.port);
         self.running.iter().map(endpoint).collect::<Vec<_>>().join(",")
+    }
+
+    /// Sets the group's strategy with the command that operators have.
+    pub(crate) fn set_strategy(&self, strategy: &str) -> Result<()> {
+        let instance = self.running.first().context("no instance runs")?;
+        let server = format!("http://127.0.0.1:{}", instance.port);
+        let mut command = Command::new(&self.arguments.server);
+        command.args(["group", "set", GROUP, "--strategy", strategy, "--server", &server]);
+        let answer = command.stdin(Stdio::null()).output().context("the command can't be run")?;
+        if !answer.status.success() {
+            bail!("the strategy {strategy} can't be set: {}", String::from_utf8_lossy(&answer.stderr));
+        }
+        Ok(())
     }
 
     /// Kills the instance `id`, and returns the port that it leaves.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use kafka_assigner_strategies::Registry;
 use tokio::time::sleep;
 
 use crate::world::World;
@@ -20,11 +21,24 @@ enum Turn {
     Kill,
     /// A consumer is frozen for longer than its session lives, and comes back.
     Freeze,
+    /// Another strategy decides, under which much must move, and then the first one again.
+    SwitchStrategy,
 }
 
 /// A round begins and ends with the same number of consumers.
-const ROUND: [Turn; 7] =
-    [Turn::Join, Turn::Join, Turn::Leave, Turn::KillLeader, Turn::Kill, Turn::Freeze, Turn::Leave];
+const ROUND: [Turn; 8] = [
+    Turn::Join,
+    Turn::Join,
+    Turn::SwitchStrategy,
+    Turn::Leave,
+    Turn::KillLeader,
+    Turn::Kill,
+    Turn::Freeze,
+    Turn::Leave,
+];
+
+/// Shares out contiguous ranges, whoever had what before; as even as the default one.
+const OTHER_STRATEGY: &str = "range";
 
 /// How long everybody works in peace after each turn, so that each new owner has handled records.
 const PEACE: Duration = Duration::from_secs(1);
@@ -60,5 +74,11 @@ async fn take(world: &mut World, turn: Turn) -> Result<()> {
             Ok(())
         }
         Turn::Freeze => world.freeze_a_consumer().await,
+        Turn::SwitchStrategy => {
+            world.decide_by(OTHER_STRATEGY)?;
+            world.wait_for_a_move().await?;
+            world.settle().await?;
+            world.decide_by(Registry::DEFAULT)
+        }
     }
 }

@@ -154,6 +154,13 @@ impl World {
         Ok(())
     }
 
+    /// An operator has another strategy decide.
+    pub(crate) fn decide_by(&mut self, strategy: &str) -> Result<()> {
+        self.instances.set_strategy(strategy)?;
+        self.note("strategy_set", format!("{strategy} decides"));
+        Ok(())
+    }
+
     /// Waits until something is on the move.
     pub(crate) async fn wait_for_a_move(&self) -> Result<()> {
         let is_moving = || Ok((!self.observer.look().state.handoffs().is_empty()).then_some(()));
