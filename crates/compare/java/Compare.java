@@ -1,7 +1,9 @@
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /**
  * Measures one cell: {@code STRATEGY MEMBERS PARTITIONS TOPICS SUBSCRIPTIONS RACKS EVENT LIMIT_MS}.
@@ -22,8 +24,9 @@ public final class Compare {
         Supplier<Contestant.Result> run = contestant.prepare(event.after(members), before);
         double median = stopwatch.median(run);
         Contestant.Result after = run.get();
+        Set<String> ids = event.after(members).stream().map(Shape::memberId).collect(Collectors.toSet());
         System.out.printf(
-            "{\"ms\":%s,\"moves\":%d,\"digest\":\"%016x\"}%n", median, moves(before, after), Digest.of(after));
+            "{\"ms\":%s,\"moves\":%d,\"digest\":\"%016x\"}%n", median, moves(ids, before, after), Digest.of(after));
         // Threads of Kafka's classes, should there be any, are not waited for.
         System.exit(0);
     }
@@ -33,14 +36,15 @@ public final class Compare {
         return members.isEmpty() ? nobody : contestant.prepare(members, nobody).get();
     }
 
-    /** How many partitions somebody has now whom they did not belong to before. */
-    private static long moves(Contestant.Result before, Contestant.Result after) {
+    /** How many partitions leave a member; those who left do not count. */
+    private static long moves(Set<String> members, Contestant.Result before, Contestant.Result after) {
         Map<String, Map<Integer, String>> owners = new HashMap<>();
-        before.each((member, topic, partition) ->
+        after.each((member, topic, partition) ->
             owners.computeIfAbsent(topic, any -> new HashMap<>()).put(partition, member));
         long[] moves = {0};
-        after.each((member, topic, partition) -> {
-            if (!member.equals(owners.getOrDefault(topic, Map.of()).get(partition))) moves[0]++;
+        before.each((member, topic, partition) -> {
+            String owner = owners.getOrDefault(topic, Map.of()).get(partition);
+            if (members.contains(member) && !member.equals(owner)) moves[0]++;
         });
         return moves[0];
     }

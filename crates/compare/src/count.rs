@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::input::Input;
 use crate::output::{Partition, Share, Shares};
 
-/// Partitions that get a new owner.
+/// Partitions that leave a member. What nobody owned does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moves {
     /// How many do.
     pub(crate) moves: usize,
-    /// How many have to, if members are to have as many as they got: whoever gets more than it had can't have all of
-    /// them from before.
+    /// How many have to, if members are to have as many as they got: whoever had more can't keep all of them. This is
+    /// `Placement::moves_lower_bound` in names, for groups whose members may keep what they own.
     pub(crate) lower_bound: usize,
 }
 
@@ -24,9 +24,8 @@ impl Moves {
         let (mut moves, mut lower_bound) = (0, 0);
         for share in shares.iter() {
             let had = owned.get(&**share.member).copied().unwrap_or_default();
-            let size = share.partitions.len() + share.later.len();
-            moves += size - in_common(had, share);
-            lower_bound += size.saturating_sub(had.len());
+            moves += had.len() - in_common(had, share);
+            lower_bound += had.len().saturating_sub(share.partitions.len() + share.later.len());
         }
         Self { moves, lower_bound }
     }
@@ -69,9 +68,9 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_had_moves_to_whoever_gets_it() {
-        let fresh = moves([&[], &[]], &[0, 1], &[2, 3], &[]);
-        assert_eq!(fresh, Moves { moves: 4, lower_bound: 4 });
+    fn what_nobody_had_does_not_move() {
+        let fresh = moves([&[0], &[]], &[0, 1], &[2, 3], &[]);
+        assert_eq!(fresh, Moves { moves: 0, lower_bound: 0 });
     }
 
     #[test]
