@@ -93,12 +93,14 @@ fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placement) -> Shar
     let mut shares = Shares::with_sizes(input, sizes);
     for (topic, set) in problem.topic_indices().zip(input.sets()) {
         for (unit, partition) in problem.units_of(topic).zip(0..) {
-            let named = set.iter().map(|topic| (&topic.name, partition));
-            if let Some(owner) = placement.owner[unit.index()] {
-                shares.of(owner).partitions.extend(named.clone());
-            }
-            for standby in placement.standbys.of(unit) {
-                shares.of(*standby).standbys.extend(named.clone());
+            let owner = placement.owner[unit.index()];
+            for topic in set {
+                if let Some(owner) = owner {
+                    shares.of(owner).partitions.push((&topic.name, partition));
+                }
+                for standby in placement.standbys.of(unit) {
+                    shares.of(*standby).standbys.push((&topic.name, partition));
+                }
             }
         }
     }
