@@ -3,6 +3,8 @@
 //! The guide's own examples are among the transcripts, so that they can't fall behind the program. After a wanted
 //! change `TRYCMD=overwrite cargo test -p kafka-assigner-cli` writes them anew.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod answers;
 mod assign;
 mod instance;

@@ -202,7 +202,9 @@ fn the_standbys_of_one_owner_are_spread_over_many() {
     let mut builder = Problem::builder();
     let topic = builder.topic("t", 1_000);
     builder.want_standbys(topic, 1);
-    (0..20).for_each(|at| drop(builder.member(MemberSpec::new(format!("m{at:02}")))));
+    for at in 0..20 {
+        builder.member(MemberSpec::new(format!("m{at:02}")));
+    }
     let problem = builder.build().unwrap();
     let placement = Balanced.assign(&problem);
     assert!(held(&problem, &placement).iter().all(|held| *held == 50));
