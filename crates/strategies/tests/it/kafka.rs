@@ -1,5 +1,6 @@
 //! Kafka's own results, and what must hold beside them.
 
+mod broker;
 mod equality;
 mod faults;
 mod golden;
