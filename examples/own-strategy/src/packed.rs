@@ -5,10 +5,10 @@ use kafka_assigner_strategies::{MemberIndex, MemberState, Placement, Problem, St
 /// Puts as many partitions on each member as its `max_partitions` allows before the next one gets any, so that as few
 /// members as possible work and the others can be stopped. Members without a limit take [`MOST`].
 #[derive(Clone, Copy, Debug)]
-pub struct Packed;
+pub(crate) struct Packed;
 
 /// The most partitions of a member that names no limit.
-pub const MOST: u32 = 10;
+pub(crate) const MOST: u32 = 10;
 
 impl Strategy for Packed {
     fn name(&self) -> &'static str {
