@@ -21,11 +21,14 @@ use handoffs::{Costs, Driver};
 /// How often a plan is made; the middle one is told.
 const PLANS: usize = 5;
 
-const SIZES: [Size; 4] = [
+const SIZES: [Size; 7] = [
     Size { partitions: 1_000, consumers: 10 },
     Size { partitions: 10_000, consumers: 100 },
     Size { partitions: 100_000, consumers: 1_000 },
     Size { partitions: 100_000, consumers: 100 },
+    Size { partitions: 1_000, consumers: 1 },
+    Size { partitions: 10_000, consumers: 1 },
+    Size { partitions: 100_000, consumers: 1 },
 ];
 
 /// Measures everything at every size, the smallest first.

@@ -290,6 +290,7 @@ impl Session {
         let Some(stream) = self.stream.as_mut().filter(|_| fits) else {
             return self.retry_stream(now, actions);
         };
+        let Some(snapshot) = stream.add(snapshot) else { return };
         stream.open();
         let (sent, endpoint) = (stream.sent, stream.endpoint.clone());
         self.endpoints.pin(&endpoint);

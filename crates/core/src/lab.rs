@@ -124,6 +124,8 @@ pub struct Lab {
     pub shelf: Shelf,
     /// The view of it, always up to date.
     pub state: GroupState,
+    /// What was touched since somebody last took this.
+    pub touched: Touched,
     /// What the leader remembers.
     pub memory: Memory,
     /// The leader's clock.
@@ -140,6 +142,7 @@ impl Default for Lab {
         let mut lab = Self {
             shelf: Shelf::default(),
             state: GroupState::new(layout),
+            touched: Touched::default(),
             memory: Memory::default(),
             moment: Moment(Duration::from_secs(1)),
             fence: Fence::new(Compare::new(key, Must::HaveCreateRevision(Revision(1)))),
@@ -205,13 +208,13 @@ impl Lab {
         true
     }
 
-    fn take_in(&mut self, changes: &[Change]) -> Touched {
+    fn take_in(&mut self, changes: &[Change]) {
         let touched = self.state.apply(changes, self.shelf.revision());
         self.memory.observe(&self.state, &touched, self.moment);
         for at in touched.units.clone() {
             self.check_epochs(&at);
         }
-        touched
+        self.touched.merge(touched);
     }
 
     /// I2: another owner or incarnation has a higher epoch, and none is ever lower.

@@ -5,11 +5,13 @@
 
 mod entry;
 mod index;
+mod scope;
 mod touched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use entry::{Entry, Versioned};
+pub use scope::Scope;
 pub use touched::Touched;
 
 use crate::id::{Member, TopicPartition};
@@ -148,7 +150,7 @@ impl GroupState {
         entry::set(&mut self.assignments, at.clone(), record);
         let after = owner(self);
         self.roles.replace(&at, before.iter(), after.iter());
-        touched.members.extend(before.into_iter().chain(after));
+        before.into_iter().chain(after).for_each(|name| touched.member(name).extend([at.clone()]));
         touched.units.insert(self.lead_of(&at));
         self.note_readability(at, touched);
     }
@@ -162,7 +164,9 @@ impl GroupState {
         before.iter().for_each(|handoff| self.roles.remove(handoff));
         after.iter().for_each(|handoff| self.roles.add(handoff));
         for handoff in [meant_before.as_ref(), self.handoff_of(&at)].into_iter().flatten() {
-            touched.members.extend([handoff.old.name.clone(), handoff.new.name.clone()]);
+            for member in [&handoff.old, &handoff.new] {
+                touched.member(member.name.clone()).extend(concerned_at(handoff, &at));
+            }
         }
         touched.units.insert(at.clone());
         if was_broken || is_broken {
@@ -181,10 +185,13 @@ impl GroupState {
     /// can't be told by name, so everybody is looked at.
     fn note_readability(&mut self, at: TopicPartition, touched: &mut Touched) {
         let is_broken = self.error_at(&at).is_some();
-        let was_broken = if is_broken { !self.unreadable.insert(at) } else { self.unreadable.remove(&at) };
+        let was_broken =
+            if is_broken { !self.unreadable.insert(at.clone()) } else { self.unreadable.remove(&at) };
         if is_broken != was_broken {
             touched.readability = true;
-            touched.members.extend(self.consumers.keys().cloned());
+            for name in self.consumers.keys() {
+                touched.member(name.clone()).extend([at.clone()]);
+            }
         }
     }
 
@@ -203,6 +210,12 @@ impl GroupState {
 }
 
 /// A handoff lies at the first partition of its unit, or something is wrong with it.
+/// The partitions of which a record of `handoff` at `at` tells something: its whole unit where it is the handoff
+/// itself, and the one where it only refers to it.
+fn concerned_at(handoff: &Handoff, at: &TopicPartition) -> Vec<TopicPartition> {
+    if handoff.lead() == at { handoff.unit.clone() } else { vec![at.clone()] }
+}
+
 fn understand_handoff(at: &TopicPartition, record: &Record) -> Result<HandoffRecord, Unreadable> {
     match decode(&record.value)? {
         HandoffRecord::Lead(handoff) if handoff.lead() != at => {
@@ -347,6 +360,12 @@ impl GroupState {
     /// The partitions in which `name` may have a role, in order.
     pub fn concerned(&self, name: &MemberName) -> impl Iterator<Item = &TopicPartition> {
         self.roles.of(name)
+    }
+
+    /// Whether `name` may have a role in `at`.
+    #[must_use]
+    pub fn is_concerned(&self, name: &MemberName, at: &TopicPartition) -> bool {
+        self.roles.has(name, at)
     }
 
     /// The names that have a role somewhere and no registration, in order.

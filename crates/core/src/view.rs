@@ -9,7 +9,7 @@ use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::kv::Revision;
 use crate::name::MemberName;
 use crate::record::{Handoff, Phase};
-use crate::state::{GroupState, Presence};
+use crate::state::{GroupState, Presence, Scope};
 
 /// Everything that one consumer has to know, at one revision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -155,6 +155,62 @@ impl ConsumerView {
         Difference {
             roles: next.roles.iter().filter(is_news).map(cloned).collect(),
             ended: self.roles.iter().filter(is_over).map(cloned).collect(),
+        }
+    }
+
+    /// Brings what somebody knows up to `state` as far as `scope` reaches, and returns what has to be told to them.
+    /// Where `scope` has all that was touched since it was last followed, however merged, this leads where
+    /// [`followed_by`](Self::followed_by) leads, at a cost in proportion to the scope.
+    pub fn follow(&mut self, state: &GroupState, member: &Member, scope: &Scope) -> Difference {
+        match scope {
+            Scope::Partitions(named) if state.presence(member) != Presence::Gone => {
+                self.follow_each(state, member, named)
+            }
+            Scope::Partitions(_) | Scope::Everything => {
+                let next = consumer_view(state, member);
+                let difference = self.difference(&next);
+                *self = self.followed_by(next);
+                difference
+            }
+        }
+    }
+
+    /// Whether somebody who knows this knows all that `full` has to tell.
+    #[must_use]
+    pub fn is_up_to_date(&self, full: &Self) -> bool {
+        let decided = |(at, _): &(&TopicPartition, &Role)| !full.undecided.contains(*at);
+        self.undecided == full.undecided && self.roles.iter().filter(decided).eq(&full.roles)
+    }
+
+    fn follow_each(
+        &mut self,
+        state: &GroupState,
+        member: &Member,
+        named: &BTreeSet<TopicPartition>,
+    ) -> Difference {
+        self.revision = state.revision();
+        let mut difference = Difference::default();
+        for at in named {
+            if state.unreadable().contains(at) {
+                self.undecided.insert(at.clone());
+                continue;
+            }
+            self.undecided.remove(at);
+            let is_concerned = state.is_concerned(&member.name, at);
+            let next = if is_concerned { role(state, member, at) } else { None };
+            self.follow_one(at, next, &mut difference);
+        }
+        difference
+    }
+
+    fn follow_one(&mut self, at: &TopicPartition, next: Option<Role>, difference: &mut Difference) {
+        let Some(role) = next else {
+            difference.ended.extend(self.roles.remove_entry(at));
+            return;
+        };
+        let known = self.roles.insert(at.clone(), role.clone());
+        if known.is_none_or(|known| !known.is_same(&role)) {
+            difference.roles.insert(at.clone(), role);
         }
     }
 

@@ -9,14 +9,14 @@ use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, AssignmentCommand, Fenced, GoAway, HandledRecord, Release,
-    ReleasePartition, SessionInfo, Snapshot, UnassignReason, UnassignedPartition, Warm, WarmPartition,
-    assignment_command::Command,
+    ReleasePartition, SessionInfo, Snapshot, UnassignReason, UnassignedPartition, UndecidedPartition, Warm,
+    WarmPartition, assignment_command::Command,
 };
 use tonic::Status;
 
 use crate::refusal;
 
-/// The most partitions of one command that tells a difference: some 500 KB, far below gRPC's usual 4 MiB.
+/// The most partitions of one command: some 500 KB, and with the longest names below gRPC's usual 4 MiB.
 const MOST_PARTITIONS: usize = 5_000;
 
 /// Where the time goes that a client has before its connection is cut.
@@ -46,7 +46,7 @@ impl Told<'_> {
         self.command(Command::GoAway(GoAway { endpoints, deadline_ms: GO_AWAY_MS }))
     }
 
-    /// The first commands of a stream: everything, as one snapshot where the client understands it (then `session`
+    /// The first commands of a stream: everything, as one snapshot (in parts where it is large) where the client understands it (then `session`
     /// is given), else as a full assignment and what else there is to know.
     pub(crate) fn opening(
         &self,
@@ -57,17 +57,13 @@ impl Told<'_> {
         let roles = Roles::of(view.roles.iter(), deadline_ms);
         if session.is_some() {
             let undecided = view.undecided.iter().map(wire_unit).collect();
-            let Roles { assigned, warming, releasing } = roles;
-            return vec![self.command(Command::Snapshot(Snapshot {
-                session,
-                assigned,
-                warming,
-                releasing,
-                undecided,
-            }))];
+            let parts = parts(session, roles, undecided).into_iter();
+            return parts.map(|part| self.command(Command::Snapshot(part))).collect();
         }
-        let full = Assignment { full: true, assigned: roles.assigned, unassigned: Vec::new() };
-        let mut commands = vec![self.command(Command::Assignment(full))];
+        let mut owned = chunks(roles.assigned).into_iter();
+        let full = owned.next().unwrap_or_default();
+        let mut commands = vec![self.assignment(true, full, Vec::new())];
+        commands.extend(owned.map(|assigned| self.assignment(false, assigned, Vec::new())));
         self.preparations(roles.warming, roles.releasing, &mut commands);
         commands
     }
@@ -82,23 +78,22 @@ impl Told<'_> {
         let Roles { assigned, warming, releasing } = Roles::of(difference.roles.iter(), deadline_ms);
         let mut commands = Vec::new();
         for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(state, at, role)).collect()) {
-            let assigned = Vec::new();
-            commands.push(self.command(Command::Assignment(Assignment {
-                full: false,
-                assigned,
-                unassigned,
-            })));
+            commands.push(self.assignment(false, Vec::new(), unassigned));
         }
         for assigned in chunks(assigned) {
-            let unassigned = Vec::new();
-            commands.push(self.command(Command::Assignment(Assignment {
-                full: false,
-                assigned,
-                unassigned,
-            })));
+            commands.push(self.assignment(false, assigned, Vec::new()));
         }
         self.preparations(warming, releasing, &mut commands);
         commands
+    }
+
+    fn assignment(
+        &self,
+        full: bool,
+        assigned: Vec<AssignedPartition>,
+        unassigned: Vec<UnassignedPartition>,
+    ) -> AssignmentCommand {
+        self.command(Command::Assignment(Assignment { full, assigned, unassigned }))
     }
 
     fn preparations(
@@ -114,6 +109,32 @@ impl Told<'_> {
             commands.push(self.command(Command::Release(Release { partitions })));
         }
     }
+}
+
+/// A snapshot in parts, of which all but the last say that there are more.
+fn parts(session: Option<SessionInfo>, roles: Roles, undecided: Vec<UndecidedPartition>) -> Vec<Snapshot> {
+    let count = roles.assigned.len() + roles.warming.len() + roles.releasing.len() + undecided.len();
+    let (mut assigned, mut warming) = (roles.assigned.into_iter(), roles.warming.into_iter());
+    let (mut releasing, mut undecided) = (roles.releasing.into_iter(), undecided.into_iter());
+    let last = count.div_ceil(MOST_PARTITIONS).max(1);
+    let part = |number: usize| {
+        let mut room = MOST_PARTITIONS;
+        Snapshot {
+            session: session.clone(),
+            assigned: fill(&mut assigned, &mut room),
+            warming: fill(&mut warming, &mut room),
+            releasing: fill(&mut releasing, &mut room),
+            undecided: fill(&mut undecided, &mut room),
+            more: number < last,
+        }
+    };
+    (1..=last).map(part).collect()
+}
+
+fn fill<T>(from: &mut impl Iterator<Item = T>, room: &mut usize) -> Vec<T> {
+    let items: Vec<T> = from.take(*room).collect();
+    *room -= items.len();
+    items
 }
 
 fn chunks<T>(items: Vec<T>) -> Vec<Vec<T>> {
@@ -223,14 +244,69 @@ pub(crate) fn wire_partition(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
-fn wire_unit(at: &TopicPartition) -> kafka_assigner_proto::v1::UndecidedPartition {
-    kafka_assigner_proto::v1::UndecidedPartition {
-        topic: at.topic.to_string(),
-        partition: wire_partition(at.partition),
-    }
+fn wire_unit(at: &TopicPartition) -> UndecidedPartition {
+    UndecidedPartition { topic: at.topic.to_string(), partition: wire_partition(at.partition) }
 }
 
 /// When a record was handled; what a client says of times before 1970 counts as 1970.
 pub(crate) fn time_of(record: &HandledRecord) -> WallMillis {
     WallMillis(u64::try_from(record.time_unix_ms).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_core::id::Epoch;
+    use kafka_assigner_core::name::MAX_LENGTH;
+    use prost::Message as _;
+
+    use super::*;
+
+    /// gRPC's usual limit of one message.
+    const LIMIT: usize = 4 << 20;
+
+    fn told() -> Told<'static> {
+        Told { cluster_id: "c", revision: Revision(1) }
+    }
+
+    /// A member of 60 000 partitions with the longest names.
+    fn large() -> ConsumerView {
+        let topic: TopicName = "t".repeat(MAX_LENGTH).parse().unwrap();
+        let (epoch, run) = (Epoch(u64::MAX), Epoch(u64::MAX));
+        let role = |partition| {
+            let at = TopicPartition::new(topic.clone(), partition);
+            (at, Role::Owner { epoch, run, start: None, taking: None })
+        };
+        ConsumerView { roles: (0..60_000).map(role).collect(), ..ConsumerView::default() }
+    }
+
+    #[test]
+    fn a_large_snapshot_comes_in_parts_of_bounded_size_that_say_whether_more_follows() {
+        let commands = told().opening(Some(SessionInfo::default()), &large(), 0);
+        assert!(commands.iter().all(|command| command.encoded_len() < LIMIT));
+        let parts: Vec<Snapshot> = commands
+            .into_iter()
+            .map(|command| match command.command {
+                Some(Command::Snapshot(part)) => part,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(parts.iter().map(|part| part.assigned.len()).sum::<usize>(), 60_000);
+        assert!(parts.iter().rev().skip(1).all(|part| part.more) && !parts.last().unwrap().more);
+        assert!(parts.iter().all(|part| part.session.is_some()));
+    }
+
+    #[test]
+    fn a_large_opening_of_the_smallest_client_comes_in_bounded_messages_of_which_the_first_is_full() {
+        let commands = told().opening(None, &large(), 0);
+        assert!(commands.iter().all(|command| command.encoded_len() < LIMIT));
+        let full =
+            |command: &AssignmentCommand| matches!(&command.command, Some(Command::Assignment(a)) if a.full);
+        assert!(full(&commands[0]) && !commands[1..].iter().any(full));
+    }
+
+    #[test]
+    fn whoever_has_nothing_is_told_so() {
+        assert_eq!(told().opening(Some(SessionInfo::default()), &ConsumerView::default(), 0).len(), 1);
+        assert_eq!(told().opening(None, &ConsumerView::default(), 0).len(), 1);
+    }
 }

@@ -150,7 +150,7 @@ impl Instance {
         let layout = Layout::new(&self.0.options.prefix, name.clone());
         let (group, keeper) = Group::new(Arc::clone(&self.0.store), layout, self.0.entropy.number());
         let (stop, campaigning) = (self.0.stop.child_token(), self.0.leaving.child_token());
-        self.0.tasks.spawn(group.clone().relay(group.view().subscribe()));
+        self.0.tasks.spawn(group.clone().follow(group.view().subscribe()));
         self.0.tasks.spawn(keeper.run(stop.clone()));
         self.0.tasks.spawn(self.coordinator(&group, &campaigning).run());
         groups.insert(name.clone(), Served { group: group.clone(), stop, campaigning });

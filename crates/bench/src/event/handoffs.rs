@@ -13,7 +13,7 @@ use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{Handoff, Taken};
 use kafka_assigner_core::state::Touched;
-use kafka_assigner_core::view::{ConsumerView, consumer_view};
+use kafka_assigner_core::view::ConsumerView;
 
 use crate::stopwatch::{median, timed};
 
@@ -109,11 +109,9 @@ impl Driver {
     }
 
     fn relay(&mut self, touched: &Touched) {
-        for name in &touched.members {
-            let next = consumer_view(&self.lab.state, &self.members[name]);
+        for (name, scope) in &touched.members {
             let known = self.known.get_mut(name).expect("everybody has a stream");
-            std::hint::black_box(known.difference(&next));
-            *known = known.followed_by(next);
+            std::hint::black_box(known.follow(&self.lab.state, &self.members[name], scope));
         }
     }
 

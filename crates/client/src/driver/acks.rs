@@ -35,7 +35,17 @@ pub(super) struct Acks {
     under_way: BTreeSet<AckKind>,
     retry_at: Option<Moment>,
     retry: Backoff,
+    undecided: Undecided,
     dice: Dice,
+}
+
+/// What the service can't decide just now. It waits by itself, and keeps nothing else waiting.
+#[derive(Debug)]
+struct Undecided {
+    /// Which, with their handoffs.
+    items: BTreeSet<(AckKind, TopicPartition, String)>,
+    until: Option<Moment>,
+    retry: Backoff,
 }
 
 /// One call that ended.
@@ -46,18 +56,39 @@ pub(super) struct AckReply {
 }
 
 impl Acks {
-    pub(super) const fn new(dice: Dice) -> Self {
+    pub(super) fn new(dice: Dice) -> Self {
         let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
-        Self { under_way: BTreeSet::new(), retry_at: None, retry, dice }
+        let undecided = Undecided { items: BTreeSet::new(), until: None, retry: retry.clone() };
+        Self { under_way: BTreeSet::new(), retry_at: None, retry, undecided, dice }
     }
 
-    pub(super) const fn next_wake(&self) -> Option<Moment> {
-        self.retry_at
+    pub(super) fn next_wake(&self) -> Option<Moment> {
+        self.retry_at.into_iter().chain(self.undecided.until).min()
     }
 
     fn may_send(&mut self, now: Moment) -> bool {
+        if self.undecided.until.take_if(|at| *at <= now).is_some() {
+            self.undecided.items.clear();
+        }
         self.retry_at.take_if(|at| *at <= now);
         self.retry_at.is_none()
+    }
+
+    fn waits(&self, partition: &TopicPartition, ack: &Ack) -> bool {
+        let is_it = |(kind, at, id): &(AckKind, TopicPartition, String)| {
+            *kind == ack.kind && at == partition && *id == ack.handoff_id
+        };
+        self.undecided.items.iter().any(is_it)
+    }
+
+    /// Lets items wait that the service could not decide.
+    fn put_off(&mut self, items: BTreeSet<(AckKind, TopicPartition, String)>, now: Moment) {
+        self.undecided.items.extend(items);
+        if self.undecided.items.is_empty() {
+            self.undecided.retry.reset();
+        } else if self.undecided.until.is_none() {
+            self.undecided.until = Some(now + self.undecided.retry.next(&mut self.dice));
+        }
     }
 }
 
@@ -68,7 +99,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
         for kind in [AckKind::Ready, AckKind::WarmFailed, AckKind::Taken, AckKind::Released] {
-            let due = self.roles.due_acks().filter(|(_, ack)| ack.kind == kind);
+            let due = self.roles.due_acks().filter(|(at, ack)| ack.kind == kind && !self.acks.waits(at, ack));
             let due: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();
             if !due.is_empty() && self.acks.under_way.insert(kind) {
                 self.send(kind, due, self.caller(incarnation.clone()));
@@ -101,22 +132,30 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.acks.under_way.remove(&reply.kind);
         match reply.result {
             Ok(results) if results.len() == reply.sent.len() => {
-                self.definite(reply.kind, reply.sent, results);
+                self.answered(reply.kind, reply.sent, results);
             }
             Ok(results) => self.repeat_acks(&Status::unknown(format!("{} results", results.len()))),
             Err(status) => self.repeat_acks(&status),
         }
     }
 
-    fn definite(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, results: Vec<AckResult>) {
+    fn answered(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, results: Vec<AckResult>) {
         self.acks.retry.reset();
+        let mut undecided = BTreeSet::new();
         for ((partition, ack), result) in sent.into_iter().zip(results) {
-            if result.outcome() == AckOutcome::Refused {
-                let handoff_id = &ack.handoff_id;
+            let (outcome, handoff_id) = (result.outcome(), ack.handoff_id);
+            if outcome == AckOutcome::Undecided {
+                debug!(%partition, ?kind, handoff_id, message = result.message, "acknowledgement undecided");
+                undecided.insert((kind, partition, handoff_id));
+                continue;
+            }
+            if outcome == AckOutcome::Refused {
                 warn!(%partition, ?kind, handoff_id, message = result.message, "acknowledgement refused");
             }
-            self.role_event(RoleEvent::Acked { partition, kind, handoff_id: ack.handoff_id });
+            self.role_event(RoleEvent::Acked { partition, kind, handoff_id });
         }
+        let now = self.now();
+        self.acks.put_off(undecided, now);
     }
 
     fn repeat_acks(&mut self, status: &Status) {

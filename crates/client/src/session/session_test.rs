@@ -77,11 +77,23 @@ impl Rig {
     }
 
     fn snapshot(&mut self) {
+        self.part(&[], false);
+    }
+
+    /// A snapshot, or a part of one, that assigns partitions of the topic `t`.
+    fn part(&mut self, assigned: &[i32], more: bool) {
         let open = self.opened.as_ref().expect("a stream is open");
         let lease = if open.resume_lease == 0 { 77 } else { open.resume_lease };
         let ttl_ms = u64::try_from(self.ttl.as_millis()).expect("small");
         let session = SessionInfo { incarnation: open.incarnation.clone(), lease, ttl_ms };
-        self.command(Command::Snapshot(Snapshot { session: Some(session), ..Snapshot::default() }));
+        let assigned = assigned.iter().map(|partition| v1::AssignedPartition {
+            topic: "t".into(),
+            partition: *partition,
+            ..v1::AssignedPartition::default()
+        });
+        let assigned = assigned.collect();
+        let snapshot = Snapshot { session: Some(session), assigned, more, ..Snapshot::default() };
+        self.command(Command::Snapshot(snapshot));
     }
 
     fn fenced(&mut self, reason: FenceReason) {
@@ -293,6 +305,28 @@ fn a_stream_that_does_not_begin_with_a_snapshot_is_left() {
     rig.command(Command::Warm(v1::Warm::default()));
     assert_eq!(rig.roles, []);
     assert_eq!(rig.opened, None);
+}
+
+#[test]
+fn the_parts_of_a_snapshot_are_taken_as_one() {
+    let mut rig = Rig::new();
+    rig.part(&[0, 1], true);
+    rig.part(&[2], true);
+    assert_eq!((&rig.roles[..], rig.claim), (&[][..], None), "not before the last one");
+    rig.part(&[3], false);
+    let [RoleChange::All { roles, .. }] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
+    assert_eq!(roles.iter().map(|(at, _)| at.partition()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn the_parts_of_a_snapshot_that_broke_off_are_forgotten() {
+    let mut rig = Rig::new();
+    rig.part(&[0, 1], true);
+    rig.opened = None;
+    rig.wait_for_stream();
+    rig.part(&[2], false);
+    let [RoleChange::All { roles, .. }] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
+    assert_eq!(roles.len(), 1);
 }
 
 #[test]

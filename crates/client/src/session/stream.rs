@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use kafka_assigner_proto::v1::Snapshot;
+
 use crate::moment::Moment;
 
-/// An instance that does not send the first command for this long is given up. Its worst case is a slow store: it reads
-/// the registration, grants a lease, writes, and waits for its view, each for up to 5 s by default. To give up earlier
+/// An instance that does not send the whole first snapshot for this long is given up. Its worst case is a slow store: it
+/// reads the registration, grants a lease, writes, and waits for its view, each for up to 5 s by default. To give up earlier
 /// would open one session after the other at a store that is only slow. A dead instance is found sooner, by the bounds
 /// on connecting (2 s) and on silence of the connection (10 s); heartbeats go on meanwhile.
 pub(crate) const FIRST_COMMAND_BOUND: Duration = Duration::from_secs(20);
@@ -21,13 +23,15 @@ pub(crate) struct Attempt {
     /// No command may be from before this revision.
     floor: u64,
     opened: bool,
+    /// The parts of a snapshot of which more are to come.
+    parts: Snapshot,
     /// A revision that must have come by then.
     expected: Option<(u64, Moment)>,
 }
 
 impl Attempt {
-    pub(crate) const fn new(number: u64, sent: Moment, endpoint: String, floor: u64) -> Self {
-        Self { number, sent, endpoint, floor, opened: false, expected: None }
+    pub(crate) fn new(number: u64, sent: Moment, endpoint: String, floor: u64) -> Self {
+        Self { number, sent, endpoint, floor, opened: false, parts: Snapshot::default(), expected: None }
     }
 
     pub(crate) const fn is_open(&self) -> bool {
@@ -46,6 +50,16 @@ impl Attempt {
 
     pub(crate) const fn open(&mut self) {
         self.opened = true;
+    }
+
+    /// Takes a part of a snapshot in; returns the whole with its last part.
+    pub(crate) fn add(&mut self, mut part: Snapshot) -> Option<Snapshot> {
+        let whole = &mut self.parts;
+        whole.assigned.append(&mut part.assigned);
+        whole.warming.append(&mut part.warming);
+        whole.releasing.append(&mut part.releasing);
+        whole.undecided.append(&mut part.undecided);
+        (!part.more).then(|| std::mem::take(whole))
     }
 
     /// A heartbeat said that this revision concerned the member.

@@ -106,6 +106,27 @@ async fn a_lost_acknowledgement_is_repeated_until_it_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_service_cannot_decide_is_repeated_alone_and_delays_nothing_else() {
+    let running = owning(options(), Manner::Plain).await;
+    running.fake.leave_undecided(1, 20);
+    running.fake.push(warm(1, "undecided"));
+    running.fake.wait_for(|asked| *asked == Asked::Ready("undecided".into())).await;
+    sleep(Duration::from_secs(8)).await;
+    let since = Instant::now();
+    running.fake.push(warm(2, "other"));
+    running.fake.wait_for(|asked| *asked == Asked::Ready("other".into())).await;
+    assert!(since.elapsed() < Duration::from_millis(10), "{:?}", since.elapsed());
+    sleep(Duration::from_secs(60)).await;
+    let asked = running.fake.asked();
+    let times = |id: &str| asked.iter().filter(|asked| **asked == Asked::Ready(id.into())).count();
+    assert_eq!((times("undecided"), times("other")), (21, 1));
+    assert!(
+        !asked.iter().any(|asked| matches!(asked, Asked::Register { resume_lease: 1.., .. })),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_preparation_is_declined_with_its_reason() {
     let running = start(Fake::new(), options(), Manner::WarmFails);
     running.handle.clone().wait_for(|status| status.session.is_some()).await.expect("it runs");

@@ -1,6 +1,6 @@
 //! A service of a few lines: it grants sessions, shows roles, and answers as it is told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -47,6 +47,7 @@ struct State {
     pulse: Pulse,
     down: BTreeSet<String>,
     lose_acks: u32,
+    undecided: BTreeMap<i32, u32>,
     accept_deregister: bool,
     heartbeats: u64,
     progress: Vec<u64>,
@@ -69,6 +70,7 @@ impl Fake {
             pulse: Pulse::Confirm,
             down: BTreeSet::new(),
             lose_acks: 0,
+            undecided: BTreeMap::new(),
             accept_deregister: true,
             heartbeats: 0,
             progress: Vec::new(),
@@ -130,6 +132,11 @@ impl Fake {
         self.state().lose_acks = calls;
     }
 
+    /// Can't decide what is said of `partition`, for so many times.
+    pub(crate) fn leave_undecided(&self, partition: i32, times: u32) {
+        self.state().undecided.insert(partition, times);
+    }
+
     pub(crate) fn ignore_deregister(&self) {
         self.state().accept_deregister = false;
     }
@@ -156,7 +163,18 @@ impl Fake {
             state.lose_acks -= 1;
             return Err(Status::unknown("the answer was lost"));
         }
-        Ok(partitions.iter().map(|ack| result(&ack.topic, ack.partition)).collect())
+        Ok(partitions.iter().map(|ack| state.answer(ack)).collect())
+    }
+}
+
+impl State {
+    fn answer(&mut self, ack: &PartitionAck) -> AckResult {
+        let mut result = result(&ack.topic, ack.partition);
+        if let Some(times) = self.undecided.get_mut(&ack.partition).filter(|times| **times > 0) {
+            *times -= 1;
+            result.outcome = AckOutcome::Undecided.into();
+        }
+        result
     }
 }
 

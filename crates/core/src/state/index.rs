@@ -15,6 +15,10 @@ impl RoleIndex {
         self.0.get(name).into_iter().flat_map(BTreeMap::keys)
     }
 
+    pub(super) fn has(&self, name: &MemberName, at: &TopicPartition) -> bool {
+        self.0.get(name).is_some_and(|partitions| partitions.contains_key(at))
+    }
+
     pub(super) fn names(&self) -> impl Iterator<Item = &MemberName> {
         self.0.keys()
     }

@@ -1,8 +1,8 @@
 //! What a change concerns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Entry;
+use super::{Entry, Scope};
 use crate::id::TopicPartition;
 use crate::name::MemberName;
 use crate::record::Consumer;
@@ -22,8 +22,8 @@ pub struct Touched {
     pub leader: bool,
     /// Consumers whose registration came, went or says something else of what they take.
     pub registrations: BTreeSet<MemberName>,
-    /// Members whose view may differ now.
-    pub members: BTreeSet<MemberName>,
+    /// Members whose view may differ now, and which part of it.
+    pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
     pub units: BTreeSet<TopicPartition>,
     /// Consumers that reported progress.
@@ -51,9 +51,14 @@ impl Touched {
         self.readability |= other.readability;
         self.leader |= other.leader;
         self.registrations.extend(other.registrations);
-        self.members.extend(other.members);
+        other.members.into_iter().for_each(|(name, scope)| self.member(name).merge(scope));
         self.units.extend(other.units);
         self.progress.extend(other.progress);
+    }
+
+    /// What was touched of one member's view.
+    pub(super) fn member(&mut self, name: MemberName) -> &mut Scope {
+        self.members.entry(name).or_default()
     }
 
     pub(super) fn consumer(
@@ -69,7 +74,7 @@ impl Touched {
             _ => {
                 self.membership = true;
                 self.registrations.insert(name.clone());
-                self.members.insert(name.clone());
+                *self.member(name.clone()) = Scope::Everything;
             }
         }
     }

@@ -17,12 +17,12 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Role};
 use proptest::prelude::*;
 
-const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const TOPICS: [&str; 3] = ["t", "u", "v"];
 
 /// What can happen; whatever does not fit the moment does nothing.
 #[derive(Debug, Clone)]
-enum Event {
+pub(crate) enum Event {
     Join { who: usize, only: Option<usize>, most: Option<u32> },
     Crash(usize),
     Leave(usize),
@@ -40,7 +40,7 @@ enum Event {
     NewLeader,
 }
 
-fn event() -> impl Strategy<Value = Event> {
+pub(crate) fn event() -> impl Strategy<Value = Event> {
     let who = 0..NAMES.len();
     let topic = 0..TOPICS.len();
     prop_oneof![
@@ -65,8 +65,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// A group in the middle of its history, with what was told to each session so far.
-struct Story {
-    lab: Lab,
+pub(crate) struct Story {
+    pub(crate) lab: Lab,
     config: GroupConfig,
     spoiled: BTreeMap<TopicPartition, bytes::Bytes>,
     marks: Vec<kafka_assigner_core::kv::LeaseId>,
@@ -74,7 +74,7 @@ struct Story {
 }
 
 impl Story {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let config = GroupConfig { phase_deadline_ms: 30_000, ..GroupConfig::default() };
         let lab = Lab::with_topics(&[("t", 3), ("u", 2)]);
         Self { lab, config, spoiled: BTreeMap::new(), marks: Vec::new(), told: BTreeMap::new() }
@@ -84,7 +84,7 @@ impl Story {
         self.lab.members().into_iter().find(|member| member.name.as_str() == NAMES[who])
     }
 
-    fn happen(&mut self, event: &Event) {
+    pub(crate) fn happen(&mut self, event: &Event) {
         match event {
             Event::Join { who, only, most } => {
                 self.lab.join_as(NAMES[*who], |consumer| {
@@ -158,7 +158,7 @@ impl Story {
         self.lab.put(&key, "{");
     }
 
-    fn mend(&mut self) {
+    pub(crate) fn mend(&mut self) {
         for (at, value) in std::mem::take(&mut self.spoiled) {
             self.lab.put(&Key::Assignment(at), value);
         }
@@ -204,7 +204,7 @@ impl Story {
     }
 }
 
-fn same(a: &BTreeMap<TopicPartition, Role>, b: &BTreeMap<TopicPartition, Role>) -> bool {
+pub(crate) fn same(a: &BTreeMap<TopicPartition, Role>, b: &BTreeMap<TopicPartition, Role>) -> bool {
     a.keys().eq(b.keys()) && a.iter().all(|(at, role)| role.is_same(&b[at]))
 }
 

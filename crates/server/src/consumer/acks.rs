@@ -40,9 +40,9 @@ struct Recording {
 #[derive(Debug, Default)]
 struct Judged {
     /// What changes nothing, by the number of the ack.
-    definite: Vec<(usize, AckResult)>,
+    answered: Vec<(usize, AckResult)>,
     recordings: Vec<Recording>,
-    /// The last one of which nothing is known, since a record can't be read.
+    /// The last one that names no handoff and of which nothing is known, since a record can't be read.
     unreadable: Option<Status>,
 }
 
@@ -140,8 +140,9 @@ impl ConsumerService {
         self.record(&group, &member, &said).await
     }
 
-    /// Records what `member` says, as much in one transaction as fits. What can't be recorded keeps nothing else
-    /// from it: then the rest is recorded, and the call fails for the client to repeat it.
+    /// Records what `member` says, as much in one transaction as fits. What can't be decided keeps nothing else from
+    /// being recorded. It is answered so where it names its handoff; the smallest clients, which name none, know
+    /// nothing of such answers, so for them the call fails in the end.
     pub(super) async fn record(
         &self,
         group: &Group,
@@ -152,7 +153,7 @@ impl ConsumerService {
         let mut unreadable = None;
         for attempt in 0..ATTEMPTS {
             let judged = self.judge_open(group, member, said, &results);
-            for (index, result) in judged.definite {
+            for (index, result) in judged.answered {
                 results[index] = Some(result);
             }
             unreadable = judged.unreadable;
@@ -184,7 +185,7 @@ impl ConsumerService {
             for (index, Said { at, id, ack, .. }) in said.iter().enumerate() {
                 if results[index].is_none() {
                     let verdict = judge(state, member, at, id.as_ref(), ack, wall);
-                    self.take_in(group, &mut judged, index, at, verdict);
+                    self.take_in(group, &mut judged, index, &said[index], verdict);
                 }
             }
         });
@@ -196,12 +197,15 @@ impl ConsumerService {
         group: &Group,
         judged: &mut Judged,
         index: usize,
-        at: &TopicPartition,
+        Said { at, id, .. }: &Said,
         verdict: Verdict,
     ) {
         let (outcome, label, message) = match verdict {
             Verdict::Record { write, handoff } => {
                 return judged.recordings.push(Recording { index, write, handoff });
+            }
+            Verdict::Unreadable { error } if id.is_some() => {
+                (AckOutcome::Undecided, "undecided", format!("partition {at} is left alone: {error}"))
             }
             Verdict::Unreadable { error } => {
                 let message = format!("partition {at} is left alone: {error}");
@@ -215,7 +219,7 @@ impl ConsumerService {
             Verdict::Refused { because } => (AckOutcome::Refused, "refused", because),
         };
         self.instance.metrics().ack(group.name(), label);
-        judged.definite.push((index, result(at, outcome, message)));
+        judged.answered.push((index, result(at, outcome, message)));
     }
 
     /// Writes in few transactions; returns what applied. What met its guard is left for another look at the view.

@@ -4,6 +4,7 @@
 //! asks, writes and answers.
 
 mod acks;
+mod commands;
 mod heartbeat;
 mod leave;
 mod progress;
@@ -23,7 +24,7 @@ use tonic::Status;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
-pub use register::Commands;
+pub use commands::Commands;
 
 /// The service for consumers on one instance.
 #[derive(Debug, Clone)]

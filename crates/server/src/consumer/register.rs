@@ -8,21 +8,18 @@ use kafka_assigner_core::kv::{Lease, Record, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Capability, Consumer, Renewal};
 use kafka_assigner_core::session::{self, Admission, Opening};
-use kafka_assigner_proto::v1::{AssignmentCommand, RegisterRequest};
+use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::Error;
 use tokio::time::Instant;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::ConsumerService;
+use super::commands::Commands;
 use super::request::Registration;
 use super::stream::{Session, fenced_stream};
 use crate::group::Group;
 use crate::refusal;
-
-/// The stream of a session's commands.
-pub type Commands = ReceiverStream<Result<AssignmentCommand, Status>>;
 
 /// A session that is registered, at the revision at which that is certain.
 struct Opened {

@@ -1,5 +1,6 @@
 //! One stream: tells a member the difference between what it was told and what the view says it should know.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,19 +10,17 @@ use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Standing, Taken};
 use kafka_assigner_core::session::is_drained;
-use kafka_assigner_core::state::{Entry, GroupState, Presence};
+use kafka_assigner_core::state::{Entry, GroupState, Presence, Scope};
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
-use kafka_assigner_proto::v1::{AssignmentCommand, SessionInfo};
+use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand, SessionInfo};
 use kafka_assigner_proto::{Reason, status};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::time::{Instant, sleep};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 
 use super::ConsumerService;
 use super::acks::Said;
-use super::register::Commands;
+use super::commands::{Commands, Item, Sender, channel};
 use super::renewal::Renewals;
 use crate::convert::Told;
 use crate::group::{Group, Line};
@@ -30,11 +29,12 @@ use crate::group::{Group, Line};
 /// not even computed, and it gets the one that is true when it comes back.
 const QUEUE: usize = 2;
 
+/// The most roles that debug builds compare with a look at everything, at each change.
+const MOST_COMPARED: usize = 1_000;
+
 /// How long after a failure the stream tries again what it writes in its client's stead: short against every
 /// deadline, long against an answer of the store.
 const RETRY: Duration = Duration::from_secs(1);
-
-type Item = Result<AssignmentCommand, Status>;
 
 /// A session and what its client can do.
 #[derive(Debug, Clone)]
@@ -68,15 +68,15 @@ impl Session {
 
 /// A stream that only says that the session is over, which was seen at `revision`.
 pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &FenceReason) -> Commands {
-    let (sender, receiver) = mpsc::channel(1);
-    let _room = sender.try_send(Ok(Told { cluster_id, revision }.fenced(reason)));
-    ReceiverStream::new(receiver)
+    let (sender, commands) = channel(1);
+    let _room = sender.try_send(Box::new(Ok(Told { cluster_id, revision }.fenced(reason))));
+    commands
 }
 
 /// What to do next on a stream.
 enum Next {
-    /// Tell the member so, which may be nothing; then it knows the view.
-    Tell(Vec<AssignmentCommand>, ConsumerView),
+    /// Tell the member so, which may be nothing; then record what a client does not say itself.
+    Tell(Vec<AssignmentCommand>, Vec<Said>),
     /// The session is over.
     End(FenceReason),
     /// The member handed everything over and may leave.
@@ -95,21 +95,21 @@ struct Stream {
     service: ConsumerService,
     session: Session,
     line: Line,
-    sender: mpsc::Sender<Item>,
+    sender: Sender,
     /// A place in the queue for the last word, so that nobody has to wait with it for the reader.
-    last: Option<mpsc::OwnedPermit<Item>>,
+    last: Option<mpsc::OwnedPermit<Box<Item>>>,
     /// What the member knows; `None` before the first command.
     known: Option<ConsumerView>,
 }
 
 impl ConsumerService {
     pub(super) fn start_stream(&self, session: Session) -> Commands {
-        let (sender, receiver) = mpsc::channel(QUEUE + 1);
+        let (sender, commands) = channel(QUEUE + 1);
         let last = sender.clone().try_reserve_owned().ok();
         let line = session.group.connect(&session.member);
         let stream = Stream { service: self.clone(), session, line, sender, last, known: None };
         self.instance.tasks().spawn(stream.run());
-        ReceiverStream::new(receiver)
+        commands
     }
 }
 
@@ -136,11 +136,9 @@ impl Stream {
         let mut is_told_to_go = false;
         loop {
             let is_done = match self.next() {
-                Next::Tell(commands, view) => {
+                Next::Tell(commands, taking) => {
                     self.send(commands).await?;
-                    let is_done = self.record_taken(&view).await;
-                    self.known = Some(view);
-                    is_done
+                    self.record_taken(&taking).await
                 }
                 Next::End(reason) => {
                     self.end(&reason);
@@ -167,36 +165,56 @@ impl Stream {
         Told { cluster_id: self.service.instance.cluster_id(), revision }
     }
 
-    fn next(&self) -> Next {
-        self.session.group.read(|state| match over(state, &self.session.member) {
+    fn next(&mut self) -> Next {
+        let group = self.session.group.clone();
+        group.read(|state| match over(state, &self.session.member) {
             // It may have left by another instance, which only its own can tell from an expiry.
             Some(FenceReason::Gone | FenceReason::Superseded) if self.line.is_leaving() => {
                 Next::End(FenceReason::Left)
             }
             Some(reason) => Next::End(reason),
             None if may_leave(state, &self.session.member) => Next::Leave,
-            None => self.news(state),
+            None => self.news(state, &self.line.take_scope()),
         })
     }
 
-    fn news(&self, state: &GroupState) -> Next {
-        let view = consumer_view(state, &self.session.member);
-        let told = Told { cluster_id: self.service.instance.cluster_id(), revision: view.revision };
+    fn news(&mut self, state: &GroupState, scope: &Scope) -> Next {
+        let member = &self.session.member;
+        let told = Told { cluster_id: self.service.instance.cluster_id(), revision: state.revision() };
         let deadline_ms = state.config().unwrap_or_default().warm_deadline_ms;
-        match &self.known {
-            None => Next::Tell(told.opening(self.session.describe(), &view, deadline_ms), view),
-            Some(known) => {
-                let commands = told.commands(state, &known.difference(&view), deadline_ms);
-                Next::Tell(commands, known.followed_by(view))
-            }
+        let Some(known) = &mut self.known else {
+            let view = consumer_view(state, member);
+            let opening = told.opening(self.session.describe(), &view, deadline_ms);
+            let taking = self.taking(&view.roles);
+            self.known = Some(view);
+            return Next::Tell(opening, taking);
+        };
+        let difference = known.follow(state, member, scope);
+        debug_assert!(
+            known.roles.len() > MOST_COMPARED || known.is_up_to_date(&consumer_view(state, member)),
+            "{scope:?} left something out"
+        );
+        let commands = told.commands(state, &difference, deadline_ms);
+        let taking = match scope {
+            Scope::Partitions(_) => self.taking(&difference.roles),
+            Scope::Everything => self.known.as_ref().map_or_else(Vec::new, |known| self.taking(&known.roles)),
+        };
+        Next::Tell(commands, taking)
+    }
+
+    /// What its client does not say of `roles`: it counts as processing what it was told to own.
+    fn taking(&self, roles: &BTreeMap<TopicPartition, Role>) -> Vec<Said> {
+        if self.session.says_taken {
+            return Vec::new();
         }
+        roles.iter().filter_map(|(at, role)| taken(at, role)).collect()
     }
 
     /// Hands commands to the reader, which has as long for each as its whole session may be silent.
     async fn send(&self, commands: Vec<AssignmentCommand>) -> Result<(), Unsent> {
         for command in commands {
             self.line.note_told(Revision(command.revision));
-            match self.sender.send_timeout(Ok(command), self.session.lease.ttl).await {
+            match self.sender.send_timeout(Box::new(Ok(command)), self.session.lease.ttl).await {
                 Ok(()) => {}
                 Err(SendTimeoutError::Closed(_)) => return Err(Unsent::Gone),
                 Err(SendTimeoutError::Timeout(_)) => return Err(Unsent::TooSlow),
@@ -221,18 +239,20 @@ impl Stream {
 
     fn last_word(&mut self, item: Item) {
         if let Some(place) = self.last.take() {
-            drop(place.send(item));
+            drop(place.send(Box::new(item)));
         }
     }
 
-    /// For a client that never says so: it counts as processing what it was told to own. False where that could not
-    /// be recorded now.
-    async fn record_taken(&self, view: &ConsumerView) -> bool {
-        if self.session.says_taken {
-            return true;
+    /// Records that partitions are taken. False where that could not be recorded now; then everything is looked at
+    /// anew, since nobody remembers which.
+    async fn record_taken(&self, taking: &[Said]) -> bool {
+        let recorded = self.service.record(&self.session.group, &self.session.member, taking).await;
+        let is_decided = |result: &AckResult| result.outcome() != AckOutcome::Undecided;
+        let is_done = recorded.is_ok_and(|results| results.iter().all(is_decided));
+        if !is_done {
+            self.line.doubt();
         }
-        let taking: Vec<Said> = view.roles.iter().filter_map(|(at, role)| taken(at, role)).collect();
-        self.service.record(&self.session.group, &self.session.member, &taking).await.is_ok()
+        is_done
     }
 
     /// The member has nothing left: its registration goes, and the next look at the view ends the stream. False

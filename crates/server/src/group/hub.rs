@@ -1,5 +1,10 @@
 //! The streams of a group's members on this instance: each is rung when a change touched its member, and only
-//! then, so that an event costs what it concerns and not what is connected.
+//! then, and learns which part of its view may differ; so an event costs what it concerns, and neither what is
+//! connected nor what a member has.
+//!
+//! A change rings while it is applied, before anybody can read it, and what rings add up to waits at the bell until the
+//! stream takes it. So a stream that takes it while it reads the group knows of every change that led there, and tells
+//! the whole truth of that revision; and none is lost however many rings become one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::state::Scope;
 use tokio::sync::Notify;
 
 /// Who is connected here.
@@ -23,8 +29,21 @@ pub(crate) struct Hub {
 struct Bell {
     incarnation: Incarnation,
     rung: Notify,
+    /// What may differ since the stream last took it.
+    scope: Mutex<Scope>,
     told: AtomicU64,
     leaving: AtomicBool,
+}
+
+impl Bell {
+    fn ring(&self, scope: Scope) {
+        self.scope().merge(scope);
+        self.rung.notify_one();
+    }
+
+    fn scope(&self) -> MutexGuard<'_, Scope> {
+        self.scope.lock().expect("nothing panics while it holds the scope")
+    }
 }
 
 /// One stream's connection; dropping it disconnects.
@@ -40,6 +59,7 @@ impl Hub {
         let bell = Arc::new(Bell {
             incarnation: member.incarnation.clone(),
             rung: Notify::new(),
+            scope: Mutex::new(Scope::Everything),
             told: AtomicU64::default(),
             leaving: AtomicBool::default(),
         });
@@ -48,20 +68,15 @@ impl Hub {
         Line { hub: Arc::clone(hub), name: member.name.clone(), bell }
     }
 
-    /// Rings the streams of one member's name.
-    pub(super) fn ring(&self, name: &MemberName) {
-        self.lines().get(name).into_iter().flatten().for_each(|bell| bell.rung.notify_one());
-    }
-
-    /// Rings every stream, so that each looks at everything again.
-    pub(crate) fn ring_all(&self) {
-        self.lines().values().flatten().for_each(|bell| bell.rung.notify_one());
+    /// Rings the streams of one member's name: `scope` of its view may differ.
+    pub(super) fn ring(&self, name: &MemberName, scope: &Scope) {
+        self.lines().get(name).into_iter().flatten().for_each(|bell| bell.ring(scope.clone()));
     }
 
     /// Ends every stream: the view has stopped, so nobody would be rung any more.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        self.ring_all();
+        self.lines().values().flatten().for_each(|bell| bell.rung.notify_one());
     }
 
     /// How many streams are connected.
@@ -100,6 +115,17 @@ impl Line {
             self.bell.rung.notified().await;
         }
         !self.is_closed()
+    }
+
+    /// Takes what may differ since it was last taken; at first everything. To be called while the group is read, see
+    /// the module.
+    pub(crate) fn take_scope(&self) -> Scope {
+        std::mem::take(&mut self.bell.scope())
+    }
+
+    /// Has the next look be one at everything.
+    pub(crate) fn doubt(&self) {
+        *self.bell.scope() = Scope::Everything;
     }
 
     fn is_closed(&self) -> bool {

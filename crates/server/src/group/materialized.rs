@@ -1,23 +1,30 @@
 //! The core's state as something that a view can keep.
 
+use std::sync::Arc;
+
 use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::kv::{Change, Revision};
 use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_store::view::Materialized;
 
-/// A group's state, kept by a view.
+use super::hub::Hub;
+
+/// A group's state, kept by a view. Whoever reads it finds every stream rung for all that led there.
 #[derive(Debug)]
-pub struct GroupView(GroupState);
+pub struct GroupView {
+    state: GroupState,
+    hub: Arc<Hub>,
+}
 
 impl GroupView {
-    pub(crate) fn new(layout: Layout) -> Self {
-        Self(GroupState::new(layout))
+    pub(super) fn new(layout: Layout, hub: Arc<Hub>) -> Self {
+        Self { state: GroupState::new(layout), hub }
     }
 
     /// The state.
     #[must_use]
     pub const fn state(&self) -> &GroupState {
-        &self.0
+        &self.state
     }
 }
 
@@ -25,6 +32,8 @@ impl Materialized for GroupView {
     type Touched = Touched;
 
     fn apply(&mut self, changes: &[Change], revision: Revision) -> Touched {
-        self.0.apply(changes, revision)
+        let touched = self.state.apply(changes, revision);
+        touched.members.iter().for_each(|(name, scope)| self.hub.ring(name, scope));
+        touched
     }
 }

@@ -33,8 +33,8 @@ impl Group {
     pub(crate) fn new(store: Arc<dyn Store>, layout: Layout, seed: u64) -> (Self, view::Keeper<GroupView>) {
         let mut options = view::Options::new(layout.prefix());
         options.backoff.seed = seed;
-        let (view, keeper) = View::new(store, options, GroupView::new(layout.clone()));
-        let (hub, sessions) = (Arc::default(), Arc::default());
+        let (hub, sessions) = (Arc::<Hub>::default(), Arc::default());
+        let (view, keeper) = View::new(store, options, GroupView::new(layout.clone(), Arc::clone(&hub)));
         (Self { layout: Arc::new(layout), view, hub, sessions }, keeper)
     }
 
@@ -66,25 +66,15 @@ impl Group {
         self.view.wait_until(revision, patience).await
     }
 
-    /// Tells the streams of what concerns them, until the view stops; then it ends them.
-    pub(crate) async fn relay(self, mut updates: Listener<Touched>) {
+    /// Forgets sessions that are over, until the view stops; then it ends the streams.
+    pub(crate) async fn follow(self, mut updates: Listener<Touched>) {
         while let Some(notice) = updates.next().await {
-            match notice {
-                Notice::Touched(touched) => self.relay_touched(&touched),
-                Notice::Everything => {
-                    self.read(|state| self.sessions.forget_all_ended(state));
-                    self.hub.ring_all();
-                }
-            }
+            self.read(|state| match notice {
+                Notice::Touched(touched) => self.sessions.forget_ended(state, touched.registrations.iter()),
+                Notice::Everything => self.sessions.forget_all_ended(state),
+            });
         }
         self.hub.close();
-    }
-
-    fn relay_touched(&self, touched: &Touched) {
-        if !touched.registrations.is_empty() {
-            self.read(|state| self.sessions.forget_ended(state, touched.registrations.iter()));
-        }
-        touched.members.iter().for_each(|name| self.hub.ring(name));
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {

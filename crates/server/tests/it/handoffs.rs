@@ -210,9 +210,24 @@ async fn an_unreadable_handoff_keeps_no_other_ack_of_the_call_from_being_recorde
     let (cluster, new) = two_hundred().await;
     let (first, _) = new.roles.warming.first_key_value().map(|(at, w)| (at.clone(), w.clone())).unwrap();
     let broken = Key::Handoff(at(u32::try_from(first.1).unwrap()));
+    let good = cluster.get(&broken).await.unwrap().value;
     cluster.put(&broken, "{").await;
     let warming = new.roles.warming.values();
     let acks: Vec<_> = warming.map(|w| ack(&w.topic, w.partition, &w.handoff_id)).collect();
+    let results = outcomes(&new.say_ready(acks.clone()).await.unwrap());
+    assert_eq!(results[0], AckOutcome::Undecided);
+    assert_eq!(results[1..], vec![AckOutcome::Applied; 199]);
+    cluster.put(&broken, good).await;
+    assert_eq!(outcomes(&new.say_ready(acks[..1].to_vec()).await.unwrap()), [AckOutcome::Applied]);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_names_no_handoff_and_cannot_be_decided_fails_the_call() {
+    let (cluster, new) = two_hundred().await;
+    let (first, _) = new.roles.warming.first_key_value().map(|(at, w)| (at.clone(), w.clone())).unwrap();
+    cluster.put(&Key::Handoff(at(u32::try_from(first.1).unwrap())), "{").await;
+    let acks: Vec<_> = new.roles.warming.values().map(|w| ack(&w.topic, w.partition, "")).collect();
     let refused = new.say_ready(acks.clone()).await.unwrap_err();
     assert_eq!(refused.reason(), Some(Reason::RecordUnreadable), "{refused:?}");
     assert_eq!(outcomes(&new.say_ready(acks[1..].to_vec()).await.unwrap()), vec![AckOutcome::Already; 199]);

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::Reason;
 use kafka_assigner_proto::ReasonExt as _;
-use kafka_assigner_proto::v1::{AckOutcome, DeregisterMode, FenceReason};
+use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner as _;
+use kafka_assigner_proto::v1::{AckOutcome, DeregisterMode, FenceReason, RegisterRequest};
+use prost::Message as _;
 use tokio::time::Instant;
+use tonic::Request;
 
 use crate::cluster::{Cluster, is_settled, owners};
-use crate::member::{Member, full};
+use crate::member::{Member, Roles, full};
 use crate::worker::Worker;
 
 fn shares(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
@@ -29,6 +33,29 @@ async fn a_single_consumer_gets_every_partition_and_no_handoff() {
     only.until("all six", |roles| roles.assigned.len() == 6).await;
     assert!(only.roles.assigned.values().all(|a| a.handoff_id.is_empty() && a.epoch > 0));
     assert!(cluster.group().await.read(|state| state.handoffs().is_empty()));
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_with_very_much_is_told_so_in_several_messages() {
+    let cluster = Cluster::start(1, 6_000).await;
+    let mut first = Member::join(&cluster.nodes[0], "a").await;
+    first.until("all of them", |roles| roles.assigned.len() == 6_000).await;
+    let smallest = RegisterRequest { capabilities: Vec::new(), ..first.resumption() };
+    for request in [first.resumption(), smallest] {
+        let api = &cluster.nodes[0].api;
+        let mut commands = api.register(Request::new(request)).await.unwrap().into_inner();
+        let mut again = Roles::default();
+        let mut commands_read = 0;
+        while again.assigned.len() < 6_000 || again.has_more {
+            let command = commands.next().await.expect("the stream goes on").unwrap();
+            assert!(command.encoded_len() < 1 << 20, "far below gRPC's 4 MiB");
+            again.take(command);
+            commands_read += 1;
+        }
+        assert_eq!(commands_read, 2);
+        assert_eq!(again.assigned, first.roles.assigned);
+    }
     cluster.stop().await;
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Roles {
     pub(crate) assigned: BTreeMap<At, AssignedPartition>,
     pub(crate) warming: BTreeMap<At, WarmPartition>,
     pub(crate) releasing: BTreeMap<At, ReleasePartition>,
+    /// Whether more of a snapshot is to come.
+    pub(crate) has_more: bool,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
     pub(crate) revision: u64,
@@ -60,11 +62,14 @@ impl Member {
         Self::register(node, full(name, &format!("{name}-1"))).await.expect("it registers")
     }
 
-    /// Registers as told, and reads the first command.
+    /// Registers as told, and reads the first command with all its parts.
     pub(crate) async fn register(node: &Node, request: RegisterRequest) -> Result<Self, Status> {
         let commands = node.api.register(Request::new(request.clone())).await?.into_inner();
         let mut member = Self { node: node.clone(), request, roles: Roles::default(), commands };
         member.next().await;
+        while member.roles.has_more {
+            member.next().await;
+        }
         Ok(member)
     }
 
@@ -232,7 +237,9 @@ impl Roles {
             Command::Snapshot(snapshot) => {
                 let session = snapshot.session.expect("it describes the session");
                 (self.lease, self.ttl_ms) = (session.lease, session.ttl_ms);
-                self.clear();
+                if !std::mem::replace(&mut self.has_more, snapshot.more) {
+                    self.clear();
+                }
                 self.assign(snapshot.assigned);
                 self.warm(snapshot.warming);
                 self.release(snapshot.releasing);

@@ -59,7 +59,7 @@ impl Told {
             self.note_topics(state, &mut news);
         }
         let consumers: BTreeSet<&MemberName> =
-            touched.registrations.iter().chain(&touched.progress).chain(&touched.members).collect();
+            touched.registrations.iter().chain(&touched.progress).chain(touched.members.keys()).collect();
         consumers.into_iter().for_each(|name| self.note_consumer(state, name, &mut news));
         let units = self.whole_units(state, touched);
         units.iter().for_each(|at| self.note_partition(state, at, &mut news));
