@@ -1,5 +1,7 @@
 //! Between the core's values and the wire's messages.
 
+use std::time::Duration;
+
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::moment::WallMillis;
@@ -19,8 +21,8 @@ use crate::refusal;
 /// The most partitions of one command: some 500 KB, and with the longest names below gRPC's usual 4 MiB.
 const MOST_PARTITIONS: usize = 5_000;
 
-/// Where the time goes that a client has before its connection is cut.
-const GO_AWAY_MS: u64 = 5_000;
+/// How long streams have to go elsewhere once the instance stops, as they are told; then their connections are cut.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What every command carries.
 #[derive(Debug, Clone, Copy)]
@@ -43,11 +45,12 @@ impl Told<'_> {
     }
 
     pub(crate) fn go_away(&self, endpoints: Vec<String>) -> AssignmentCommand {
-        self.command(Command::GoAway(GoAway { endpoints, deadline_ms: GO_AWAY_MS }))
+        let deadline_ms = u64::try_from(FAREWELL.as_millis()).expect("five seconds fit");
+        self.command(Command::GoAway(GoAway { endpoints, deadline_ms }))
     }
 
-    /// The first commands of a stream: everything, as one snapshot (in parts where it is large) where the client understands it (then `session`
-    /// is given), else as a full assignment and what else there is to know.
+    /// The first commands of a stream: everything, as one snapshot (in parts where it is large) where the client
+    /// understands it (then `session` is given), else as a full assignment and what else there is to know.
     pub(crate) fn opening(
         &self,
         session: Option<SessionInfo>,

@@ -41,11 +41,9 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::convert::FAREWELL;
 use crate::instance::Instance;
 use grpc::Grpc;
-
-/// How long streams have to go elsewhere once the instance stops; what `GoAway` tells them.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How long open connections have once every stream has ended: the answers to their last calls are under way.
 const CUT_AFTER: Duration = Duration::from_secs(1);
