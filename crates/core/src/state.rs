@@ -123,8 +123,8 @@ impl GroupState {
                 entry::set(&mut self.rejoins, name, record);
                 touched.membership = true;
             }
-            Key::Assignment(partition) => self.set_assignment(partition, record, touched),
-            Key::Handoff(partition) => self.set_handoff(partition, record, touched),
+            Key::Assignment(partition) => self.set_assignment(&partition, record, touched),
+            Key::Handoff(partition) => self.set_handoff(&partition, record, touched),
             Key::Intent(partition) => {
                 entry::set(&mut self.intents, partition.clone(), record);
                 touched.units.insert(partition);
@@ -144,33 +144,33 @@ impl GroupState {
         }
     }
 
-    fn set_assignment(&mut self, at: TopicPartition, record: Option<&Record>, touched: &mut Touched) {
-        let owner = |state: &Self| Some(state.assignment(&at)?.owner.as_ref()?.name.clone());
+    fn set_assignment(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
+        let owner = |state: &Self| Some(state.assignment(at)?.owner.as_ref()?.name.clone());
         let before = owner(self);
         entry::set(&mut self.assignments, at.clone(), record);
         let after = owner(self);
-        self.roles.replace(&at, before.iter(), after.iter());
+        self.roles.replace(at, before.iter(), after.iter());
         before.into_iter().chain(after).for_each(|name| touched.member(name).extend([at.clone()]));
-        touched.units.insert(self.lead_of(&at));
+        touched.units.insert(self.lead_of(at));
         self.note_readability(at, touched);
     }
 
-    fn set_handoff(&mut self, at: TopicPartition, record: Option<&Record>, touched: &mut Touched) {
-        let (before, meant_before) = (self.handoff(&at).cloned(), self.handoff_of(&at).cloned());
-        let was_broken = self.handoffs.get(&at).is_some_and(|entry| entry.error().is_some());
-        entry::set_by(&mut self.handoffs, at.clone(), record, |record| understand_handoff(&at, record));
-        let is_broken = self.handoffs.get(&at).is_some_and(|entry| entry.error().is_some());
-        let after = self.handoff(&at).cloned();
+    fn set_handoff(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
+        let (before, meant_before) = (self.handoff(at).cloned(), self.handoff_of(at).cloned());
+        let was_broken = self.handoffs.get(at).is_some_and(|entry| entry.error().is_some());
+        entry::set_by(&mut self.handoffs, at.clone(), record, |record| understand_handoff(at, record));
+        let is_broken = self.handoffs.get(at).is_some_and(|entry| entry.error().is_some());
+        let after = self.handoff(at).cloned();
         before.iter().for_each(|handoff| self.roles.remove(handoff));
         after.iter().for_each(|handoff| self.roles.add(handoff));
-        for handoff in [meant_before.as_ref(), self.handoff_of(&at)].into_iter().flatten() {
+        for handoff in [meant_before.as_ref(), self.handoff_of(at)].into_iter().flatten() {
             for member in [&handoff.old, &handoff.new] {
-                touched.member(member.name.clone()).extend(concerned_at(handoff, &at));
+                touched.member(member.name.clone()).extend(concerned_at(handoff, at));
             }
         }
         touched.units.insert(at.clone());
         if was_broken || is_broken {
-            self.references_to(&at).into_iter().for_each(|member| self.note_readability(member, touched));
+            self.references_to(at).into_iter().for_each(|member| self.note_readability(&member, touched));
         }
         self.note_readability(at, touched);
     }
@@ -183,10 +183,10 @@ impl GroupState {
 
     /// What can't be read is planned again once it can; and whoever has a role in it that this state never saw
     /// can't be told by name, so everybody is looked at.
-    fn note_readability(&mut self, at: TopicPartition, touched: &mut Touched) {
-        let is_broken = self.error_at(&at).is_some();
+    fn note_readability(&mut self, at: &TopicPartition, touched: &mut Touched) {
+        let is_broken = self.error_at(at).is_some();
         let was_broken =
-            if is_broken { !self.unreadable.insert(at.clone()) } else { self.unreadable.remove(&at) };
+            if is_broken { !self.unreadable.insert(at.clone()) } else { self.unreadable.remove(at) };
         if is_broken != was_broken {
             touched.readability = true;
             for name in self.consumers.keys() {

@@ -53,7 +53,7 @@ impl Told<'_> {
     /// understands it (then `session` is given), else as a full assignment and what else there is to know.
     pub(crate) fn opening(
         &self,
-        session: Option<SessionInfo>,
+        session: Option<&SessionInfo>,
         view: &ConsumerView,
         deadline_ms: u64,
     ) -> Vec<AssignmentCommand> {
@@ -115,7 +115,7 @@ impl Told<'_> {
 }
 
 /// A snapshot in parts, of which all but the last say that there are more.
-fn parts(session: Option<SessionInfo>, roles: Roles, undecided: Vec<UndecidedPartition>) -> Vec<Snapshot> {
+fn parts(session: Option<&SessionInfo>, roles: Roles, undecided: Vec<UndecidedPartition>) -> Vec<Snapshot> {
     let count = roles.assigned.len() + roles.warming.len() + roles.releasing.len() + undecided.len();
     let (mut assigned, mut warming) = (roles.assigned.into_iter(), roles.warming.into_iter());
     let (mut releasing, mut undecided) = (roles.releasing.into_iter(), undecided.into_iter());
@@ -123,7 +123,7 @@ fn parts(session: Option<SessionInfo>, roles: Roles, undecided: Vec<UndecidedPar
     let part = |number: usize| {
         let mut room = MOST_PARTITIONS;
         Snapshot {
-            session: session.clone(),
+            session: session.cloned(),
             assigned: fill(&mut assigned, &mut room),
             warming: fill(&mut warming, &mut room),
             releasing: fill(&mut releasing, &mut room),
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_large_snapshot_comes_in_parts_of_bounded_size_that_say_whether_more_follows() {
-        let commands = told().opening(Some(SessionInfo::default()), &large(), 0);
+        let commands = told().opening(Some(&SessionInfo::default()), &large(), 0);
         assert!(commands.iter().all(|command| command.encoded_len() < LIMIT));
         let parts: Vec<Snapshot> = commands
             .into_iter()
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn whoever_has_nothing_is_told_so() {
-        assert_eq!(told().opening(Some(SessionInfo::default()), &ConsumerView::default(), 0).len(), 1);
+        assert_eq!(told().opening(Some(&SessionInfo::default()), &ConsumerView::default(), 0).len(), 1);
         assert_eq!(told().opening(None, &ConsumerView::default(), 0).len(), 1);
     }
 }

@@ -184,7 +184,7 @@ impl Stream {
         let deadline_ms = state.config().unwrap_or_default().warm_deadline_ms;
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
-            let opening = told.opening(self.session.describe(), &view, deadline_ms);
+            let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);
             let taking = self.taking(&view.roles);
             self.known = Some(view);
             return Next::Tell(opening, taking);
