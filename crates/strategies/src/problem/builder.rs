@@ -35,6 +35,8 @@ pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 #[derive(Clone, Debug, Default)]
 pub struct ProblemBuilder {
     pub(super) topics: Vec<Topic>,
+    /// How many standbys are wanted of all topics.
+    wanted_standbys: u64,
     topic_by_name: FxHashMap<Arc<str>, TopicHandle>,
     /// By topic handle: where its partitions begin in `slots`.
     pub(super) first_slot: Vec<usize>,
@@ -132,10 +134,11 @@ impl ProblemBuilder {
         let Some(told) = self.topics.get_mut(topic.index()) else {
             return self.refuse(InvalidProblem::ForeignHandle);
         };
-        told.standbys = standbys;
-        let copies = |topic: &Topic| u64::from(topic.partitions) * u64::from(topic.standbys);
-        if self.topics.iter().map(copies).sum::<u64>() > Problem::MAX_UNITS as u64 {
-            let topic = self.topics[topic.index()].name.clone();
+        let before = std::mem::replace(&mut told.standbys, standbys);
+        let copies = |each: u32| u64::from(told.partitions) * u64::from(each);
+        self.wanted_standbys = self.wanted_standbys - copies(before) + copies(standbys);
+        if self.wanted_standbys > Problem::MAX_UNITS as u64 {
+            let topic = told.name.clone();
             self.refuse(InvalidProblem::TooManyStandbys { topic, standbys });
         }
     }
