@@ -101,10 +101,11 @@ impl Telling<'_> {
 
     /// A member takes a set where it subscribes to all of its topics.
     fn subscription(&self, member: usize) -> Subscription<TopicHandle> {
-        let mut topics = vec![0; self.layout.sets.len()];
-        self.line.subscribed[member].iter().for_each(|topic| topics[self.layout.set_of[*topic]] += 1);
-        let takes = |set: &usize| topics[*set] == self.layout.sets[*set].len();
-        Subscription::Topics((0..topics.len()).filter(takes).map(|set| self.topics[set]).collect())
+        let mut sets: Vec<usize> =
+            self.line.subscribed[member].iter().map(|topic| self.layout.set_of[*topic]).collect();
+        sets.sort_unstable();
+        let whole = sets.chunk_by(|a, b| a == b).filter(|set| set.len() == self.layout.sets[set[0]].len());
+        Subscription::Topics(whole.map(|set| self.topics[set[0]]).collect())
     }
 
     /// A unit is owned by whoever owns the first of its partitions that anybody owns.
