@@ -224,6 +224,12 @@ impl Problem {
         is_among(&self.bans, unit) || is_among(&self.pins, unit)
     }
 
+    /// The members that `unit` is banned from, and those that it is pinned to; ascending. Units of one topic for
+    /// which both are equal can go to the same members.
+    pub(crate) fn restriction(&self, unit: UnitIndex) -> (Vec<MemberIndex>, Vec<MemberIndex>) {
+        (listed_with(&self.bans, unit), listed_with(&self.pins, unit))
+    }
+
     /// Whether any member is banned from any unit.
     pub(crate) fn is_ever_banned(&self) -> bool {
         !(self.bans.is_empty() && self.pins.is_empty())
@@ -304,4 +310,10 @@ impl Problem {
 fn is_among(list: &[(UnitIndex, MemberIndex)], unit: UnitIndex) -> bool {
     let at = list.partition_point(|(listed, _)| *listed < unit);
     list.get(at).is_some_and(|(listed, _)| *listed == unit)
+}
+
+/// The members that `list`, sorted, names together with `unit`.
+fn listed_with(list: &[(UnitIndex, MemberIndex)], unit: UnitIndex) -> Vec<MemberIndex> {
+    let from = list.partition_point(|(listed, _)| *listed < unit);
+    list[from..].iter().take_while(|(listed, _)| *listed == unit).map(|(_, member)| *member).collect()
 }

@@ -75,18 +75,34 @@ impl Classes {
         if banned.is_empty() {
             return;
         }
+        // Many units are often banned from the same members; only the first of them looks at every member.
+        let mut alike: FxHashMap<_, usize> = FxHashMap::default();
         let mut numbers: FxHashMap<(usize, Vec<MemberIndex>), usize> = FxHashMap::default();
         for (from, unit) in self.take_out(&banned) {
-            let takers: Vec<_> =
-                self.takers(&self.classes[from]).filter(|taker| !problem.is_banned(unit, *taker)).collect();
-            let next = self.classes.len();
-            let number = *numbers.entry((from, takers)).or_insert_with_key(|_| next);
-            if number == next {
-                let apart = self.restricted(problem, from, unit);
-                self.classes.push(apart);
-            }
+            let number = *alike
+                .entry((from, problem.restriction(unit)))
+                .or_insert_with(|| self.apart(problem, from, unit, &mut numbers));
             self.classes[number].units.push(unit.index()..unit.index() + 1);
         }
+    }
+
+    /// The number of the class for the takers that class `from` leaves to `unit`; `numbers` are those there are.
+    fn apart(
+        &mut self,
+        problem: &Problem,
+        from: usize,
+        unit: UnitIndex,
+        numbers: &mut FxHashMap<(usize, Vec<MemberIndex>), usize>,
+    ) -> usize {
+        let takers: Vec<_> =
+            self.takers(&self.classes[from]).filter(|taker| !problem.is_banned(unit, *taker)).collect();
+        let next = self.classes.len();
+        let number = *numbers.entry((from, takers)).or_insert(next);
+        if number == next {
+            let apart = self.restricted(problem, from, unit);
+            self.classes.push(apart);
+        }
+        number
     }
 
     /// Removes `units`, ascending, from their classes; returns each with the class it was in.
