@@ -3,6 +3,7 @@
 mod spread;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::classes::{Class, Classes};
 use super::cost::{Scale, Toll};
@@ -10,7 +11,7 @@ use super::fill;
 use super::network::{ANY, Account, Node};
 use crate::{MemberIndex, Problem, RackIndex, Standbys, UnitIndex};
 
-/// How far to look for a member in a rack of its own: consecutive members are in different racks where they can be.
+/// How far to look among the next turns. Consecutive members differ, and are in different racks, where they can be.
 const LOOK_AHEAD: usize = 16;
 
 /// The standbys of each unit whose owner is in `owners`.
@@ -72,8 +73,7 @@ impl<'a> Copies<'a> {
         for member in previous.into_iter().chain(known) {
             let Some(place) = self.vacancy(unit) else { return };
             if self.may_hold(class, unit, member) {
-                self.places[place] = Some(member);
-                self.held[member.index()] += 1;
+                self.hold(place, member);
             }
         }
     }
@@ -122,20 +122,23 @@ impl<'a> Copies<'a> {
         }
         let mut turns = self.turns(class, free.len());
         let mut at = 0;
+        let mut others = None;
         for unit in class.unit_indices() {
             while let Some(place) = self.vacancy(unit) {
-                let Some(turn) = self.find_turn(class, unit, place, &turns[at..]) else {
-                    if !self.give_to_any(class, unit, place) {
-                        break;
-                    }
-                    continue;
-                };
-                turns.swap(at, at + turn);
-                self.places[place] = Some(turns[at]);
-                self.held[turns[at].index()] += 1;
-                at += 1;
+                if let Some(turn) = self.find_turn(class, unit, place, &turns[at..]) {
+                    turns.swap(at, at + turn);
+                    self.hold(place, turns[at]);
+                    at += 1;
+                } else if !self.give_to_any(class, unit, place, &mut others) {
+                    break;
+                }
             }
         }
+    }
+
+    fn hold(&mut self, place: usize, member: MemberIndex) {
+        self.places[place] = Some(member);
+        self.held[member.index()] += 1;
     }
 
     /// Whose turn it is for each of `copies` copies.
@@ -189,21 +192,43 @@ impl<'a> Copies<'a> {
         turns: &[MemberIndex],
     ) -> Option<usize> {
         let near = turns.iter().take(LOOK_AHEAD).enumerate();
-        let may = |member: MemberIndex| self.may_hold(class, unit, member);
-        let apart =
-            near.clone().find(|(_, member)| may(**member) && self.company(unit, place, **member) == 0);
-        apart.or_else(|| turns.iter().enumerate().find(|(_, member)| may(**member))).map(|(turn, _)| turn)
+        let mut able = near.filter(|(_, member)| self.may_hold(class, unit, **member)).peekable();
+        let first = able.peek().map(|(turn, _)| *turn);
+        able.find(|(_, member)| self.company(unit, place, **member) == 0).map(|(turn, _)| turn).or(first)
     }
 
-    /// Gives the place to the member with the fewest standbys that may have it; false if there is none.
-    fn give_to_any(&mut self, class: &Class, unit: UnitIndex, place: usize) -> bool {
-        let able = self.classes.takers(class).filter(|member| self.may_hold(class, unit, *member));
-        let Some(member) = able.min_by_key(|member| (self.held[member.index()], *member)) else {
-            return false;
-        };
-        self.places[place] = Some(member);
-        self.held[member.index()] += 1;
-        true
+    /// Gives the place to the member with the fewest standbys for its capacity that may have it; false if there is
+    /// none. `others` are the takers of the class in that order, once they were needed; only the owner and those that
+    /// hold the unit already are passed over.
+    fn give_to_any(
+        &mut self,
+        class: &Class,
+        unit: UnitIndex,
+        place: usize,
+        others: &mut Option<BTreeSet<(u64, MemberIndex)>>,
+    ) -> bool {
+        let by_level = || self.classes.takers(class).map(|member| (self.level(member), member)).collect();
+        let others = others.get_or_insert_with(by_level);
+        while let Some((known, member)) =
+            others.iter().copied().find(|(_, member)| self.may_hold(class, unit, *member))
+        {
+            others.remove(&(known, member));
+            let is_known = known == self.level(member);
+            if is_known {
+                self.hold(place, member);
+            }
+            others.insert((self.level(member), member));
+            if is_known {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// How many standbys `member` holds for its capacity.
+    fn level(&self, member: MemberIndex) -> u64 {
+        let capacity = u64::from(self.problem.member(member).capacity.thousandths());
+        (u64::from(self.held[member.index()]) << 30) / capacity
     }
 
     fn into_standbys(self) -> Standbys {

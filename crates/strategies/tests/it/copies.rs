@@ -214,3 +214,15 @@ fn the_standbys_of_one_owner_are_spread_over_many() {
         assert!(holders.len() >= 18, "{owner:?} has its copies at {} members", holders.len());
     }
 }
+
+#[test]
+fn standbys_of_a_member_that_can_do_most_are_placed_without_looking_at_all_its_turns() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 200_000);
+    builder.want_standbys(topic, 1);
+    for (id, capacity) in [("a", 1_000_000.0), ("b", 0.001), ("c", 1.0)] {
+        builder.member(MemberSpec { capacity, ..MemberSpec::new(id) });
+    }
+    let placement = Balanced.assign(&builder.build().unwrap());
+    assert_eq!(placement.standbys.len(), 200_000);
+}

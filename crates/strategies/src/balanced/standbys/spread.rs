@@ -33,6 +33,8 @@ struct Spreading<'c, 'a> {
     shelves: Vec<Vec<u32>>,
     /// The members that may hold anything, by rack (the last for none): the one that holds the fewest first.
     racks: Vec<BTreeSet<(u64, MemberIndex)>>,
+    /// The same of all racks together.
+    levels: BTreeSet<(u64, MemberIndex)>,
     looks: usize,
 }
 
@@ -49,7 +51,8 @@ impl<'c, 'a> Spreading<'c, 'a> {
             }
         }
         let racks = vec![BTreeSet::new(); copies.problem.racks().len() + 1];
-        let mut spreading = Self { copies, class_of, shelves, racks, looks: MOST_LOOKS };
+        let mut spreading =
+            Self { copies, class_of, shelves, racks, levels: BTreeSet::new(), looks: MOST_LOOKS };
         for member in spreading.copies.problem.active() {
             spreading.enter(member);
         }
@@ -68,19 +71,20 @@ impl<'c, 'a> Spreading<'c, 'a> {
         u64::from(self.copies.held[member.index()])
     }
 
-    /// How many standbys `member` holds for its capacity.
     fn level(&self, member: MemberIndex) -> u64 {
-        (self.held(member) << 30) / self.capacity(member)
+        self.copies.level(member)
     }
 
     fn enter(&mut self, member: MemberIndex) {
         let (rack, entry) = (self.rack(member), (self.level(member), member));
         self.racks[rack].insert(entry);
+        self.levels.insert(entry);
     }
 
     fn leave(&mut self, member: MemberIndex) {
         let (rack, entry) = (self.rack(member), (self.level(member), member));
         self.racks[rack].remove(&entry);
+        self.levels.remove(&entry);
     }
 
     /// Whether `taker` would hold fewer for its capacity than `giver` does now, with `more` more.
@@ -146,7 +150,7 @@ impl<'c, 'a> Spreading<'c, 'a> {
 
     /// Lets members that hold more give to members that hold fewer. Returns whether any moved.
     fn even_out(&mut self) -> bool {
-        let mut takers: BTreeSet<(u64, MemberIndex)> = self.racks.iter().flatten().copied().collect();
+        let mut takers = self.levels.clone();
         let mut any = false;
         while let Some((_, taker)) = takers.pop_first() {
             let Some((place, giver)) = self.offer(taker) else { continue };
@@ -161,10 +165,9 @@ impl<'c, 'a> Spreading<'c, 'a> {
 
     /// A place that `taker` should have, and who has it: of the member that holds the most.
     fn offer(&mut self, taker: MemberIndex) -> Option<(usize, MemberIndex)> {
-        let mut givers: Vec<(u64, MemberIndex)> = self.racks.iter().flatten().copied().collect();
-        givers.retain(|(_, giver)| self.is_below(taker, *giver, 1));
-        givers.sort_unstable();
-        for (_, giver) in givers.into_iter().rev() {
+        let mut fullest = self.levels.last().copied();
+        while let Some((level, giver)) = fullest.filter(|(_, giver)| self.is_below(taker, *giver, 1)) {
+            fullest = self.levels.range(..(level, giver)).next_back().copied();
             for at in 0..self.shelves[giver.index()].len() {
                 if self.look().is_break() {
                     return None;
@@ -187,7 +190,10 @@ impl<'c, 'a> Spreading<'c, 'a> {
         self.copies.held[giver.index()] -= 1;
         self.copies.held[taker.index()] += 1;
         let number = u32::try_from(place).expect("standbys are counted in u32");
-        self.shelves[giver.index()].retain(|other| *other != number);
+        let shelf = &mut self.shelves[giver.index()];
+        let position = shelf.iter().position(|other| *other == number).expect("the giver has it");
+        shelf.swap_remove(position);
+        self.looks = self.looks.saturating_sub(position);
         self.shelves[taker.index()].push(number);
         self.enter(giver);
         self.enter(taker);
