@@ -20,6 +20,8 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Roles {
     role: Vec<Role>,
+    /// By member: whether it keeps what it has although it takes.
+    keeps: Vec<bool>,
     /// Whether members of several generations are active.
     pub(super) is_rolling: bool,
 }
@@ -35,7 +37,9 @@ impl Roles {
             MemberState::Hold => Role::Keeps,
             MemberState::Draining => Role::Gives,
         };
-        Self { role: problem.member_indices().map(role).collect(), is_rolling: newest != oldest }
+        let is_rolling = newest != oldest;
+        let keeps = if is_rolling { within_limits(problem) } else { vec![false; problem.members().len()] };
+        Self { role: problem.member_indices().map(role).collect(), keeps, is_rolling }
     }
 
     pub(super) fn role(&self, member: MemberIndex) -> Role {
@@ -43,7 +47,8 @@ impl Roles {
     }
 
     /// Who keeps `unit` whatever the others have: the member that it is on its way to, or its owner
-    /// if that only keeps, or if the unit is cooling. `owner` is its current owner if that may own it.
+    /// if that only keeps, if the unit is cooling, or if members of older generations are still to be
+    /// replaced: what evens out now would be uneven again after the next of them. `owner` is its current owner if that may own it.
     pub(super) fn keeper(
         &self,
         problem: &Problem,
@@ -52,9 +57,24 @@ impl Roles {
     ) -> Option<MemberIndex> {
         let keeps = |owner: &MemberIndex| match self.role(*owner) {
             Role::Keeps | Role::TakesLast => true,
-            Role::Takes => problem.is_cooling(unit),
+            Role::Takes => self.keeps[owner.index()] || problem.is_cooling(unit),
             Role::Gives => false,
         };
         problem.fixed(unit).or_else(|| owner.filter(keeps))
     }
+}
+
+/// By member whether it has no more than its limit.
+fn within_limits(problem: &Problem) -> Vec<bool> {
+    let mut loads = vec![0_u32; problem.members().len()];
+    for unit in problem.unit_indices() {
+        let owner = problem.fixed(unit).or(problem.current(unit));
+        owner.into_iter().for_each(|owner| loads[owner.index()] += 1);
+    }
+    let is_within = |(load, limit): (u32, Option<u32>)| limit.is_none_or(|limit| load <= limit);
+    loads
+        .into_iter()
+        .zip(problem.members().iter().map(|member| member.max_partitions))
+        .map(is_within)
+        .collect()
 }

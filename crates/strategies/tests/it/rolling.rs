@@ -65,6 +65,34 @@ fn a_rolling_deployment_moves_each_partition_at_most_once() {
 }
 
 #[test]
+fn members_of_the_newest_generation_take_nothing_from_each_other_while_older_ones_are_left() {
+    let owners = (0..PARTITIONS).map(|at| Some(if at < 20 { "new-0" } else { "old-1" }.to_owned()));
+    let mut owners: Vec<_> = owners.collect();
+    let members =
+        [("new-0", "v10"), ("new-1", "v10"), ("old-1", "v9")].map(|(id, of)| (id, of, MemberState::Active));
+    assert_eq!(assign(&members, &mut owners).moves, []);
+    let moves = assign(&members[..2], &mut owners).moves;
+    assert!(moves.iter().all(|change| change.from.is_none()));
+    assert_eq!(["new-0", "new-1"].map(|id| count(&owners, id)), [30, 30]);
+}
+
+#[test]
+fn above_its_limit_a_member_of_the_newest_generation_gives() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 4);
+    let spec = |id: &str, generation: &str| MemberSpec {
+        generation: Some(generation.into()),
+        ..MemberSpec::new(id)
+    };
+    let full = builder.member(MemberSpec { max_partitions: Some(1), ..spec("a", "2") });
+    builder.member(spec("b", "2"));
+    builder.member(spec("c", "1"));
+    (0..4).for_each(|partition| builder.current(topic, partition, full));
+    let owners = Balanced.assign(&builder.build().unwrap()).owner;
+    assert_eq!(owners.iter().filter(|owner| **owner == Some(MemberIndex::new(0))).count(), 1);
+}
+
+#[test]
 fn a_newcomer_of_the_next_generation_takes_nothing_that_somebody_has() {
     let mut owners = vec![None; PARTITIONS as usize];
     let old = [("a", "1", MemberState::Active), ("b", "1", MemberState::Active)];
