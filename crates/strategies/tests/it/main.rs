@@ -12,6 +12,7 @@ mod faust;
 mod hashing;
 mod kafka;
 mod oracle;
+mod racks;
 mod rolling;
 mod scenario;
 mod sound;

@@ -132,3 +132,27 @@ fn what_must_move_does_not_count_against_the_budget() {
     let placement = Balanced.assign(&problem(&members, &owners, options));
     assert_eq!(placement.moves.len(), 60);
 }
+
+#[test]
+fn what_the_budget_allows_goes_from_the_fullest_to_the_emptiest() {
+    let id = |at: u32| if (4..14).contains(&at) || at > 45 { "a" } else { "b" };
+    let owners: Vec<_> = (0..PARTITIONS).map(|at| Some(id(at).to_owned())).collect();
+    let members = ["a", "b", "c"].map(|id| (id, "", MemberState::Active));
+    let options = Options { movement_budget: Some(3), ..Options::default() };
+    let placement = Balanced.assign(&problem(&members, &owners, options));
+    let [b, c] = [1, 2].map(MemberIndex::new);
+    assert_eq!(placement.moves.len(), 3);
+    assert!(placement.moves.iter().all(|change| (change.from, change.to) == (Some(b), Some(c))));
+}
+
+#[test]
+fn with_weights_too_the_newest_take_what_is_nobodys() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 4);
+    (0..4).for_each(|partition| builder.weight(topic, partition, f64::from(1 + partition)));
+    for (id, generation) in [("a", "1"), ("b", "2")] {
+        builder.member(MemberSpec { generation: Some(generation.into()), ..MemberSpec::new(id) });
+    }
+    let owners = Balanced.assign(&builder.build().unwrap()).owner;
+    assert_eq!(owners, [Some(MemberIndex::new(1)); 4]);
+}
