@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Inputs and outputs of Kafka's own classes.
 const VECTORS: &str = include_str!("../../../strategies/tests/golden/kafka-client-assignors.jsonl");
@@ -153,4 +153,97 @@ proptest! {
             }
         }
     }
+}
+
+/// The answer of `balanced` to the one line.
+fn balanced(line: &Value) -> Value {
+    let output = assign("balanced", line.to_string().as_bytes());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    answers(&output).remove(0)
+}
+
+/// By partition of `topic` who has it.
+fn holders(lists: &Value, topic: &str) -> BTreeMap<u64, Vec<String>> {
+    let mut holders: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for (member, topics) in sets(lists) {
+        for partition in topics.get(topic).into_iter().flatten() {
+            holders.entry(*partition).or_default().push(member.clone());
+        }
+    }
+    holders
+}
+
+#[test]
+fn partitions_of_a_set_go_together_as_far_as_each_topic_reaches() {
+    let both = ["clicks", "prices"];
+    let answer = balanced(&json!({
+        "topics": [["clicks", 4], ["prices", 2], ["alerts", 2]],
+        "copartition": [["prices", "clicks"]],
+        "standbys": {"prices": 1},
+        "members": [
+            {"id": "a", "topics": both, "owned": [["clicks", [0, 1]], ["prices", [1]]], "gen": 1},
+            {"id": "b", "topics": both, "owned": [["clicks", [2, 3]], ["prices", [0]]], "gen": 1},
+            {"id": "c", "topics": ["clicks", "alerts"]},
+        ],
+    }));
+    let [clicks, prices, alerts] =
+        ["clicks", "prices", "alerts"].map(|topic| holders(&answer["assignment"], topic));
+    assert_eq!((clicks.len(), prices.len()), (4, 2));
+    assert!(prices.iter().all(|(partition, owner)| clicks[partition] == *owner));
+    // Who subscribes to one topic of a set only takes none of it.
+    assert!(alerts.values().all(|owner| *owner == ["c"]));
+    assert!(clicks.values().all(|owner| *owner != ["c"]));
+    let copies = holders(&answer["standbys"], "prices");
+    assert!(
+        prices.iter().all(|(partition, owner)| copies[partition].len() == 1 && copies[partition] != *owner)
+    );
+    assert!(holders(&answer["standbys"], "clicks").is_empty());
+    assert_eq!((&answer["moves"], &answer["unassigned"]), (&json!(1), &json!([])));
+}
+
+#[test]
+fn a_set_takes_over_where_every_partition_has_its_copy() {
+    let copies = |partitions: Value| json!([["clicks", partitions], ["prices", [[0, 7]]]]);
+    let both = ["clicks", "prices"];
+    let answer = balanced(&json!({
+        "topics": [["clicks", 1], ["prices", 1]],
+        "copartition": [both],
+        "members": [
+            {"id": "a", "topics": both, "standby_for": copies(json!([]))},
+            {"id": "b", "topics": both, "standby_for": copies(json!([[0, 5]]))},
+        ],
+    }));
+    assert_eq!(answer["assignment"], json!({"a": [], "b": [["clicks", [0]], ["prices", [0]]]}));
+}
+
+#[test]
+fn a_line_that_says_everything_gets_standbys_apart_from_owners() {
+    let all = ["orders", "payments", "refunds"];
+    let member = |id: &str, rack: &str, capacity: u32, owned: Value| json!({"id": id, "topics": all, "rack": rack, "capacity": capacity, "max_partitions": 12, "owned": owned, "gen": 1});
+    let weights: Vec<u32> = (0..8).map(|partition| 1 + partition % 4).collect();
+    let answer = balanced(&json!({
+        "topics": [["orders", 8, ["ab", "bc", "ca", "ab", "bc", "ca", "ab", "bc"], weights], ["payments", 8], ["refunds", 6]],
+        "copartition": [["orders", "payments"]],
+        "standbys": 1,
+        "pins": [["orders", 0, "n3"]],
+        "bans": [["refunds", 1, "n1"]],
+        "options": {"movement_budget": 4},
+        "members": [
+            member("n1", "a", 2, json!([["orders", [0, 1, 2, 3]], ["payments", [0, 1, 2, 3]]])),
+            member("n2", "b", 1, json!([["orders", [4, 5]], ["payments", [4, 5]]])),
+            member("n3", "c", 1, json!([])),
+        ],
+    }));
+    assert_eq!(answer["unassigned"], json!([]));
+    // What is pinned may be at no other member, not even as a copy.
+    for (topic, partitions, pinned) in [("orders", 8, 1), ("payments", 8, 1), ("refunds", 6, 0)] {
+        let [owners, copies] =
+            [&answer["assignment"], &answer["standbys"]].map(|lists| holders(lists, topic));
+        assert_eq!((owners.len(), copies.len()), (partitions, partitions - pinned), "{topic}: {answer}");
+        assert!(copies.iter().all(|(at, copy)| copy.len() == 1 && owners[at] != *copy));
+    }
+    let orders = holders(&answer["assignment"], "orders");
+    assert_eq!(orders, holders(&answer["assignment"], "payments"));
+    assert_eq!(orders[&0], ["n3"]);
+    assert_ne!(holders(&answer["assignment"], "refunds")[&1], ["n1"]);
 }
