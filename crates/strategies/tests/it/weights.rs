@@ -144,3 +144,34 @@ fn each_gets_weight_in_proportion_to_its_capacity() {
         assert!(load.abs_diff(part) <= part / 50, "member {member} has {load} of {part}");
     }
 }
+
+/// One topic whose partitions have these owners, by position, and weights.
+fn told(members: usize, partitions: &[(usize, f64)]) -> Problem {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", u32::try_from(partitions.len()).unwrap());
+    let members: Vec<_> =
+        (0..members).map(|at| builder.member(MemberSpec::new(format!("m{at:02}")))).collect();
+    for (partition, (owner, weight)) in (0..).zip(partitions) {
+        builder.current(topic, partition, members[*owner]);
+        builder.weight(topic, partition, *weight);
+    }
+    builder.build().unwrap()
+}
+
+#[test]
+fn two_units_change_places_where_no_single_move_helps() {
+    let problem = told(2, &[(0, 5.0), (0, 4.0), (1, 3.0), (1, 2.0)]);
+    let owners = Balanced.assign(&problem).owner;
+    let [a, b] = [0, 1].map(|at| Some(MemberIndex::new(at)));
+    assert_eq!(owners, [b, a, a, b]);
+}
+
+#[test]
+fn who_has_too_little_gets_more_even_if_nobody_has_too_much() {
+    let mut partitions: Vec<_> =
+        (0..11).flat_map(|at| vec![(at, 1.0); if at == 10 { 90 } else { 101 }]).collect();
+    partitions[0].1 = 1.1;
+    let placement = Balanced.assign(&told(11, &partitions));
+    let has = placement.owner.iter().filter(|owner| **owner == Some(MemberIndex::new(10))).count();
+    assert!((98..=99).contains(&has), "{has}");
+}
