@@ -21,7 +21,7 @@ settings! {
         /// Where HTTP is served: /livez, /readyz and /metrics.
         http_listen: SocketAddr = "127.0.0.1:7421",
         /// Where others reach this instance over gRPC, as consumers are told when another instance goes away.
-        /// Not set: the address of `listen`.
+        /// Not set: the address of `listen`, which then must not be 0.0.0.0 or [::].
         advertise: Option<Endpoint> = "",
         /// The name of this instance, unique among those of one store. Not set: a random one at each start.
         instance: Option<Name> = "",
@@ -192,6 +192,11 @@ impl Resolved<ServeConfig> {
         }
         if !c.insecure && c.tls_cert.is_none() && !c.listen.ip().is_loopback() {
             return Err(self.refuse("listen", "a loopback address unless tls_cert or insecure is set"));
+        }
+        if c.advertise.is_none() && c.listen.ip().is_unspecified() {
+            let expects =
+                "one address of this machine unless advertise says where others reach this instance";
+            return Err(self.refuse("listen", expects));
         }
         if !c.insecure && !c.http_listen.ip().is_loopback() {
             return Err(

@@ -22,6 +22,7 @@ fn the_defaults_need_nothing_and_create_groups_as_the_core_does() {
 fn what_is_printed_gives_the_same_configuration_when_it_is_read() {
     let file = r#"
         listen = "0.0.0.0:1"
+        advertise = "http://a:1"
         insecure = true
         etcd = ["http://a:2379", "http://b:2379"]
         etcd_compaction = false
@@ -91,8 +92,8 @@ fn listening_beyond_the_machine_needs_tls_or_consent() {
         "listen = \"0.0.0.0:7420\" (from assigner.toml) is refused: \
          it must be a loopback address unless tls_cert or insecure is set"
     );
-    resolve("listen = \"0.0.0.0:7420\"\ninsecure = true").unwrap();
-    resolve("listen = \"0.0.0.0:7420\"\ntls_cert = \"c\"\ntls_key = \"k\"").unwrap();
+    resolve("listen = \"192.0.2.1:7420\"\ninsecure = true").unwrap();
+    resolve("listen = \"192.0.2.1:7420\"\ntls_cert = \"c\"\ntls_key = \"k\"").unwrap();
     assert!(refusal("http_listen = \"[::]:7421\"").contains("http_listen"));
     assert!(refusal("http_listen = \"127.0.0.1:7420\"").contains("another address"));
 }
@@ -122,6 +123,21 @@ fn every_default_for_groups_is_refused_under_its_own_name() {
     ] {
         let error = resolved.refuse_group(field, 1, 2).to_string();
         assert!(error.contains(field.trim_end_matches("_ms")), "{error}");
+    }
+}
+
+#[test]
+fn an_address_that_nobody_can_reach_is_not_told_to_consumers() {
+    for listen in ["0.0.0.0:7420", "[::]:7420"] {
+        let file = format!("listen = \"{listen}\"\ninsecure = true");
+        assert_eq!(
+            refusal(&file),
+            format!(
+                "listen = \"{listen}\" (from assigner.toml) is refused: it must be one address of this machine \
+                 unless advertise says where others reach this instance"
+            )
+        );
+        resolve(&format!("{file}\nadvertise = \"http://a:7420\"")).unwrap();
     }
 }
 

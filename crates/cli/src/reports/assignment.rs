@@ -49,6 +49,10 @@ impl Assignment {
         self.epoch.map_or_else(|| Cell::from("-"), Cell::from)
     }
 
+    pub(crate) const fn has_owner(&self) -> bool {
+        self.owner.is_some()
+    }
+
     /// The assignment in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let Self { topic, partition, why, .. } = self;

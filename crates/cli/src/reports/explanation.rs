@@ -11,7 +11,7 @@ use crate::output::{Page, Report};
 pub(crate) struct Explanation {
     assignment: Assignment,
     handoff: Option<Handoff>,
-    /// `null` = it stays.
+    /// `null` = nothing new: it stays, a move goes on, or nobody gets it.
     next: Option<PlannedMove>,
     reasons: Vec<String>,
 }
@@ -27,17 +27,44 @@ impl From<v1::ExplainResponse> for Explanation {
     }
 }
 
+impl Explanation {
+    fn next_words(&self) -> String {
+        match &self.next {
+            Some(next) => next.sentence(),
+            None if self.handoff.is_some() => "let the move go on".to_owned(),
+            None if self.assignment.has_owner() => "leave it where it is".to_owned(),
+            None => "leave it without an owner".to_owned(),
+        }
+    }
+}
+
 impl Report for Explanation {
     fn show(&self, page: &mut Page) {
         page.line(self.assignment.sentence());
         if let Some(handoff) = &self.handoff {
             page.line(handoff.sentence());
         }
-        let next =
-            self.next.as_ref().map_or_else(|| "leave it where it is".to_owned(), PlannedMove::sentence);
-        page.line(format!("the leader would {next}"));
+        page.line(format!("the leader would {}", self.next_words()));
         for reason in &self.reasons {
             page.line(format!("- {reason}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next_words(owner: &str, handoff: Option<v1::Handoff>) -> String {
+        let assignment = v1::PartitionAssignment { owner: owner.into(), ..Default::default() };
+        let wire = v1::ExplainResponse { assignment: Some(assignment), handoff, ..Default::default() };
+        Explanation::from(wire).next_words()
+    }
+
+    #[test]
+    fn what_nobody_owns_is_not_said_to_stay_where_it_is() {
+        assert_eq!(next_words("", None), "leave it without an owner");
+        assert_eq!(next_words("a", None), "leave it where it is");
+        assert_eq!(next_words("a", Some(v1::Handoff::default())), "let the move go on");
     }
 }
