@@ -21,7 +21,7 @@ settings! {
         /// Where HTTP is served: /livez, /readyz and /metrics.
         http_listen: SocketAddr = "127.0.0.1:7421",
         /// Where others reach this instance over gRPC, as consumers are told when another instance goes away.
-        /// Not set: the address of `listen`, which then must not be 0.0.0.0 or [::].
+        /// Not set: the address of `listen`, which then must not be 0.0.0.0 or `[::]`.
         advertise: Option<Endpoint> = "",
         /// The name of this instance, unique among those of one store. Not set: a random one at each start.
         instance: Option<Name> = "",
