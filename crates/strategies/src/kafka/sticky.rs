@@ -55,8 +55,8 @@ fn nearby(group: &Group, assignment: &Assignment) -> usize {
 }
 
 /// [`sticky`] as a strategy; how it treats what Kafka does not know, [the module](super) says. Racks
-/// move something only if more units come near their owners by it. With racks or limits a second run may still move a
-/// few units; without both it moves nothing.
+/// move something only if more units come near their owners by it. With racks or limits a second run
+/// may still move a few units; without both it moves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sticky;
 
