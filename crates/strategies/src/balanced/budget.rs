@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
+use super::loads;
 use super::roles::{Role, Roles};
-use crate::{MemberIndex, Problem, UnitIndex};
+use crate::{Member, MemberIndex, Problem, UnitIndex};
 
 /// Takes back moves from owners that could have kept the unit until no more are left than the budget of `problem`.
 /// Those stay that help most: from the fullest to the emptiest member. A move stays too if its old owner has no room
@@ -19,7 +20,7 @@ pub(super) fn restrict(problem: &Problem, roles: &Roles, owners: &mut [Option<Me
     let mut counts = vec![0; problem.members().len()];
     owners.iter().flatten().for_each(|owner| counts[owner.index()] += 1);
     for (unit, from) in moves.into_iter().skip(budget as usize).rev() {
-        let limit = problem.member(from).max_partitions.unwrap_or(u32::MAX);
+        let limit = problem.member(from).limit();
         if counts[from.index()] < limit {
             let to = owners[unit.index()].replace(from);
             to.into_iter().for_each(|to| counts[to.index()] -= 1);
@@ -43,7 +44,7 @@ fn voluntary(
     let owned = problem.unit_indices().filter_map(|unit| problem.fixed(unit).or_else(|| holder(unit)));
     owned.for_each(|owner| above[owner.index()] += 1);
     for (member, above) in problem.members().iter().zip(&mut above) {
-        *above = above.saturating_sub(member.max_partitions.unwrap_or(u32::MAX));
+        *above = above.saturating_sub(member.limit());
     }
     let moved = problem.unit_indices().filter_map(|unit| Some((unit, holder(unit)?)));
     let moved = moved.filter(|(unit, from)| owners[unit.index()] != Some(*from));
@@ -58,14 +59,8 @@ fn voluntary(
 
 /// By member the load that it has today for its capacity.
 fn levels(problem: &Problem) -> Vec<u128> {
-    let mut levels = vec![0_u128; problem.members().len()];
-    for unit in problem.unit_indices() {
-        if let Some(owner) = problem.fixed(unit).or(problem.current(unit)) {
-            levels[owner.index()] += u128::from(problem.weight(unit).thousandths());
-        }
-    }
-    for (member, level) in problem.members().iter().zip(&mut levels) {
-        *level = (*level << 20) / u128::from(member.capacity.thousandths());
-    }
-    levels
+    let loads = loads(problem, |unit| problem.fixed(unit).or(problem.current(unit)));
+    let level =
+        |(member, load): (&Member, u64)| (u128::from(load) << 20) / u128::from(member.capacity.thousandths());
+    problem.members().iter().zip(loads).map(level).collect()
 }

@@ -8,8 +8,9 @@ use super::network::{Network, Node};
 const MOST_LOOKS: usize = 50_000_000;
 
 /// Lowers what the flow costs until no cycle does: then it is the cheapest there is (Klein, "A primal method for
-/// minimal cost flows", 1967). Returns whether it got there within its bound.
-pub(super) fn cheapen(network: &mut Network) -> bool {
+/// minimal cost flows", 1967). Gives up at
+/// its bound.
+pub(super) fn cheapen(network: &mut Network) {
     let mut search = Search::new(network);
     let mut looks = 0;
     while looks < MOST_LOOKS {
@@ -17,14 +18,13 @@ pub(super) fn cheapen(network: &mut Network) -> bool {
         loop {
             looks += network.arcs.len() + 2 * network.accounts.len();
             if !search.round(network) {
-                return true;
+                return;
             }
             if search.cancel_cycles(network) {
                 break;
             }
         }
     }
-    false
 }
 
 /// A step of a cycle.

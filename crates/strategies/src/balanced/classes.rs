@@ -63,6 +63,13 @@ impl Classes {
         all
     }
 
+    /// Whether `member` can take units of `class`.
+    pub(super) fn takes(&self, member: MemberIndex, class: &Class) -> bool {
+        self.kind_of[member.index()].is_some_and(|kind| {
+            class.kinds.binary_search(&kind).is_ok() || class.members.binary_search(&member).is_ok()
+        })
+    }
+
     /// All members that can take units of `class`.
     pub(super) fn takers<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = MemberIndex> + 'a {
         let of_kinds = class.kinds.iter().flat_map(|kind| &self.kinds[*kind].members);

@@ -89,9 +89,7 @@ impl<'a> Copies<'a> {
 
     /// Whether `member` takes units of `class` and has no copy of `unit` yet.
     fn may_hold(&self, class: &Class, unit: UnitIndex, member: MemberIndex) -> bool {
-        let takes = self.classes.kind_of[member.index()].is_some_and(|kind| {
-            class.kinds.binary_search(&kind).is_ok() || class.members.binary_search(&member).is_ok()
-        });
+        let takes = self.classes.takes(member, class);
         takes
             && self.owners[unit.index()] != Some(member)
             && !self.places[self.range(unit)].contains(&Some(member))

@@ -40,7 +40,7 @@ fn shortcomings(problem: &Problem, roles: &Roles, owners: &[Option<MemberIndex>]
         match roles.role(member) {
             Role::Gives => at_givers += load,
             Role::Takes => {
-                above += load.saturating_sub(problem.member(member).max_partitions.unwrap_or(u32::MAX));
+                above += load.saturating_sub(problem.member(member).limit());
             }
             Role::TakesLast | Role::Keeps => {}
         }

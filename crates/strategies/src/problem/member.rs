@@ -48,11 +48,16 @@ pub struct Member {
 }
 
 impl Member {
+    /// The most units it should own: [`max_partitions`](Self::max_partitions), or any number.
+    pub(crate) fn limit(&self) -> u32 {
+        self.max_partitions.unwrap_or(u32::MAX)
+    }
+
     /// The most units it may come to own: [`max_partitions`](Self::max_partitions) while it is
     /// active, otherwise none.
     pub(crate) fn room(&self) -> u32 {
         match self.state {
-            MemberState::Active => self.max_partitions.unwrap_or(u32::MAX),
+            MemberState::Active => self.limit(),
             MemberState::Hold | MemberState::Draining => 0,
         }
     }

@@ -3,7 +3,7 @@
 use crate::balanced::classes::{Class, Classes};
 use crate::balanced::roles::{Role, Roles};
 use crate::balanced::stock::Eligible;
-use crate::{MemberIndex, Problem, UnitIndex};
+use crate::{Member, MemberIndex, Problem, UnitIndex};
 
 /// A load per capacity, comparable between members. Rounded down, on every machine alike.
 pub(super) type Level = u128;
@@ -65,7 +65,6 @@ impl<'a> Scales<'a> {
     /// Leaves units with their owners as far as those may keep them; the others are the pool.
     pub(super) fn load(problem: &'a Problem, roles: &'a Roles, classes: &'a Classes) -> (Self, Pool) {
         let members = problem.members().len();
-        let limit = |member: MemberIndex| problem.member(member).max_partitions.unwrap_or(u32::MAX);
         let mut scales = Self {
             problem,
             roles,
@@ -75,7 +74,7 @@ impl<'a> Scales<'a> {
             is_free: vec![true; problem.units()],
             load: vec![0; members],
             count: vec![0; members],
-            most: problem.member_indices().map(limit).collect(),
+            most: problem.members().iter().map(Member::limit).collect(),
             target: Target { mean: 0, tolerance: Level::from(problem.options().tolerance) },
         };
         let mut pool = Pool::new();
@@ -209,12 +208,6 @@ impl<'a> Scales<'a> {
 
     /// Whether `member` takes units of the class numbered `class`.
     pub(super) fn takes(&self, member: MemberIndex, class: u32) -> bool {
-        let class = &self.classes.classes[class as usize];
-        match self.classes.kind_of[member.index()] {
-            Some(kind) => {
-                class.kinds.binary_search(&kind).is_ok() || class.members.binary_search(&member).is_ok()
-            }
-            None => false,
-        }
+        self.classes.takes(member, &self.classes.classes[class as usize])
     }
 }
