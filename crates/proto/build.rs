@@ -6,7 +6,11 @@ use std::{env, fs};
 
 use prost::Message as _;
 
-const FILES: [&str; 2] = ["proto/kafka_assigner/v1/consumer.proto", "proto/kafka_assigner/v1/admin.proto"];
+const FILES: [&str; 3] = [
+    "proto/kafka_assigner/v1/consumer.proto",
+    "proto/kafka_assigner/v1/routing.proto",
+    "proto/kafka_assigner/v1/admin.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");

@@ -6,6 +6,7 @@
 //!
 //! - [`kafka_assigner_client`](v1::kafka_assigner_client) and
 //!   [`kafka_assigner_server`](v1::kafka_assigner_server): what consumers call.
+//! - [`routing_client`](v1::routing_client) and [`routing_server`](v1::routing_server): what routers call.
 //! - [`admin_client`](v1::admin_client) and [`admin_server`](v1::admin_server): what operators call.
 //! - [`FILE_DESCRIPTOR_SET`]: for gRPC reflection.
 //!
