@@ -5,41 +5,45 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// The client's only source of randomness, seeded from outside so that a run can be repeated.
+/// A member's only source of randomness, seeded from outside so that a run can be repeated.
 #[derive(Debug)]
-pub(crate) struct Dice(StdRng);
+pub struct Dice(StdRng);
 
 impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The same seed gives the same throws.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(StdRng::seed_from_u64(seed))
     }
 
     /// A new incarnation: 128 random bits in hexadecimal digits.
-    pub(crate) fn incarnation(&mut self) -> String {
+    pub fn incarnation(&mut self) -> String {
         format!("{:032x}", self.0.random::<u128>())
     }
 
     /// A random span of at least half of `span` and at most all of it.
-    pub(crate) fn jittered(&mut self, span: Duration) -> Duration {
+    pub fn jittered(&mut self, span: Duration) -> Duration {
         span.mul_f64(self.0.random_range(0.5..=1.0))
     }
 }
 
 /// Doubling waits with jitter, between two bounds.
 #[derive(Debug, Clone)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     first: Duration,
     longest: Duration,
     failures: u32,
 }
 
 impl Backoff {
-    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
+    /// The first wait is `first`, and none is longer than `longest`.
+    #[must_use]
+    pub const fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, failures: 0 }
     }
 
     /// The wait after one more failure.
-    pub(crate) fn next(&mut self, dice: &mut Dice) -> Duration {
+    pub fn next(&mut self, dice: &mut Dice) -> Duration {
         // 2^16 times any first wait is beyond every longest one, so the shift can't overflow.
         let factor = 1_u32 << self.failures.min(16);
         self.failures = self.failures.saturating_add(1);
@@ -47,7 +51,7 @@ impl Backoff {
     }
 
     /// Forgets the failures, after a success.
-    pub(crate) const fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.failures = 0;
     }
 }

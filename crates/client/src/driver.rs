@@ -32,7 +32,7 @@ use crate::consumer::{Consumer, ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
 use crate::moment::Moment;
 use crate::partition::TopicPartition;
-use crate::roles::{RoleAction, RoleEvent, Roles};
+use crate::roles::{RoleAction, RoleChange, RoleEvent, Roles};
 use crate::session::{Action, Event, Session, SessionOptions};
 use crate::status::SessionStatus;
 use crate::transport::Transport;
@@ -174,13 +174,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.session_event(event);
     }
 
-    fn session_event(&mut self, event: Event) {
+    fn session_event(&mut self, event: Event<AssignmentCommand>) {
         for action in self.session.step(self.now(), event) {
             self.perform(action);
         }
     }
 
-    fn perform(&mut self, action: Action) {
+    fn perform(&mut self, action: Action<RoleChange>) {
         match action {
             Action::OpenStream(open) => self.open_stream(open),
             Action::CloseStream => self.stream = None,
@@ -190,7 +190,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             }
             Action::Claim(until) => self.consumer.claim.set(until),
             Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
-            Action::Roles(change) => self.role_event(RoleEvent::Changed(change)),
+            Action::News(change) => self.role_event(RoleEvent::Changed(change)),
             Action::Lost(loss) => {
                 warn!(group = &*self.group, consumer = self.consumer.options.name, ?loss, "session lost");
                 self.consumer.status.send_modify(|status| status.sessions_lost += 1);

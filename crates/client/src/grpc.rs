@@ -43,20 +43,29 @@ impl GrpcTransport {
     }
 
     fn client(&self, endpoint: &str) -> Result<KafkaAssignerClient<Channel>, Status> {
+        self.channel(endpoint).map(KafkaAssignerClient::new)
+    }
+
+    /// The channel to `endpoint`, for calls of other services; the same one each time.
+    ///
+    /// # Errors
+    ///
+    /// `UNAVAILABLE` where the endpoint is no address.
+    pub fn channel(&self, endpoint: &str) -> Result<Channel, Status> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(endpoint) {
-            return Ok(KafkaAssignerClient::new(channel.clone()));
+            return Ok(channel.clone());
         }
         if channels.len() >= MAX_CHANNELS {
             // Those in use live on in their calls.
             channels.clear();
         }
-        let channel = self.channel(endpoint)?;
+        let channel = self.open(endpoint)?;
         channels.insert(endpoint.to_owned(), channel.clone());
-        Ok(KafkaAssignerClient::new(channel))
+        Ok(channel)
     }
 
-    fn channel(&self, address: &str) -> Result<Channel, Status> {
+    fn open(&self, address: &str) -> Result<Channel, Status> {
         let unusable = |error: &dyn std::fmt::Display| {
             Status::unavailable(format!("endpoint {address:?} can't be used: {error}"))
         };

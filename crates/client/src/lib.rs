@@ -62,6 +62,7 @@ mod status;
 pub mod stop;
 mod transport;
 
+pub use backoff::{Backoff, Dice};
 pub use claim::{Claim, ClaimEnded};
 pub use consumer::{Consumer, ConsumerError, Stopped};
 pub use context::{OwnedContext, WarmContext};
@@ -70,7 +71,7 @@ pub use handler::{HandlerError, PartitionHandler, Spoiled};
 pub use kafka_assigner_core::name::InvalidName;
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
-pub use moment::Moment;
+pub use moment::{Clock, Moment};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use partition::TopicPartition;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};

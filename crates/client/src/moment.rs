@@ -36,27 +36,34 @@ impl Add<Duration> for Moment {
 /// Wall-clock time is read once, at the start; afterwards it advances with the same clock, so that differences
 /// between two readings are exact.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub struct Clock {
     origin: Instant,
     wall_origin: Duration,
 }
 
 impl Clock {
-    pub(crate) fn start() -> Self {
+    /// A clock that starts now.
+    #[must_use]
+    pub fn start() -> Self {
         let wall_origin = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self { origin: Instant::now(), wall_origin }
     }
 
-    pub(crate) fn now(&self) -> Moment {
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> Moment {
         Moment(self.origin.elapsed())
     }
 
-    pub(crate) fn instant(&self, moment: Moment) -> Instant {
+    /// `moment` on the clock of the runtime.
+    #[must_use]
+    pub fn instant(&self, moment: Moment) -> Instant {
         self.origin + moment.0
     }
 
-    /// Milliseconds since 1970.
-    pub(crate) fn unix_ms(&self) -> i64 {
+    /// Now in milliseconds since 1970.
+    #[must_use]
+    pub fn unix_ms(&self) -> i64 {
         let wall = self.wall_origin + self.origin.elapsed();
         i64::try_from(wall.as_millis()).unwrap_or(i64::MAX)
     }

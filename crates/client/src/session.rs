@@ -23,6 +23,7 @@
 
 mod api;
 mod claim_clock;
+mod dialect;
 mod endpoints;
 mod heartbeat;
 mod leaving;
@@ -32,17 +33,16 @@ use std::time::Duration;
 
 pub use api::{Action, Ending, Event, Loss, OpenStream, SendHeartbeat};
 use claim_clock::ClaimClock;
+pub use dialect::{ConsumerDialect, Dialect, Heard, What};
 use endpoints::Endpoints;
 use heartbeat::Heartbeats;
-use kafka_assigner_proto::v1::assignment_command::Command;
-use kafka_assigner_proto::v1::{AssignmentCommand, FenceReason, Fenced, GoAway, Seen, Snapshot};
+use kafka_assigner_proto::v1::{FenceReason, Fenced, GoAway, Seen, SessionInfo};
 use leaving::Leaving;
 use stream::Attempt;
 use tonic::{Code, Status};
 
 use crate::backoff::{Backoff, Dice};
 use crate::moment::Moment;
-use crate::roles::RoleChange;
 
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
@@ -64,14 +64,14 @@ pub struct SessionOptions {
 
 /// The machine.
 #[derive(Debug)]
-pub struct Session {
+pub struct Session<D: Dialect = ConsumerDialect> {
     dice: Dice,
     endpoints: Endpoints,
     outage_grace: Duration,
     seen: Seen,
     life: Life,
     attempts: u64,
-    stream: Option<Attempt>,
+    stream: Option<Attempt<D>>,
     reconnect_at: Option<Moment>,
     reconnect: Backoff,
     /// Beyond a single loss, sessions are not opened faster than this, or two clusters behind one address would
@@ -97,7 +97,7 @@ struct Live {
     claim: ClaimClock,
 }
 
-impl Session {
+impl<D: Dialect> Session<D> {
     /// A session that has not begun; [`Event::Start`] begins it.
     #[must_use]
     pub fn new(options: SessionOptions) -> Self {
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Takes an event in and says what to do, in this order.
-    pub fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
+    pub fn step(&mut self, now: Moment, event: Event<D::Command>) -> Vec<Action<D::News>> {
         if matches!(self.life, Life::Finished) {
             return Vec::new();
         }
@@ -181,7 +181,7 @@ impl Session {
         self.stream.as_ref().is_some_and(|s| s.number == attempt)
     }
 
-    fn timer(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn timer(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
         if self.reconnect_at.is_some_and(|at| at <= now) {
             self.open_stream(now, actions);
         }
@@ -192,7 +192,7 @@ impl Session {
         self.leaving_timer(now, actions);
     }
 
-    fn open_stream(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn open_stream(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
         self.attempts += 1;
         self.reconnect_at = None;
         let endpoint = self.endpoints.current().to_owned();
@@ -208,7 +208,7 @@ impl Session {
     }
 
     /// Gives the stream up and tries again, elsewhere and after a wait.
-    fn retry_stream(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn retry_stream(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
         self.abandon_register(now);
         self.stream = None;
         self.endpoints.rotate();
@@ -224,7 +224,7 @@ impl Session {
         }
     }
 
-    fn stream_failed(&mut self, now: Moment, status: &Status, actions: &mut Vec<Action>) {
+    fn stream_failed(&mut self, now: Moment, status: &Status, actions: &mut Vec<Action<D::News>>) {
         if !is_refusal(status.code()) {
             return self.retry_stream(now, actions);
         }
@@ -236,7 +236,7 @@ impl Session {
         self.finish(Ending::Refused { code, message }, actions);
     }
 
-    fn stream_ended(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    fn stream_ended(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
         if self.leaving.as_ref().is_some_and(Leaving::is_accepted) {
             self.finish(Ending::Left, actions);
         } else {
@@ -244,31 +244,28 @@ impl Session {
         }
     }
 
-    fn command(&mut self, now: Moment, command: AssignmentCommand, actions: &mut Vec<Action>) {
-        if !self.is_same_cluster(&command.cluster_id) {
-            self.move_to_cluster(&command);
+    fn command(&mut self, now: Moment, command: D::Command, actions: &mut Vec<Action<D::News>>) {
+        let Heard { cluster_id, revision, what } = D::hear(command);
+        if !self.is_same_cluster(&cluster_id) {
+            self.seen = Seen { cluster_id, revision };
             return self.lose(now, Loss::OtherCluster, actions);
         }
         let Some(stream) = &mut self.stream else { return };
-        if !stream.advance(command.revision) {
+        if !stream.advance(revision) {
             return self.retry_stream(now, actions);
         }
-        self.saw(&command.cluster_id, command.revision);
-        let Some(command) = command.command else { return };
-        match command {
-            Command::Snapshot(snapshot) => self.snapshot(now, snapshot, actions),
-            Command::Fenced(fenced) => self.fenced(now, fenced, actions),
-            Command::GoAway(go_away) => self.go_away(now, &go_away, actions),
-            other => self.pass_on(now, other, actions),
+        self.saw(&cluster_id, revision);
+        match what {
+            What::Snapshot { session, part, more } => self.snapshot(now, session, (part, more), actions),
+            What::Fenced(fenced) => self.fenced(now, fenced, actions),
+            What::GoAway(go_away) => self.go_away(now, &go_away, actions),
+            What::News(news) => self.pass_on(now, news, actions),
+            What::Nothing => {}
         }
     }
 
     fn is_same_cluster(&self, cluster_id: &str) -> bool {
         cluster_id.is_empty() || self.seen.cluster_id.is_empty() || self.seen.cluster_id == cluster_id
-    }
-
-    fn move_to_cluster(&mut self, command: &AssignmentCommand) {
-        self.seen = Seen { cluster_id: command.cluster_id.clone(), revision: command.revision };
     }
 
     fn saw(&mut self, cluster_id: &str, revision: u64) {
@@ -278,8 +275,13 @@ impl Session {
         self.seen.revision = self.seen.revision.max(revision);
     }
 
-    fn snapshot(&mut self, now: Moment, mut snapshot: Snapshot, actions: &mut Vec<Action>) {
-        let session = snapshot.session.take().unwrap_or_default();
+    fn snapshot(
+        &mut self,
+        now: Moment,
+        session: SessionInfo,
+        (part, more): (D::Snapshot, bool),
+        actions: &mut Vec<Action<D::News>>,
+    ) {
         let fits = match &self.life {
             Life::Opening { incarnation } => {
                 session.incarnation == *incarnation && session.lease != 0 && session.ttl_ms > 0
@@ -290,7 +292,7 @@ impl Session {
         let Some(stream) = self.stream.as_mut().filter(|_| fits) else {
             return self.retry_stream(now, actions);
         };
-        let Some(snapshot) = stream.add(snapshot) else { return };
+        let Some(whole) = stream.add(part, more) else { return };
         stream.open();
         let (sent, endpoint) = (stream.sent, stream.endpoint.clone());
         self.endpoints.pin(&endpoint);
@@ -306,7 +308,7 @@ impl Session {
         } else {
             self.heartbeats.hurry(now);
         }
-        actions.extend(RoleChange::from_command(Command::Snapshot(snapshot)).map(Action::Roles));
+        actions.push(Action::News(D::news(whole)));
     }
 
     fn opened(
@@ -315,7 +317,7 @@ impl Session {
         incarnation: String,
         lease: i64,
         ttl: Duration,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<Action<D::News>>,
     ) {
         let claim = ClaimClock::granted(sent, ttl, self.outage_grace);
         self.heartbeats = self.heartbeats.for_session(sent, ttl);
@@ -324,9 +326,9 @@ impl Session {
         self.life = Life::Live(Live { incarnation, lease, claim });
     }
 
-    fn pass_on(&mut self, now: Moment, command: Command, actions: &mut Vec<Action>) {
+    fn pass_on(&mut self, now: Moment, news: D::News, actions: &mut Vec<Action<D::News>>) {
         if self.stream.as_ref().is_some_and(Attempt::is_open) {
-            actions.extend(RoleChange::from_command(command).map(Action::Roles));
+            actions.push(Action::News(news));
         } else {
             // The first command must be a snapshot.
             self.retry_stream(now, actions);
@@ -334,12 +336,12 @@ impl Session {
     }
 
     /// The wait before the next stream is short, and keeps instances that all go away from being a busy loop.
-    fn go_away(&mut self, now: Moment, go_away: &GoAway, actions: &mut Vec<Action>) {
+    fn go_away(&mut self, now: Moment, go_away: &GoAway, actions: &mut Vec<Action<D::News>>) {
         self.endpoints.learn(&go_away.endpoints);
         self.retry_stream(now, actions);
     }
 
-    fn fenced(&mut self, now: Moment, fenced: Fenced, actions: &mut Vec<Action>) {
+    fn fenced(&mut self, now: Moment, fenced: Fenced, actions: &mut Vec<Action<D::News>>) {
         let reason = fenced.reason();
         if reason == FenceReason::Deregistered && self.leaving.is_some() {
             return self.finish(Ending::Left, actions);
@@ -352,7 +354,7 @@ impl Session {
     }
 
     /// The session is over; a new one is opened unless the client is leaving.
-    fn lose(&mut self, now: Moment, loss: Loss, actions: &mut Vec<Action>) {
+    fn lose(&mut self, now: Moment, loss: Loss, actions: &mut Vec<Action<D::News>>) {
         self.end_session(loss, actions);
         if self.leaving.is_some() {
             return self.finish(Ending::NoSession, actions);
@@ -362,7 +364,7 @@ impl Session {
         self.reconnect_at = Some(now + self.losses.next(&mut self.dice));
     }
 
-    fn end_session(&mut self, loss: Loss, actions: &mut Vec<Action>) {
+    fn end_session(&mut self, loss: Loss, actions: &mut Vec<Action<D::News>>) {
         self.stream = None;
         self.heartbeats.stop();
         actions.push(Action::Claim(None));
@@ -372,7 +374,7 @@ impl Session {
         }
     }
 
-    fn finish(&mut self, ending: Ending, actions: &mut Vec<Action>) {
+    fn finish(&mut self, ending: Ending, actions: &mut Vec<Action<D::News>>) {
         self.life = Life::Finished;
         self.stream = None;
         actions.push(Action::Claim(None));

@@ -24,28 +24,28 @@ pub enum RoleChange {
 }
 
 impl RoleChange {
-    /// The change that a command makes; `None` for commands that are about no partition.
+    /// The change that a command makes; `None` for those that the session takes in itself.
     pub(crate) fn from_command(command: Command) -> Option<Self> {
         match command {
-            Command::Snapshot(snapshot) => Some(from_snapshot(snapshot)),
             Command::Assignment(assignment) => Some(from_assignment(assignment)),
             Command::Warm(warm) => Some(Self::Some(warm.partitions.into_iter().map(warming).collect())),
             Command::Release(release) => {
                 Some(Self::Some(release.partitions.into_iter().map(releasing).collect()))
             }
-            Command::GoAway(_) | Command::Fenced(_) => None,
+            Command::Snapshot(_) | Command::GoAway(_) | Command::Fenced(_) => None,
         }
     }
-}
 
-fn from_snapshot(snapshot: v1::Snapshot) -> RoleChange {
-    let assigned = snapshot.assigned.into_iter().map(owner);
-    let warming = snapshot.warming.into_iter().map(warming);
-    let releasing = snapshot.releasing.into_iter().map(releasing);
-    let undecided = snapshot.undecided.into_iter();
-    RoleChange::All {
-        roles: assigned.chain(warming).chain(releasing).collect(),
-        undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+    /// The change that a whole snapshot makes.
+    pub(crate) fn from_snapshot(snapshot: v1::Snapshot) -> Self {
+        let assigned = snapshot.assigned.into_iter().map(owner);
+        let warming = snapshot.warming.into_iter().map(warming);
+        let releasing = snapshot.releasing.into_iter().map(releasing);
+        let undecided = snapshot.undecided.into_iter();
+        Self::All {
+            roles: assigned.chain(warming).chain(releasing).collect(),
+            undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+        }
     }
 }
 

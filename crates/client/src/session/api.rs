@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode, FenceReason, HeartbeatResponse, Seen};
+use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
 use tonic::Status;
 
 use crate::moment::Moment;
-use crate::roles::RoleChange;
 
 /// What happened.
 #[derive(Debug)]
-pub enum Event {
+pub enum Event<C> {
     /// Begin. Once, first of all.
     Start,
     /// The time of [`Session::next_wake`](super::Session::next_wake) has come.
@@ -20,7 +19,7 @@ pub enum Event {
         /// The attempt that the stream belongs to.
         attempt: u64,
         /// The command.
-        command: AssignmentCommand,
+        command: C,
     },
     /// A stream could not be opened, or it broke.
     StreamFailed {
@@ -61,7 +60,7 @@ pub enum Event {
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum Action<N> {
     /// Drop the stream there is and open one; give its events this attempt's number.
     OpenStream(OpenStream),
     /// Drop the stream there is.
@@ -87,7 +86,7 @@ pub enum Action {
         lease: i64,
     },
     /// Pass on what a command says about partitions.
-    Roles(RoleChange),
+    News(N),
     /// The session is over: every partition is lost.
     Lost(Loss),
     /// Nothing will happen any more.

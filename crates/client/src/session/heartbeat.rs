@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::claim;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 
-use super::{Action, Life, Loss, SendHeartbeat, Session};
+use super::{Action, Dialect, Life, Loss, SendHeartbeat, Session};
 use crate::backoff::Backoff;
 use crate::moment::Moment;
 
@@ -81,8 +81,8 @@ impl Heartbeats {
     }
 }
 
-impl Session {
-    pub(super) fn heartbeat_timer(&mut self, now: Moment, actions: &mut Vec<Action>) {
+impl<D: Dialect> Session<D> {
+    pub(super) fn heartbeat_timer(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
         let Life::Live(live) = &self.life else { return };
         let Some(number) = self.heartbeats.take_due(now) else { return };
         actions.push(Action::SendHeartbeat(SendHeartbeat {
@@ -108,7 +108,7 @@ impl Session {
         now: Moment,
         number: u64,
         mut response: HeartbeatResponse,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<Action<D::News>>,
     ) {
         let Some(sent) = self.heartbeats.answered(number) else { return };
         if !self.is_same_cluster(&response.cluster_id) {
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    fn confirmed(&mut self, now: Moment, sent: Moment, concerned: u64, actions: &mut Vec<Action>) {
+    fn confirmed(&mut self, now: Moment, sent: Moment, concerned: u64, actions: &mut Vec<Action<D::News>>) {
         let Life::Live(live) = &mut self.life else { return };
         live.claim.confirmed(sent);
         actions.push(Action::Claim(Some(live.claim.until())));
@@ -140,7 +140,7 @@ impl Session {
     }
 
     /// Another instance may reach the store, and the store may come back at any moment.
-    fn store_unavailable(&mut self, now: Moment, sent: Moment, actions: &mut Vec<Action>) {
+    fn store_unavailable(&mut self, now: Moment, sent: Moment, actions: &mut Vec<Action<D::News>>) {
         let Life::Live(live) = &mut self.life else { return };
         live.claim.outage(now, sent);
         actions.push(Action::Claim(Some(live.claim.until())));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::DeregisterMode;
 use tonic::{Code, Status};
 
-use super::{Action, Ending, Life, Session};
+use super::{Action, Dialect, Ending, Life, Session};
 use crate::backoff::Backoff;
 use crate::moment::Moment;
 
@@ -37,9 +37,9 @@ impl Leaving {
     }
 }
 
-impl Session {
+impl<D: Dialect> Session<D> {
     /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
-    pub(super) fn leave(&mut self, mode: DeregisterMode, actions: &mut Vec<Action>) {
+    pub(super) fn leave(&mut self, mode: DeregisterMode, actions: &mut Vec<Action<D::News>>) {
         if !matches!(self.life, Life::Live(_)) {
             return self.finish(Ending::NoSession, actions);
         }
@@ -47,14 +47,14 @@ impl Session {
         self.send_deregister(actions);
     }
 
-    pub(super) fn leaving_timer(&mut self, now: Moment, actions: &mut Vec<Action>) {
+    pub(super) fn leaving_timer(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
         let due = self.leaving.as_ref().and_then(Leaving::next_wake).is_some_and(|at| at <= now);
         if due {
             self.send_deregister(actions);
         }
     }
 
-    fn send_deregister(&mut self, actions: &mut Vec<Action>) {
+    fn send_deregister(&mut self, actions: &mut Vec<Action<D::News>>) {
         let (Life::Live(live), Some(leaving)) = (&self.life, &mut self.leaving) else { return };
         leaving.retry_at = None;
         let (incarnation, mode) = (live.incarnation.clone(), leaving.mode);
@@ -67,7 +67,7 @@ impl Session {
         now: Moment,
         mode: DeregisterMode,
         result: Result<(), Status>,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<Action<D::News>>,
     ) {
         let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.mode == mode) else { return };
         match result {

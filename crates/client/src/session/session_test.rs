@@ -1,8 +1,12 @@
 use kafka_assigner_proto::v1;
-use kafka_assigner_proto::v1::{DeregisterMode, HeartbeatOutcome, HeartbeatResponse, SessionInfo};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{
+    AssignmentCommand, DeregisterMode, HeartbeatOutcome, HeartbeatResponse, SessionInfo, Snapshot,
+};
 use proptest::prelude::*;
 
 use super::*;
+use crate::roles::RoleChange;
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -49,7 +53,7 @@ impl Rig {
         rig
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: Event<AssignmentCommand>) {
         for action in self.session.step(self.now, event) {
             match action {
                 Action::OpenStream(open) => self.opened = Some(open),
@@ -62,7 +66,7 @@ impl Rig {
                 Action::SendDeregister { mode, .. } => self.deregistered.push(mode),
                 Action::Claim(until) => self.claim = until,
                 Action::Opened { .. } => {}
-                Action::Roles(change) => self.roles.push(change),
+                Action::News(change) => self.roles.push(change),
                 Action::Lost(loss) => self.losses.push(loss),
                 Action::Finished(ending) => self.ending = Some(ending),
             }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::Snapshot;
-
+use super::Dialect;
 use crate::moment::Moment;
 
 /// An instance that does not send the whole first snapshot for this long is given up. Its worst case is a slow store: it
@@ -16,7 +15,7 @@ pub(crate) const DEAF_BOUND: Duration = Duration::from_secs(3);
 
 /// One attempt at a stream.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct Attempt<D: Dialect> {
     pub(crate) number: u64,
     pub(crate) sent: Moment,
     pub(crate) endpoint: String,
@@ -24,14 +23,14 @@ pub(crate) struct Attempt {
     floor: u64,
     opened: bool,
     /// The parts of a snapshot of which more are to come.
-    parts: Snapshot,
+    parts: D::Snapshot,
     /// A revision that must have come by then.
     expected: Option<(u64, Moment)>,
 }
 
-impl Attempt {
+impl<D: Dialect> Attempt<D> {
     pub(crate) fn new(number: u64, sent: Moment, endpoint: String, floor: u64) -> Self {
-        Self { number, sent, endpoint, floor, opened: false, parts: Snapshot::default(), expected: None }
+        Self { number, sent, endpoint, floor, opened: false, parts: D::Snapshot::default(), expected: None }
     }
 
     pub(crate) const fn is_open(&self) -> bool {
@@ -53,13 +52,9 @@ impl Attempt {
     }
 
     /// Takes a part of a snapshot in; returns the whole with its last part.
-    pub(crate) fn add(&mut self, mut part: Snapshot) -> Option<Snapshot> {
-        let whole = &mut self.parts;
-        whole.assigned.append(&mut part.assigned);
-        whole.warming.append(&mut part.warming);
-        whole.releasing.append(&mut part.releasing);
-        whole.undecided.append(&mut part.undecided);
-        (!part.more).then(|| std::mem::take(whole))
+    pub(crate) fn add(&mut self, part: D::Snapshot, more: bool) -> Option<D::Snapshot> {
+        D::append(&mut self.parts, part);
+        (!more).then(|| std::mem::take(&mut self.parts))
     }
 
     /// A heartbeat said that this revision concerned the member.

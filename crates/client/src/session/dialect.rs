@@ -1,0 +1,96 @@
+//! What a session carries: the same machine serves consumers and routers, whose streams say different things.
+
+use std::fmt::Debug;
+
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{AssignmentCommand, Fenced, GoAway, SessionInfo, Snapshot};
+
+use crate::roles::RoleChange;
+
+/// The language of one kind of member.
+pub trait Dialect: Debug {
+    /// A message of the stream.
+    type Command: Debug;
+    /// Everything that the member has to know, or a part of it.
+    type Snapshot: Debug + Default;
+    /// What is passed on to the member.
+    type News: Debug;
+
+    /// Takes a message apart.
+    fn hear(command: Self::Command) -> Heard<Self::Snapshot, Self::News>;
+
+    /// Adds the next part of a snapshot to those that came before.
+    fn append(whole: &mut Self::Snapshot, part: Self::Snapshot);
+
+    /// A whole snapshot, as it is passed on.
+    fn news(whole: Self::Snapshot) -> Self::News;
+}
+
+/// A message of the stream.
+#[derive(Debug)]
+pub struct Heard<S, N> {
+    /// The store that the service runs on.
+    pub cluster_id: String,
+    /// The revision of the view that the message was computed from.
+    pub revision: u64,
+    /// What it says.
+    pub what: What<S, N>,
+}
+
+/// What a message says.
+#[derive(Debug)]
+pub enum What<S, N> {
+    /// Everything, or a part of it; begins each stream.
+    Snapshot {
+        /// The session that the stream belongs to.
+        session: SessionInfo,
+        /// What it says of partitions.
+        part: S,
+        /// Whether another part follows.
+        more: bool,
+    },
+    /// A change.
+    News(N),
+    /// The instance is about to stop.
+    GoAway(GoAway),
+    /// The session is over.
+    Fenced(Fenced),
+    /// Nothing that this version knows.
+    Nothing,
+}
+
+/// The dialect of consumers.
+#[derive(Debug, Clone, Copy)]
+pub enum ConsumerDialect {}
+
+impl Dialect for ConsumerDialect {
+    type Command = AssignmentCommand;
+    type Snapshot = Snapshot;
+    type News = RoleChange;
+
+    fn hear(command: AssignmentCommand) -> Heard<Snapshot, RoleChange> {
+        let AssignmentCommand { cluster_id, revision, command } = command;
+        let what = match command {
+            Some(Command::Snapshot(mut part)) => {
+                let session = part.session.take().unwrap_or_default();
+                What::Snapshot { session, more: part.more, part }
+            }
+            Some(Command::GoAway(go_away)) => What::GoAway(go_away),
+            Some(Command::Fenced(fenced)) => What::Fenced(fenced),
+            Some(other) => RoleChange::from_command(other).map_or(What::Nothing, What::News),
+            None => What::Nothing,
+        };
+        Heard { cluster_id, revision, what }
+    }
+
+    fn append(whole: &mut Snapshot, mut part: Snapshot) {
+        whole.assigned.append(&mut part.assigned);
+        whole.warming.append(&mut part.warming);
+        whole.releasing.append(&mut part.releasing);
+        whole.undecided.append(&mut part.undecided);
+    }
+
+    fn news(whole: Snapshot) -> RoleChange {
+        RoleChange::from_snapshot(whole)
+    }
+}
