@@ -47,23 +47,39 @@ pub struct EtcdTls {
     pub client_authority: PathBuf,
 }
 
-/// A single etcd member on loopback ports with a data folder of its own, ended when dropped.
+/// An etcd member on loopback ports with a data folder of its own, ended when dropped.
 ///
 /// It does not sync to disk: its data outlives its process, not the machine.
 #[derive(Debug)]
 pub struct Etcd {
     config: EtcdConfig,
     ports: Ports,
+    name: String,
+    /// Every member's `name=peer URL`, with commas.
+    cluster: String,
     folder: TempDir,
     process: Option<Process>,
 }
 
+/// The ports of one member.
 #[derive(Debug, Clone, Copy)]
-struct Ports {
+pub(crate) struct Ports {
     client: u16,
     peer: u16,
     /// Answers `/health` in plain text, whatever the client port wants.
     metrics: u16,
+}
+
+impl Ports {
+    /// Three that were free a moment ago.
+    pub(crate) fn free() -> io::Result<Self> {
+        Ok(Self { client: free_port()?, peer: free_port()?, metrics: free_port()? })
+    }
+
+    /// Where the other members reach this one.
+    pub(crate) fn peer_url(self) -> String {
+        format!("http://127.0.0.1:{}", self.peer)
+    }
 }
 
 impl Etcd {
@@ -74,7 +90,7 @@ impl Etcd {
     pub fn start(config: &EtcdConfig) -> io::Result<Self> {
         let mut last = None;
         for _ in 0..TRIES {
-            let mut etcd = Self::spawn(config)?;
+            let mut etcd = Self::alone(config)?;
             match etcd.wait() {
                 Ok(()) => return Ok(etcd),
                 Err(error) => last = Some(error),
@@ -83,10 +99,20 @@ impl Etcd {
         Err(last.expect("there is at least one try"))
     }
 
-    fn spawn(config: &EtcdConfig) -> io::Result<Self> {
-        let ports = Ports { client: free_port()?, peer: free_port()?, metrics: free_port()? };
+    fn alone(config: &EtcdConfig) -> io::Result<Self> {
+        let ports = Ports::free()?;
+        Self::spawn(config, ports, "default".to_owned(), format!("default={}", ports.peer_url()))
+    }
+
+    /// Starts the member `name` of `cluster`, which answers once most of the members run.
+    pub(crate) fn spawn(
+        config: &EtcdConfig,
+        ports: Ports,
+        name: String,
+        cluster: String,
+    ) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("kafka-assigner-etcd-").tempdir()?;
-        let mut etcd = Self { config: config.clone(), ports, folder, process: None };
+        let mut etcd = Self { config: config.clone(), ports, name, cluster, folder, process: None };
         etcd.launch()?;
         Ok(etcd)
     }
@@ -129,6 +155,12 @@ impl Etcd {
         self.running()?.thaw()
     }
 
+    /// Whether it says that it is healthy: it runs, and sees a leader of its cluster.
+    #[must_use]
+    pub fn answers(&self) -> bool {
+        is_healthy(self.ports.metrics)
+    }
+
     fn running(&self) -> io::Result<&Process> {
         self.process.as_ref().ok_or_else(|| io::Error::other("etcd is not running"))
     }
@@ -142,14 +174,15 @@ impl Etcd {
     }
 
     fn arguments(&self) -> Vec<String> {
-        let (client, peer) = (self.endpoint(), format!("http://127.0.0.1:{}", self.ports.peer));
+        let (client, peer) = (self.endpoint(), self.ports.peer_url());
         let mut arguments = vec![
+            format!("--name={}", self.name),
             format!("--data-dir={}", self.folder.path().join("data").display()),
             format!("--listen-client-urls={client}"),
             format!("--advertise-client-urls={client}"),
             format!("--listen-peer-urls={peer}"),
             format!("--initial-advertise-peer-urls={peer}"),
-            format!("--initial-cluster=default={peer}"),
+            format!("--initial-cluster={}", self.cluster),
             format!("--listen-metrics-urls=http://127.0.0.1:{}", self.ports.metrics),
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
@@ -163,7 +196,8 @@ impl Etcd {
         self.folder.path().join("log")
     }
 
-    fn wait(&mut self) -> io::Result<()> {
+    /// Waits until the member answers.
+    pub(crate) fn wait(&mut self) -> io::Result<()> {
         let mut ended = None;
         let metrics = self.ports.metrics;
         let process = self.process.as_mut().ok_or_else(|| io::Error::other("etcd is not running"))?;

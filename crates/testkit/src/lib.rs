@@ -4,21 +4,25 @@
 //! there is none. That is not a silent pass: the skip is printed, written to the list that
 //! `cargo xtask test` counts, and a panic where servers are required.
 //!
-//! A test that restarts, freezes or kills its server starts its own [`Etcd`]. Whatever is started here
-//! ends with the value that stands for it, and also when the test process dies before it can drop it
-//! ([`Process`]).
+//! A test that restarts, freezes or kills its server starts its own [`Etcd`], or an [`EtcdCluster`]. Whatever is
+//! started here ends with the value that stands for it, and also when the test process dies before it can drop it
+//! ([`Process`]). A [`Link`] is a network to any of them that can be disturbed.
 //!
-//! Everything blocks for short, bounded times; async tests may call it directly.
+//! Everything but the link blocks for short, bounded times; async tests may call it directly.
 
 mod etcd;
+mod etcd_cluster;
 mod kafka;
+mod link;
 mod port;
 mod process;
 mod provided;
 mod wait;
 
 pub use etcd::{Etcd, EtcdConfig, EtcdTls};
+pub use etcd_cluster::EtcdCluster;
 pub use kafka::Kafka;
+pub use link::{Disturbance, Link};
 pub use port::free_port;
 pub use process::Process;
 pub use provided::{
