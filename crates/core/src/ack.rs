@@ -3,11 +3,15 @@
 //! Any instance records an ack: the write is guarded on the very handoff, phase and session that the ack
 //! names, so a late, repeated or foreign one changes nothing (invariant I8). No leader is on its path.
 
+use std::collections::BTreeSet;
+
 use crate::draft::Draft;
-use crate::id::{HandoffId, Member, TopicPartition};
+use crate::handover;
+use crate::id::{HandoffId, Member, Offset, TopicPartition};
 use crate::key::Key;
+use crate::kv::LeaseId;
 use crate::moment::WallMillis;
-use crate::record::{Handoff, Intent, Phase, Taken, Wish, encode};
+use crate::record::{Assignment, FinalOffset, Handoff, Intent, Phase, RouterAck, Taken, Wish, encode};
 use crate::state::{Entry, GroupState, Presence};
 use crate::write::Write;
 
@@ -16,7 +20,11 @@ use crate::write::Write;
 pub enum Ack {
     /// The new owner has its state.
     Ready,
-    /// The new owner processes.
+    /// The old owner has stopped.
+    Drained(Drained),
+    /// The new owner has taken its fences and read what was left.
+    CaughtUp,
+    /// The new owner processes; or the owner goes on under the mode of a new grant.
     Taken(Taken),
     /// The old owner let go.
     Released,
@@ -27,6 +35,15 @@ pub enum Ack {
     },
 }
 
+/// What the old owner says when it has stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// The record after the last one that it finished; `None`: it does not know, and the committed offset counts.
+    pub offset: Option<Offset>,
+    /// When it handled its last record, by its own clock.
+    pub last_at: Option<WallMillis>,
+}
+
 /// What becomes of an ack.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
@@ -34,8 +51,8 @@ pub enum Verdict {
     Record {
         /// The write.
         write: Write,
-        /// The handoff as it was.
-        handoff: Box<Handoff>,
+        /// The handoff as it was; `None`: it was about a grant in another mode.
+        handoff: Option<Box<Handoff>>,
     },
     /// It took effect before.
     Already,
@@ -68,7 +85,7 @@ pub fn judge(
         return Verdict::Unreadable { error: error.to_owned() };
     }
     let Some(handoff) = state.handoff_of(at).filter(|handoff| id.is_none_or(|id| handoff.id == *id)) else {
-        return Verdict::Over;
+        return confirmed(state, caller, at, id, ack);
     };
     match state.presence(caller) {
         Presence::Here => judge_phase(state, caller, (handoff, at), ack, wall),
@@ -86,26 +103,38 @@ fn judge_phase(
     ack: &Ack,
     wall: WallMillis,
 ) -> Verdict {
-    let speaker = if matches!(ack, Ack::Released) { &handoff.old } else { &handoff.new };
+    let is_old_owners = matches!(ack, Ack::Drained(_) | Ack::Released);
+    let speaker = if is_old_owners { &handoff.old } else { &handoff.new };
     if speaker != caller {
         return refused(&format!("only {speaker} can say this of handoff {}", handoff.id));
     }
+    let strict = handoff.mode.is_strict();
     match (ack, handoff.phase) {
         (_, Phase::Cancelled) | (Ack::WarmFailed { .. }, Phase::Complete) => Verdict::Over,
         (Ack::Ready, Phase::Warming) => said(state, caller, (handoff, at), || {
             record(state, caller, handoff, &handoff.in_phase(Phase::Ready))
         }),
-        (Ack::Ready, Phase::Ready | Phase::Complete) => Verdict::Already,
+        (Ack::Ready, _) => Verdict::Already,
+        (Ack::Drained(drained), Phase::Draining) => old_stopped(state, caller, (handoff, at), drained, wall),
+        (Ack::Drained(_), Phase::CatchingUp | Phase::Complete) => Verdict::Already,
+        (Ack::CaughtUp, Phase::CatchingUp) => said(state, caller, (handoff, at), || {
+            handover::complete(state, handoff, wall)
+                .map_or_else(|| refused("the caller's session is over"), |draft| noted(draft, handoff))
+        }),
+        (Ack::CaughtUp, Phase::Complete) => Verdict::Already,
         (Ack::Taken(_), Phase::Complete) if handoff.taken.is_some() => Verdict::Already,
         (Ack::Taken(taken), Phase::Complete) => {
-            let next = Handoff { taken: Some(taken.clone()), ..handoff.in_phase(Phase::Complete) };
-            said(state, caller, (handoff, at), || record(state, caller, handoff, &next))
+            let next = Handoff { taken: Some(taken.clone()), said: BTreeSet::new(), ..handoff.clone() };
+            said(state, caller, (handoff, at), || match handoff.old_has_said_all() {
+                true => released(state, handoff),
+                false => record(state, caller, handoff, &next),
+            })
         }
-        (Ack::Released, Phase::Complete) if handoff.taken.is_some() => {
-            said(state, caller, (handoff, at), || released(state, handoff))
+        (Ack::Released, Phase::Complete) if strict || handoff.taken.is_some() => {
+            old_let_go(state, caller, (handoff, at))
         }
-        (Ack::WarmFailed { reason }, Phase::Warming | Phase::Ready) => failed(state, handoff, reason, wall),
-        (Ack::Taken(_) | Ack::Released, phase) => {
+        (Ack::WarmFailed { reason }, _) => failed(state, handoff, reason, wall),
+        (Ack::Drained(_) | Ack::CaughtUp | Ack::Taken(_) | Ack::Released, phase) => {
             refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))
         }
     }
@@ -115,8 +144,8 @@ fn refused(because: &str) -> Verdict {
     Verdict::Refused { because: because.to_owned() }
 }
 
-/// Notes what was said of one partition of a unit; once it was said of all, `then` follows. Or the old owner would
-/// let go of a whole set as soon as the new one works on the first of it.
+/// Notes what the new owner said of one partition of a unit; once it was said of all, `then` follows. Or the old owner
+/// would let go of a whole set as soon as the new one works on the first of it.
 fn said(
     state: &GroupState,
     caller: &Member,
@@ -130,17 +159,117 @@ fn said(
     if next.said.insert(at.clone()) { record(state, caller, handoff, &next) } else { Verdict::Already }
 }
 
+/// Notes where the old owner stopped in one partition; once it has in all of the unit, what follows is written with
+/// it. Where that can't be, the word is kept alone, and a cancel goes on from there.
+fn old_stopped(
+    state: &GroupState,
+    caller: &Member,
+    (handoff, at): (&Handoff, &TopicPartition),
+    drained: &Drained,
+    wall: WallMillis,
+) -> Verdict {
+    let mut next = handoff.clone();
+    if !next.old_said.insert(at.clone()) {
+        return Verdict::Already;
+    }
+    let last = drained.offset.map(|offset| FinalOffset { at: at.clone(), offset });
+    next.stopped_at.extend(last);
+    next.last_at = next.last_at.max(drained.last_at);
+    let follows = next.old_has_said_all().then(|| handover::next(state, &next, wall)).flatten();
+    let Some(registration) = state.registration(&caller.name) else {
+        return refused("the caller's session is over");
+    };
+    let draft = follows.unwrap_or_else(|| Draft::on(state).rewrite(&next));
+    noted(draft.registered(&caller.name, registration), handoff)
+}
+
+/// Notes that the old owner let go of one partition; once it has of all, and the new one works, the handoff is over.
+fn old_let_go(state: &GroupState, caller: &Member, (handoff, at): (&Handoff, &TopicPartition)) -> Verdict {
+    let mut next = handoff.clone();
+    if !next.old_said.insert(at.clone()) {
+        return Verdict::Already;
+    }
+    match next.old_has_said_all() && handoff.taken.is_some() {
+        true => released(state, handoff),
+        false => record(state, caller, handoff, &next),
+    }
+}
+
+/// An owner goes on under the mode of a new grant, and says so by that grant's token.
+fn confirmed(
+    state: &GroupState,
+    caller: &Member,
+    at: &TopicPartition,
+    id: Option<&HandoffId>,
+    ack: &Ack,
+) -> Verdict {
+    if let Some(error) = state.error_at(at) {
+        return Verdict::Unreadable { error: error.to_owned() };
+    }
+    let assignment = state.assignment(at).filter(|a| a.switching.is_some() && a.switching.as_ref() == id);
+    let (Some(assignment), Ack::Taken(_)) = (assignment, ack) else { return Verdict::Over };
+    if !assignment.owner.as_ref().is_some_and(|owner| owner.is(caller)) {
+        return refused("only the owner can say this");
+    }
+    let next = Assignment { switching: None, ..assignment.clone() };
+    Verdict::Record { write: Draft::on(state).assign(at, &next).into_write(), handoff: None }
+}
+
 fn record(state: &GroupState, caller: &Member, handoff: &Handoff, next: &Handoff) -> Verdict {
     let Some(registration) = state.registration(&caller.name) else {
         return refused("the caller's session is over");
     };
-    let draft = Draft::on(state).registered(&caller.name, registration).rewrite(next);
-    Verdict::Record { write: draft.into_write(), handoff: Box::new(handoff.clone()) }
+    noted(Draft::on(state).registered(&caller.name, registration).rewrite(next), handoff)
 }
 
 fn released(state: &GroupState, handoff: &Handoff) -> Verdict {
-    let draft = Draft::on(state).clear(handoff);
-    Verdict::Record { write: draft.into_write(), handoff: Box::new(handoff.clone()) }
+    noted(Draft::on(state).clear(handoff), handoff)
+}
+
+fn noted(draft: Draft<'_>, handoff: &Handoff) -> Verdict {
+    Verdict::Record { write: draft.into_write(), handoff: Some(Box::new(handoff.clone())) }
+}
+
+/// Judges what a router says of the handoff `id` at `at`: that it sends nothing to the old owner any more. The last
+/// required word brings the handoff into its next phase with it; where two last words cross, the leader does.
+#[must_use]
+pub fn judge_router(state: &GroupState, router: &Member, at: &TopicPartition, id: &HandoffId) -> Verdict {
+    if let Some(error) = state.handoff_error(at) {
+        return Verdict::Unreadable { error: error.to_owned() };
+    }
+    let Some(handoff) = state.handoff_of(at).filter(|handoff| handoff.id == *id) else {
+        return Verdict::Over;
+    };
+    let Some(registration) = state.routers().get(&router.name).and_then(Entry::readable) else {
+        return refused("the router's session is over, or its registration can't be read");
+    };
+    if registration.incarnation != router.incarnation {
+        return refused("another session registered under the router's name");
+    }
+    match handoff.phase {
+        Phase::Freezing => frozen(state, (router, registration.lease), (handoff, at)),
+        Phase::Draining | Phase::CatchingUp | Phase::Complete => Verdict::Already,
+        Phase::Cancelled => Verdict::Over,
+        phase => refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id)),
+    }
+}
+
+fn frozen(
+    state: &GroupState,
+    (router, lease): (&Member, LeaseId),
+    (handoff, at): (&Handoff, &TopicPartition),
+) -> Verdict {
+    let ack = RouterAck::new(handoff.id.clone(), router.incarnation.clone());
+    if state.has_said(at, &router.name, &ack) {
+        return Verdict::Already;
+    }
+    let draft = Draft::on(state).routing(&router.name, lease);
+    let mut draft = match state.lacks_only(handoff, &router.name, at) {
+        true => draft.rewrite(&handoff.in_phase(Phase::Draining)),
+        false => draft.unchanged(&Key::Handoff(handoff.lead().clone())),
+    };
+    draft.put(&Key::RouterAck(at.clone(), router.name.clone()), encode(&ack));
+    noted(draft, handoff)
 }
 
 fn failed(state: &GroupState, handoff: &Handoff, reason: &str, wall: WallMillis) -> Verdict {
@@ -173,5 +302,5 @@ fn intend(state: &GroupState, handoff: &Handoff, wish: Wish, wall: WallMillis) -
     }
     let mut draft = Draft::on(state).unchanged(&Key::Handoff(handoff.lead().clone())).unchanged(&key);
     draft.put(&key, encode(&Intent::new(handoff.id.clone(), wish, wall)));
-    Verdict::Record { write: draft.into_write(), handoff: Box::new(handoff.clone()) }
+    noted(draft, handoff)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::id::{Epoch, HandoffId, Member, TopicPartition};
 use crate::name::MemberName;
 use crate::reason::{CancelReason, FenceReason, Reason};
+use crate::record::Phase;
 use crate::write::Write;
 
 /// One step for one unit.
@@ -43,6 +44,13 @@ pub enum Step {
         /// Why.
         why: Reason,
     },
+    /// Bring a handoff into its next phase.
+    Advance {
+        /// The handoff.
+        id: HandoffId,
+        /// The phase that it enters.
+        phase: Phase,
+    },
     /// Switch the assignment to the new owner.
     Complete {
         /// The handoff.
@@ -79,6 +87,11 @@ pub enum Step {
     },
     /// Forget partitions that no topic has any more.
     Forget,
+    /// End a router's session: it kept freezes from ending.
+    EndRouter {
+        /// Whose.
+        router: Member,
+    },
     /// End a consumer's session by force.
     EndSession {
         /// Whose.
@@ -95,11 +108,13 @@ impl Step {
         match self {
             Self::Grant { .. } => "grant",
             Self::Begin { .. } => "begin",
+            Self::Advance { .. } => "advance",
             Self::Complete { .. } => "complete",
             Self::Adopt { .. } => "adopt",
             Self::Cancel { .. } => "cancel",
             Self::Clear { .. } => "clear",
             Self::Forget => "forget",
+            Self::EndRouter { .. } => "end_router",
             Self::EndSession { .. } => "end_session",
         }
     }
@@ -110,6 +125,7 @@ impl fmt::Display for Step {
         match self {
             Self::Grant { to, epoch, why, .. } => write!(f, "grant to {} at epoch {epoch}: {why}", to.name),
             Self::Begin { from, to, why, .. } => write!(f, "move from {} to {}: {why}", from.name, to.name),
+            Self::Advance { phase, .. } => write!(f, "go on: {phase}"),
             Self::Complete { from, to, epoch, .. } => {
                 write!(f, "switch from {} to {} at epoch {epoch}", from.name, to.name)
             }
@@ -117,6 +133,9 @@ impl fmt::Display for Step {
             Self::Cancel { to, why, .. } => write!(f, "cancel the move to {}: {why}", to.name),
             Self::Clear { .. } => f.write_str("clear away the handoff"),
             Self::Forget => f.write_str("forget it: its topic is gone"),
+            Self::EndRouter { router } => {
+                write!(f, "end the session of the router {}: it kept freezes from ending", router.name)
+            }
             Self::EndSession { member, why } => write!(f, "end the session of {}: {why}", member.name),
         }
     }

@@ -4,13 +4,15 @@
 use kafka_assigner_strategies::Registry;
 
 use crate::action::{Action, Step};
+use crate::claim::{self, ClaimEnd, Leases};
 use crate::draft::{Draft, next_epoch, owner_of};
-use crate::id::{Epoch, Member, TopicPartition};
+use crate::handover::{self, Grant};
+use crate::id::{Member, TopicPartition};
 use crate::memory::{Memory, phase_deadline};
 use crate::moment::{Moment, WallMillis};
 use crate::name::MemberName;
-use crate::reason::{FenceReason, Reason};
-use crate::record::{Assignment, Consumer, Handoff, Mode, Owner, Phase, Standing, Wish};
+use crate::reason::{CancelReason, FenceReason, Reason};
+use crate::record::{Assignment, Consumer, Handoff, Mode, Phase, Standing, Wish};
 use crate::rules::{self, Extent, Facts, Follow, Rule};
 use crate::state::{Entry, GroupState, Presence};
 
@@ -23,6 +25,8 @@ pub struct Now<'a> {
     pub moment: Moment,
     /// The wall clock, for what people read.
     pub wall: WallMillis,
+    /// What the store said of the leases that were in doubt, after the state was read.
+    pub leases: &'a Leases,
     /// The strategies it has.
     pub strategies: &'a Registry,
 }
@@ -62,13 +66,40 @@ fn facts<'a>(state: &'a GroupState, handoff: &'a Handoff, now: Now<'_>) -> Facts
         extent: extent(state, handoff),
         assignments_agree: assignments_agree(state, handoff),
         old: state.presence(&handoff.old),
-        old_returned: may_have(state, &handoff.old.name, &handoff.unit),
+        old_claim: old_claim(state, handoff, now),
+        missing: match handoff.phase {
+            Phase::Freezing => state.missing_routers(handoff),
+            _ => Vec::new(),
+        },
+        old_returned: may_have(state, &handoff.old.name, &handoff.unit, handoff.mode),
         new: state.presence(&handoff.new),
-        new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit),
+        new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         wish: wish(state, handoff),
         overdue: now.memory.is_overdue(handoff, now.moment),
         deadline_ms: u64::try_from(phase_deadline(&config, handoff.phase).as_millis()).unwrap_or(u64::MAX),
     }
+}
+
+/// Whether the old owner of a handoff may still act anywhere in its unit.
+fn old_claim(state: &GroupState, handoff: &Handoff, now: Now<'_>) -> ClaimEnd {
+    let running = |at| Some(claim_end(state, at, now)).filter(|end| !end.is_over());
+    handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
+}
+
+/// Whether the owner of `at`, whose session is over, may still act. One whose word is recorded that it stopped can't.
+pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, now: Now<'_>) -> ClaimEnd {
+    let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
+    if state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
+        return ClaimEnd::Over;
+    }
+    let waits = state.config().unwrap_or_default().wait_out_revocations;
+    claim::end_of(assignment, waits, now.leases, now.memory, now.moment)
+}
+
+fn has_stopped(handoff: &Handoff, assignment: &Assignment) -> bool {
+    let is_owner = assignment.owner.as_ref().is_some_and(|owner| owner.is(&handoff.old));
+    let is_said = handoff.phase == Phase::Draining && handoff.old_has_said_all();
+    is_owner && (handoff.phase == Phase::CatchingUp || is_said)
 }
 
 fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
@@ -88,10 +119,12 @@ pub(crate) fn exists(state: &GroupState, at: &TopicPartition) -> bool {
     }
 }
 
-/// Whether `name` is registered and takes the whole unit.
-pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition]) -> bool {
+/// Whether `name` is registered, takes the whole unit, and can keep what `mode` promises.
+pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition], mode: Mode) -> bool {
     state.registration(name).is_some_and(|consumer| {
-        consumer.standing == Standing::Active && unit.iter().all(|at| consumer.subscribes(&at.topic))
+        consumer.standing == Standing::Active
+            && consumer.keeps(mode)
+            && unit.iter().all(|at| consumer.subscribes(&at.topic))
     })
 }
 
@@ -112,7 +145,11 @@ fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMi
     let id = handoff.id.clone();
     let unit = handoff.unit.clone();
     let (step, draft) = match follow {
-        Follow::LeaveToPlan => return None,
+        Follow::LeaveToPlan | Follow::Wait => return None,
+        Follow::Freeze => enter(state, handoff, Phase::Freezing),
+        Follow::Drain => enter(state, handoff, Phase::Draining),
+        Follow::Next => next(state, handoff, wall)?,
+        Follow::Release => release(state, handoff),
         Follow::Forget => (Step::Forget, forget(state, &unit).clear(handoff)),
         Follow::Clear => (Step::Clear { id }, Draft::on(state).clear(handoff)),
         Follow::Adopt => return adopt(state, handoff, wall),
@@ -124,16 +161,8 @@ fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMi
             let why = Reason::GivenBack { from: handoff.new.name.clone() };
             return regrant(state, handoff, &handoff.old, why, avoid, wall);
         }
-        Follow::Cancel(why) => {
-            let failed = why.is_failure().then_some(&handoff.new);
-            let mut draft = Draft::on(state);
-            if let (Some(member), Some(assignment)) = (failed, state.assignment(handoff.lead())) {
-                draft = draft.assign(handoff.lead(), &assignment.avoiding(member));
-            }
-            let cancelled = Handoff { cancelled: Some(why.clone()), ..handoff.in_phase(Phase::Cancelled) };
-            (Step::Cancel { id, to: handoff.new.clone(), why }, draft.rewrite(&cancelled))
-        }
-        Follow::Complete => return complete(state, handoff, wall),
+        Follow::Cancel(why) => cancel(state, handoff, why),
+        Follow::Complete => complete(state, handoff, wall)?,
         Follow::EndOldSession(why) => {
             // Guarded on the handoff, or a release that the view has not seen would cost a session.
             let lead = crate::key::Key::Handoff(handoff.lead().clone());
@@ -192,26 +221,54 @@ fn regrant(
     Some(Action { unit: handoff.unit.clone(), step, write: draft.clear(handoff).into_write() })
 }
 
-fn complete(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Action> {
-    let registration = state.registration(&handoff.new.name)?;
-    let epoch = next_epoch(state, &handoff.unit);
-    let because = match &handoff.why {
-        Reason::Strategy { because, .. } => because.clone(),
-        other => other.to_string(),
+fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<(Step, Draft<'a>)> {
+    let step = Step::Complete {
+        id: handoff.id.clone(),
+        from: handoff.old.clone(),
+        to: handoff.new.clone(),
+        epoch: handover::new_epoch(state, handoff),
     };
-    let why = Reason::HandedOver { from: handoff.old.name.clone(), because };
-    let owner = owner_of(&handoff.new, registration);
-    let grant = Grant { owner, epoch, mode: handoff.mode, why, wall };
-    let mut draft = Draft::on(state).registered(&handoff.new.name, registration);
-    for at in &handoff.unit {
-        draft = draft.assign(at, &grant.next(state, at).without_avoid());
+    Some((step, handover::complete(state, handoff, wall)?))
+}
+
+/// What follows once the old owner has stopped.
+fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<(Step, Draft<'a>)> {
+    if handoff.catch_up {
+        let step = Step::Advance { id: handoff.id.clone(), phase: Phase::CatchingUp };
+        return Some((step, handover::next(state, handoff, wall)?));
     }
-    let old_epochs: Vec<Epoch> =
-        handoff.unit.iter().map(|at| state.assignment(at).map_or(Epoch(0), |a| a.epoch)).collect();
-    let next = Handoff { old_epochs, ..handoff.in_phase(Phase::Complete) };
-    let step =
-        Step::Complete { id: handoff.id.clone(), from: handoff.old.clone(), to: handoff.new.clone(), epoch };
-    Some(Action { unit: handoff.unit.clone(), step, write: draft.rewrite(&next).into_write() })
+    complete(state, handoff, wall)
+}
+
+fn enter<'a>(state: &'a GroupState, handoff: &Handoff, phase: Phase) -> (Step, Draft<'a>) {
+    let step = Step::Advance { id: handoff.id.clone(), phase };
+    (step, Draft::on(state).rewrite(&handoff.in_phase(phase)))
+}
+
+/// The attempt ends. Where the old owner was asked to stop, it is granted the unit again with the same write.
+fn cancel<'a>(state: &'a GroupState, handoff: &Handoff, why: CancelReason) -> (Step, Draft<'a>) {
+    let failed = why.is_failure().then_some(&handoff.new);
+    let draft = match failed.zip(state.assignment(handoff.lead())) {
+        _ if handoff.phase.stops_the_old_owner() => handover::renew(state, Draft::on(state), handoff, failed),
+        Some((member, assignment)) => Draft::on(state).assign(handoff.lead(), &assignment.avoiding(member)),
+        None => Draft::on(state),
+    };
+    let cancelled = Handoff { cancelled: Some(why.clone()), ..handoff.in_phase(Phase::Cancelled) };
+    let step = Step::Cancel { id: handoff.id.clone(), to: handoff.new.clone(), why };
+    (step, draft.rewrite(&cancelled))
+}
+
+/// Nobody is left who could be granted it again, and the new owner is stuck: it is an orphan from here on.
+fn release<'a>(state: &'a GroupState, handoff: &Handoff) -> (Step, Draft<'a>) {
+    let epoch = next_epoch(state, &handoff.unit);
+    let draft = handoff.unit.iter().fold(Draft::on(state), |draft, at| match state.assignment(at) {
+        Some(assignment) => {
+            let renewed = assignment.renewed(epoch, handoff.final_offset(at));
+            draft.assign(at, &Assignment { owner: None, ..renewed.avoiding(&handoff.new) })
+        }
+        None => draft,
+    });
+    (Step::Clear { id: handoff.id.clone() }, draft.clear(handoff))
 }
 
 /// Marks a session as ending: its heartbeats are refused from then on, and its lease is left to run down, since
@@ -223,32 +280,4 @@ pub(crate) fn end_session<'a>(state: &'a GroupState, member: &Member, why: Fence
     }
     let next = Consumer { standing: Standing::Ending(why), ..(**registration).clone() };
     Some(Draft::on(state).register(&member.name, registration.lease, &next))
-}
-
-/// One grant, for every partition of a unit.
-pub(crate) struct Grant {
-    pub(crate) owner: Owner,
-    pub(crate) epoch: Epoch,
-    /// That of the handoff which ends with it, or the configured one.
-    pub(crate) mode: Mode,
-    pub(crate) why: Reason,
-    pub(crate) wall: WallMillis,
-}
-
-impl Grant {
-    /// The assignment of one partition after the grant.
-    pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
-        let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(self.mode));
-        before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone())
-    }
-
-    /// Writes the grant for a whole unit.
-    pub(crate) fn write<'a>(
-        &self,
-        state: &GroupState,
-        draft: Draft<'a>,
-        unit: &[TopicPartition],
-    ) -> Draft<'a> {
-        unit.iter().fold(draft, |draft, at| draft.assign(at, &self.next(state, at)))
-    }
 }

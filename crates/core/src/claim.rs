@@ -7,8 +7,21 @@
 //!
 //! The owner stops by its own clock at two thirds; the store's clock, which started later, ends the lease after
 //! the whole. Two clocks may differ by a third of the time to live before both would think it is theirs.
+//!
+//! In the strict modes nobody acts in the place of an owner before its claim is over. That is known where its lease
+//! is gone, or was last kept alive so long ago that only the margin is left of it: the claim counts from before that.
+//! What is left is asked of the store after the absence was seen and for each decision anew ([`Leases`]), never
+//! remembered. A session whose absence was seen is not renewed any more, so what is over stays over.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use crate::id::TopicPartition;
+use crate::kv::LeaseId;
+use crate::memory::Memory;
+use crate::moment::Moment;
+use crate::record::{Assignment, Owner};
+use crate::state::{GroupState, Presence};
 
 /// How long an owner may act, counted from the sending of its last confirmed heartbeat.
 #[must_use]
@@ -22,14 +35,165 @@ pub const fn renewal_interval(ttl: Duration) -> Duration {
     Duration::from_nanos(ttl.as_nanos() as u64 / 3)
 }
 
+/// What is left of a lease, as the store said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remaining {
+    /// It does not exist any more.
+    Gone,
+    /// So much of its time to live; a store that answers in whole seconds is rounded up.
+    Left(Duration),
+}
+
+/// What the store said of the leases that a decision depends on, after the state was read on which it is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Leases(BTreeMap<LeaseId, Remaining>);
+
+impl FromIterator<(LeaseId, Remaining)> for Leases {
+    fn from_iter<I: IntoIterator<Item = (LeaseId, Remaining)>>(leases: I) -> Self {
+        Self(leases.into_iter().collect())
+    }
+}
+
+impl Leases {
+    /// What is left of `lease`; `None` where the store was not asked, or gave no answer.
+    #[must_use]
+    pub fn remaining(&self, lease: LeaseId) -> Option<Remaining> {
+        self.0.get(&lease).copied()
+    }
+
+    /// The leases that are gone.
+    pub fn gone(&self) -> impl Iterator<Item = LeaseId> {
+        self.0.iter().filter(|(_, left)| **left == Remaining::Gone).map(|(lease, _)| *lease)
+    }
+}
+
+/// Whether an owner may still act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimEnd {
+    /// It may not, whatever it believes.
+    Over,
+    /// It may, for so long at most.
+    Running(Duration),
+    /// The store has to be asked first.
+    Unasked,
+}
+
+impl ClaimEnd {
+    /// Whether another one may act.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Over)
+    }
+}
+
+/// The leases to ask the store about before anything is decided about `partitions`: those of their owners whose
+/// session is over, in the strict modes, each with its time to live. The state on which they were found has to be the
+/// one on which is decided, or an older one.
+#[must_use]
+pub fn doubtful<'a>(
+    state: &GroupState,
+    partitions: impl IntoIterator<Item = &'a TopicPartition>,
+) -> BTreeMap<LeaseId, Duration> {
+    let doubtful = |at| {
+        let assignment = state.assignment(at)?;
+        let owner = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict())?;
+        let is_over = matches!(state.presence(&owner.member()), Presence::Gone | Presence::Ending);
+        is_over.then_some((owner.lease, Duration::from_millis(owner.ttl_ms)))
+    };
+    partitions.into_iter().filter_map(doubtful).collect()
+}
+
+/// Whether the owner that `assignment` names, whose session is over, may still act.
+#[must_use]
+pub fn end_of(
+    assignment: &Assignment,
+    wait_out_revocations: bool,
+    leases: &Leases,
+    memory: &Memory,
+    now: Moment,
+) -> ClaimEnd {
+    let Some(owner) = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict()) else {
+        return ClaimEnd::Over;
+    };
+    match leases.remaining(owner.lease) {
+        None => ClaimEnd::Unasked,
+        Some(Remaining::Gone) if wait_out_revocations => revoked(owner, memory, now),
+        Some(Remaining::Gone) => ClaimEnd::Over,
+        Some(Remaining::Left(left)) => after(left.saturating_sub(margin(owner))),
+    }
+}
+
+/// A lease that vanished may have been revoked from outside a moment after it was kept alive.
+fn revoked(owner: &Owner, memory: &Memory, now: Moment) -> ClaimEnd {
+    let seen = memory.lease_gone_since(owner.lease).unwrap_or(now);
+    after((seen + span(ttl(owner))).since(now))
+}
+
+const fn after(left: Duration) -> ClaimEnd {
+    if left.is_zero() { ClaimEnd::Over } else { ClaimEnd::Running(left) }
+}
+
+const fn ttl(owner: &Owner) -> Duration {
+    Duration::from_millis(owner.ttl_ms)
+}
+
+const fn margin(owner: &Owner) -> Duration {
+    ttl(owner).saturating_sub(span(ttl(owner)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{Epoch, Incarnation};
+    use crate::moment::WallMillis;
+    use crate::reason::Reason;
+    use crate::record::Mode;
+
+    fn owned(mode: Mode) -> Assignment {
+        let owner = Owner {
+            name: "a".parse().unwrap(),
+            incarnation: Incarnation::new("1").unwrap(),
+            lease: LeaseId(7),
+            ttl_ms: 30_000,
+        };
+        Assignment::unowned(mode).granted(owner, Epoch(1), mode, WallMillis(0), Reason::Unowned)
+    }
+
+    fn end(mode: Mode, said: &[Remaining]) -> ClaimEnd {
+        let leases = said.iter().map(|left| (LeaseId(7), *left)).collect();
+        end_of(&owned(mode), false, &leases, &Memory::default(), Moment(Duration::ZERO))
+    }
 
     #[test]
     fn a_claim_leaves_a_third_of_the_lease_as_its_margin() {
         let ttl = Duration::from_secs(30);
         assert_eq!(span(ttl), Duration::from_secs(20));
         assert_eq!(renewal_interval(ttl), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_claim_is_over_once_only_the_margin_is_left_of_its_lease() {
+        let left = |seconds| [Remaining::Left(Duration::from_secs(seconds))];
+        assert_eq!(end(Mode::Exclusive, &left(11)), ClaimEnd::Running(Duration::from_secs(1)));
+        assert_eq!(end(Mode::Exclusive, &left(10)), ClaimEnd::Over);
+        assert_eq!(end(Mode::Exclusive, &[Remaining::Gone]), ClaimEnd::Over);
+    }
+
+    #[test]
+    fn what_the_store_was_not_asked_is_not_over() {
+        assert_eq!(end(Mode::Routed, &[]), ClaimEnd::Unasked);
+        assert_eq!(end(Mode::Overlap, &[]), ClaimEnd::Over, "in overlap nobody waits");
+    }
+
+    #[test]
+    fn a_vanished_lease_is_waited_out_where_revocations_are() {
+        let gone: Leases = [(LeaseId(7), Remaining::Gone)].into_iter().collect();
+        let (assignment, mut memory) = (owned(Mode::Exclusive), Memory::default());
+        let at = |seconds| Moment(Duration::from_secs(seconds));
+        memory.see_leases(&gone, at(100));
+        memory.see_leases(&gone, at(110));
+        let end = |seconds| end_of(&assignment, true, &gone, &memory, at(seconds));
+        assert_eq!(end(110), ClaimEnd::Running(Duration::from_secs(10)));
+        assert_eq!(end(120), ClaimEnd::Over);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::id::{Epoch, Member, TopicPartition};
 use crate::key::Key;
-use crate::kv::{Compare, Must, Op};
-use crate::record::{Assignment, Consumer, Handoff, HandoffRecord, Owner, Reference, encode};
+use crate::kv::{Compare, LeaseId, Must, Op};
+use crate::record::{Assignment, Consumer, Handoff, HandoffRecord, Mode, Owner, Reference, encode};
 use crate::state::{GroupState, Versioned};
 use crate::write::Write;
 
@@ -42,6 +42,13 @@ impl<'a> Draft<'a> {
         self
     }
 
+    /// Guards on the router's session still being the registered one.
+    pub(crate) fn routing(mut self, name: &crate::name::MemberName, lease: LeaseId) -> Self {
+        let key = self.state.layout().encode(&Key::Router(name.clone()));
+        self.write.guards.push(Compare::new(key, Must::HaveLease(lease)));
+        self
+    }
+
     pub(crate) fn assign(mut self, at: &TopicPartition, assignment: &Assignment) -> Self {
         let key = Key::Assignment(at.clone());
         self.put(&key, encode(assignment));
@@ -67,10 +74,15 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// Removes a handoff from all partitions of its unit, and what was wished of it.
+    /// Removes a handoff from all partitions of its unit, and what was wished and said of it.
     pub(crate) fn clear(mut self, handoff: &Handoff) -> Self {
         for at in &handoff.unit {
             self.delete(&Key::Handoff(at.clone()));
+            if handoff.mode == Mode::Routed {
+                // By their prefix: a word that this state has not seen goes as well.
+                let prefix = self.state.layout().router_acks(at);
+                self.write.ops.push(Op::DeletePrefix { prefix });
+            }
         }
         self.delete(&Key::Intent(handoff.lead().clone()));
         self.unchanged(&Key::Handoff(handoff.lead().clone()))
@@ -88,7 +100,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn register(
         mut self,
         name: &crate::name::MemberName,
-        lease: crate::kv::LeaseId,
+        lease: LeaseId,
         consumer: &Consumer,
     ) -> Self {
         let key = Key::Consumer(name.clone());

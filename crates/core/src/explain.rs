@@ -93,6 +93,12 @@ pub enum WaitsFor {
     WarmUp(MemberName),
     /// The leader makes the switch.
     Switch,
+    /// The routers hold requests back.
+    Freezing(Vec<MemberName>),
+    /// The old owner says where it stopped.
+    Draining(MemberName),
+    /// The new owner reads what is left.
+    CatchUp(MemberName),
     /// The new owner says that it processes.
     Taking(MemberName),
     /// The old owner lets go.
@@ -106,6 +112,13 @@ impl fmt::Display for WaitsFor {
         match self {
             Self::WarmUp(name) => write!(f, "{name} to warm up"),
             Self::Switch => f.write_str("the leader to make the switch"),
+            Self::Freezing(missing) => {
+                f.write_str("the routers")?;
+                missing.iter().try_for_each(|router| write!(f, " {router}"))?;
+                f.write_str(" to hold requests back")
+            }
+            Self::Draining(name) => write!(f, "{name} to stop and say where"),
+            Self::CatchUp(name) => write!(f, "{name} to read what is left of the log"),
             Self::Taking(name) => write!(f, "{name} to say that it processes"),
             Self::Release(name) => write!(f, "{name} to let go"),
             Self::Clearing => f.write_str("the leader to clear it away"),
@@ -115,10 +128,13 @@ impl fmt::Display for WaitsFor {
 
 /// What `handoff` waits for.
 #[must_use]
-pub fn waits_for(handoff: &Handoff) -> WaitsFor {
+pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     match handoff.phase {
         Phase::Warming => WaitsFor::WarmUp(handoff.new.name.clone()),
         Phase::Ready => WaitsFor::Switch,
+        Phase::Freezing => WaitsFor::Freezing(state.missing_routers(handoff)),
+        Phase::Draining => WaitsFor::Draining(handoff.old.name.clone()),
+        Phase::CatchingUp => WaitsFor::CatchUp(handoff.new.name.clone()),
         Phase::Complete if handoff.taken.is_none() => WaitsFor::Taking(handoff.new.name.clone()),
         Phase::Complete => WaitsFor::Release(handoff.old.name.clone()),
         Phase::Cancelled => WaitsFor::Clearing,
@@ -136,7 +152,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
         causes.push(Cause::NotInGroup);
     }
     causes.push(ownership(state, at));
-    causes.extend(state.handoff_of(at).map(movement));
+    causes.extend(state.handoff_of(at).map(|handoff| movement(state, handoff)));
     causes.extend(avoided(state, at));
     causes.push(match planned {
         Ok(plan) => outlook(plan, at),
@@ -158,7 +174,7 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
     }
 }
 
-fn movement(handoff: &Handoff) -> Cause {
+fn movement(state: &GroupState, handoff: &Handoff) -> Cause {
     if handoff.phase == Phase::Cancelled {
         return Cause::Cancelled { to: handoff.new.name.clone(), why: handoff.cancelled.clone() };
     }
@@ -166,7 +182,7 @@ fn movement(handoff: &Handoff) -> Cause {
         from: handoff.old.name.clone(),
         to: handoff.new.name.clone(),
         phase: handoff.phase,
-        waits_for: waits_for(handoff),
+        waits_for: waits_for(state, handoff),
         partitions: handoff.unit.len(),
         why: handoff.why.clone(),
     }

@@ -3,8 +3,10 @@
 //! ```text
 //! {prefix}{group}/consumers/{name}                    leased
 //!                 rejoins/{name}                      leased
+//!                 routers/{name}                      leased
 //!                 assignments/{topic}/{partition}
 //!                 handoffs/{topic}/{partition}
+//!                 handoff_acks/{topic}/{partition}/{router}
 //!                 handoff_intents/{topic}/{partition}
 //!                 config/group
 //!                 config/topics/{topic}
@@ -39,6 +41,10 @@ pub enum Key {
     Assignment(TopicPartition),
     /// A handoff, or a reference to the one that leads its set.
     Handoff(TopicPartition),
+    /// A router's registration.
+    Router(MemberName),
+    /// What a router says of the handoff at a partition.
+    RouterAck(TopicPartition, MemberName),
     /// What somebody asks of the handoff at the same partition.
     Intent(TopicPartition),
     /// The group's configuration.
@@ -76,12 +82,20 @@ impl Layout {
             Key::Rejoin(name) => format!("rejoins/{name}"),
             Key::Assignment(partition) => format!("assignments/{partition}"),
             Key::Handoff(partition) => format!("handoffs/{partition}"),
+            Key::Router(name) => format!("routers/{name}"),
+            Key::RouterAck(partition, router) => format!("handoff_acks/{partition}/{router}"),
             Key::Intent(partition) => format!("handoff_intents/{partition}"),
             Key::GroupConfig => "config/group".to_owned(),
             Key::Topic(topic) => format!("config/topics/{topic}"),
             Key::Leader => "assigner/leader".to_owned(),
         };
         Bytes::from(format!("{}{below}", self.prefix))
+    }
+
+    /// The prefix of everything that routers say of the handoff at `partition`.
+    #[must_use]
+    pub fn router_acks(&self, partition: &TopicPartition) -> Bytes {
+        Bytes::from(format!("{}handoff_acks/{partition}/", self.prefix))
     }
 
     /// What the bytes stand for; `None` for a key of another group, or one that this version does not know.
@@ -94,6 +108,11 @@ impl Layout {
             "rejoins" => rest.parse().ok().map(Key::Rejoin),
             "assignments" => decode_partition(rest).map(Key::Assignment),
             "handoffs" => decode_partition(rest).map(Key::Handoff),
+            "routers" => rest.parse().ok().map(Key::Router),
+            "handoff_acks" => {
+                let (partition, router) = rest.rsplit_once('/')?;
+                Some(Key::RouterAck(decode_partition(partition)?, router.parse().ok()?))
+            }
             "handoff_intents" => decode_partition(rest).map(Key::Intent),
             "config" if rest == "group" => Some(Key::GroupConfig),
             "config" => rest.strip_prefix("topics/")?.parse().ok().map(Key::Topic),
@@ -125,7 +144,9 @@ mod tests {
         let name = MemberName::new("c-1").unwrap();
         for key in [
             Key::Consumer(name.clone()),
-            Key::Rejoin(name),
+            Key::Rejoin(name.clone()),
+            Key::Router(name.clone()),
+            Key::RouterAck(partition.clone(), name),
             Key::Assignment(partition.clone()),
             Key::Handoff(partition.clone()),
             Key::Intent(partition),

@@ -9,16 +9,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_strategies::Registry;
 
-use crate::ack::{self, Ack, Verdict};
+use crate::ack::{self, Ack, Drained, Verdict};
 use crate::action::Action;
 use crate::advance::{Now, advance};
+use crate::claim::{self, Leases, Remaining};
 use crate::id::{Epoch, HandoffId, HandoffIds, Incarnation, Member, TopicPartition};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
 use crate::kv::{Change, Compare, Lease, LeaseId, Limits, Must, Op, Record, Revision, Snapshot, Txn};
 use crate::memory::Memory;
 use crate::moment::{Moment, WallMillis};
 use crate::plan::{Plan, WhatIf, plan};
-use crate::record::{Consumer, GroupConfig, Leader, Renewal, Source, Taken, Topic, decode, encode};
+use crate::record::{
+    Capability, Consumer, GroupConfig, Leader, Renewal, Router, Source, Taken, Topic, decode, encode,
+};
 use crate::session::{self, Leaving};
 use crate::state::{GroupState, Touched};
 use crate::view::{ConsumerView, Role, consumer_view};
@@ -40,7 +43,8 @@ impl Shelf {
         txn.compares.iter().all(|compare| self.holds(compare)).then_some(())?;
         assert_changes_no_key_twice(&txn.then);
         let revision = self.revision.next();
-        let changes: Vec<Change> = txn.then.iter().filter_map(|op| self.carry_out(op, revision)).collect();
+        let ops: Vec<Op> = txn.then.iter().flat_map(|op| self.one_by_one(op)).collect();
+        let changes: Vec<Change> = ops.iter().filter_map(|op| self.carry_out(op, revision)).collect();
         self.revision = if changes.is_empty() { self.revision } else { revision };
         Some(changes)
     }
@@ -57,6 +61,12 @@ impl Shelf {
         }
     }
 
+    /// The removal of a prefix as the removals of its keys.
+    fn one_by_one(&self, op: &Op) -> Vec<Op> {
+        let Op::DeletePrefix { prefix } = op else { return vec![op.clone()] };
+        self.records.keys().filter(|key| key.starts_with(prefix)).cloned().map(Op::delete).collect()
+    }
+
     fn carry_out(&mut self, op: &Op, revision: Revision) -> Option<Change> {
         match op {
             Op::Put { key, value, lease } => {
@@ -69,9 +79,8 @@ impl Shelf {
             Op::Delete { key } => {
                 self.records.remove(key).map(|record| Change::Delete { key: record.key, revision })
             }
-            Op::DeletePrefix { .. } | Op::Get { .. } => {
-                unreachable!("no decision removes a prefix or reads in a transaction")
-            }
+            Op::DeletePrefix { .. } => unreachable!("several changes: handled by the caller"),
+            Op::Get { .. } => unreachable!("no decision reads in a transaction"),
         }
     }
 
@@ -128,11 +137,14 @@ pub struct Lab {
     pub touched: Touched,
     /// What the leader remembers.
     pub memory: Memory,
+    /// What the store said last of the leases that are in doubt.
+    pub leases: Leases,
     /// The leader's clock.
     pub moment: Moment,
+    running: BTreeMap<LeaseId, Moment>,
     fence: Fence,
     dealt: u64,
-    epochs: BTreeMap<TopicPartition, (Epoch, Option<Member>)>,
+    epochs: BTreeMap<TopicPartition, (Epoch, Epoch, Option<Member>)>,
 }
 
 impl Default for Lab {
@@ -144,7 +156,9 @@ impl Default for Lab {
             state: GroupState::new(layout),
             touched: Touched::default(),
             memory: Memory::default(),
+            leases: Leases::default(),
             moment: Moment(Duration::from_secs(1)),
+            running: BTreeMap::new(),
             fence: Fence::new(Compare::new(key, Must::HaveCreateRevision(Revision(1)))),
             dealt: 0,
             epochs: BTreeMap::new(),
@@ -215,6 +229,7 @@ impl Lab {
             self.check_epochs(&at);
         }
         self.touched.merge(touched);
+        self.ask_leases();
     }
 
     /// I2: another owner or incarnation has a higher epoch, and none is ever lower.
@@ -224,22 +239,36 @@ impl Lab {
         for at in unit {
             let Some(assignment) = self.state.assignment(&at) else { continue };
             let owner = assignment.owner.as_ref().map(crate::record::Owner::member);
-            if let Some((epoch, before)) = self.epochs.get(&at) {
-                let is_higher = assignment.epoch > *epoch;
-                let is_same = assignment.epoch == *epoch && owner == *before;
+            let held = assignment.held_epoch();
+            if let Some((epoch, before_held, before)) = self.epochs.get(&at) {
+                let rises = assignment.epoch >= *epoch && held >= *before_held;
                 assert!(
-                    is_higher || is_same,
-                    "{at}: {epoch} of {before:?}, then {} of {owner:?}",
-                    assignment.epoch
+                    rises && (held > *before_held || owner == *before),
+                    "{at}: {before_held} of {before:?}, then {held} of {owner:?}"
                 );
             }
-            self.epochs.insert(at, (assignment.epoch, owner));
+            self.epochs.insert(at, (assignment.epoch, held, owner));
         }
     }
 
     /// Lets time pass.
     pub fn later(&mut self, duration: Duration) {
         self.moment = self.moment + duration;
+        self.ask_leases();
+    }
+
+    /// Asks about the leases that are in doubt, as a leader does before it decides. A lease runs since its session
+    /// registered, and to its end unless it is ended before.
+    fn ask_leases(&mut self) {
+        let wanted = claim::doubtful(&self.state, self.state.assignments().keys());
+        let said = wanted.into_iter().map(|(lease, ttl)| match self.running.get(&lease) {
+            Some(since) if self.moment.since(*since) < ttl => {
+                (lease, Remaining::Left(ttl.saturating_sub(self.moment.since(*since))))
+            }
+            _ => (lease, Remaining::Gone),
+        });
+        self.leases = said.collect();
+        self.memory.see_leases(&self.leases, self.moment);
     }
 }
 
@@ -259,12 +288,41 @@ impl Lab {
         let incarnation = Incarnation::new(&format!("{name}-{}", self.dealt)).expect("a valid incarnation");
         let member = Member { name: name.parse().expect("a valid name"), incarnation: incarnation.clone() };
         let mut consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
+        consumer.capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
         adjust(&mut consumer);
         let lease = self.lease();
+        self.running.insert(lease.id, self.moment);
         let takes_over = self.state.mod_revision(&Key::Consumer(member.name.clone()));
         let write = session::open(self.state.layout(), &member.name, &consumer, lease, takes_over);
         assert!(self.apply(&write.unfenced()), "nobody else registers meanwhile");
         member
+    }
+
+    /// A new session of the router `name`, which takes over where one is registered.
+    ///
+    /// # Panics
+    /// Where `name` is no name.
+    pub fn route_as(&mut self, name: &str) -> Member {
+        self.dealt += 1;
+        let incarnation = Incarnation::new(&format!("{name}-{}", self.dealt)).expect("a valid incarnation");
+        let member = Member { name: name.parse().expect("a valid name"), incarnation: incarnation.clone() };
+        let lease = self.lease();
+        let key = self.state.layout().encode(&Key::Router(member.name.clone()));
+        let value = encode(&Router::new(incarnation, 30_000, WallMillis(0)));
+        assert!(self.apply(&Txn::guarded(Vec::new(), vec![Op::put_leased(key, value, lease.id)])));
+        member
+    }
+
+    /// What the router says of a handoff, recorded where it counts.
+    ///
+    /// # Panics
+    /// Where a judgement on the newest state does not apply.
+    pub fn freeze(&mut self, router: &Member, at: &TopicPartition, id: &HandoffId) -> Verdict {
+        let verdict = ack::judge_router(&self.state, router, at, id);
+        if let Verdict::Record { write, .. } = &verdict {
+            assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
+        }
+        verdict
     }
 
     fn lease(&mut self) -> Lease {
@@ -280,12 +338,17 @@ impl Lab {
     pub fn crash(&mut self, name: &str) {
         let name = name.parse().expect("a valid name");
         let lease = self.state.registration(&name).expect("registered").lease;
+        self.running.remove(&lease);
         let changes = self.shelf.end_lease(lease);
         self.take_in(&changes);
     }
 
     /// The member leaves; whether its session was there.
     pub fn leave(&mut self, member: &Member, leaving: &Leaving) -> bool {
+        if *leaving != Leaving::Drain {
+            let registration = self.state.registration(&member.name);
+            registration.map(|registration| registration.lease).map(|lease| self.running.remove(&lease));
+        }
         let write = session::leave(&self.state, member, leaving, WallMillis(0));
         write.is_some_and(|write| self.apply(&write.unfenced()))
     }
@@ -348,6 +411,8 @@ impl Lab {
     fn acts(&mut self, member: &Member, at: &TopicPartition, role: &Role) -> bool {
         let (id, ack) = match role {
             Role::Warming { handoff, .. } => (handoff, Ack::Ready),
+            Role::Draining { handoff, .. } => (handoff, Ack::Drained(Drained::default())),
+            Role::CatchingUp { handoff, .. } => (handoff, Ack::CaughtUp),
             Role::Owner { taking: Some(handoff), .. } => (handoff, Ack::Taken(Taken::default())),
             Role::Releasing { handoff, .. } => (handoff, Ack::Released),
             Role::Owner { taking: None, .. } => return false,
@@ -364,6 +429,7 @@ impl Lab {
         Now {
             memory: &self.memory,
             moment: self.moment,
+            leases: &self.leases,
             wall: WallMillis(0),
             strategies: Registry::builtin(),
         }

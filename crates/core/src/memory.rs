@@ -6,9 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::id::{HandoffId, Member, TopicPartition};
+use crate::claim::Leases;
+use crate::id::{HandoffId, Incarnation, Member, TopicPartition};
+use crate::kv::LeaseId;
 use crate::moment::Moment;
 use crate::name::MemberName;
+use crate::reason::CancelReason;
 use crate::record::{Assignment, Avoid, GroupConfig, Handoff, Phase};
 use crate::state::{GroupState, Touched};
 
@@ -19,7 +22,19 @@ pub struct Memory {
     deadlines: BTreeSet<(Moment, TopicPartition)>,
     avoids: BTreeMap<TopicPartition, Vec<AvoidSighting>>,
     absences: BTreeMap<MemberName, Moment>,
+    leases_gone: BTreeMap<LeaseId, Moment>,
+    missed_freezes: BTreeMap<MemberName, Misses>,
 }
+
+/// How many freezes a router has missed in a row.
+#[derive(Debug, Clone)]
+struct Misses {
+    incarnation: Incarnation,
+    count: u32,
+}
+
+/// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
+const MOST_MISSED_FREEZES: u32 = 2;
 
 #[derive(Debug, Clone)]
 struct Sighting {
@@ -74,10 +89,64 @@ impl Memory {
         if self.phases.get(unit).is_some_and(|seen| seen.what == what) {
             return;
         }
+        self.see_freeze(state, handoff);
         self.forget_phase(unit);
         let deadline = now + phase_deadline(&config_of(state), handoff.phase);
         self.deadlines.insert((deadline, unit.clone()));
         self.phases.insert(unit.clone(), Sighting { what, done: 0, deadline });
+    }
+
+    /// A freeze that ended shows that all routers work, or names those that did not.
+    fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff) {
+        let was = self.phases.get(handoff.lead()).filter(|seen| seen.what.id == handoff.id);
+        if was.is_none_or(|seen| seen.what.phase != Phase::Freezing) {
+            return;
+        }
+        match &handoff.cancelled {
+            Some(CancelReason::Deadline { missing, .. }) => {
+                missing.iter().for_each(|router| self.note_missed(state, router));
+            }
+            Some(_) => {}
+            None => self.missed_freezes.clear(),
+        }
+    }
+
+    fn note_missed(&mut self, state: &GroupState, router: &MemberName) {
+        let Some(registration) = state.routers().get(router).and_then(|entry| entry.readable()) else {
+            return;
+        };
+        let incarnation = registration.incarnation.clone();
+        let known = self.missed_freezes.get(router).filter(|misses| misses.incarnation == incarnation);
+        let count = known.map_or(0, |misses| misses.count) + 1;
+        self.missed_freezes.insert(router.clone(), Misses { incarnation, count });
+    }
+
+    /// The routers that missed too many freezes in a row, in their sessions.
+    #[must_use]
+    pub fn stuck_routers(&self, state: &GroupState) -> Vec<Member> {
+        let is_stuck = |(name, misses): (&MemberName, &Misses)| {
+            let member = Member { name: name.clone(), incarnation: misses.incarnation.clone() };
+            (misses.count >= MOST_MISSED_FREEZES && state.is_routing(&member)).then_some(member)
+        };
+        self.missed_freezes.iter().filter_map(is_stuck).collect()
+    }
+
+    /// Takes in what the store said of leases: since when this leader knows that they are gone.
+    pub fn see_leases(&mut self, leases: &Leases, now: Moment) {
+        for lease in leases.gone() {
+            self.leases_gone.entry(lease).or_insert(now);
+        }
+    }
+
+    /// Forgets the leases that `is_named` says are named by no assignment any more.
+    pub fn forget_leases(&mut self, is_named: impl Fn(LeaseId) -> bool) {
+        self.leases_gone.retain(|lease, _| is_named(*lease));
+    }
+
+    /// Since when this leader knows that `lease` is gone.
+    #[must_use]
+    pub fn lease_gone_since(&self, lease: LeaseId) -> Option<Moment> {
+        self.leases_gone.get(&lease).copied()
     }
 
     fn forget_phase(&mut self, unit: &TopicPartition) {
@@ -189,7 +258,12 @@ fn config_of(state: &GroupState) -> GroupConfig {
 pub fn phase_deadline(config: &GroupConfig, phase: Phase) -> Duration {
     Duration::from_millis(match phase {
         Phase::Warming => config.warm_deadline_ms,
-        Phase::Ready | Phase::Complete | Phase::Cancelled => config.phase_deadline_ms,
+        Phase::Ready
+        | Phase::Freezing
+        | Phase::Draining
+        | Phase::CatchingUp
+        | Phase::Complete
+        | Phase::Cancelled => config.phase_deadline_ms,
     })
 }
 

@@ -14,14 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use kafka_assigner_strategies::{Registry, Strategy};
 
 use crate::action::{Action, Step};
-use crate::advance::{Grant, Now, exists, forget};
+use crate::advance::{Now, claim_end, exists, forget, may_have};
+use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
+use crate::handover::Grant;
 use crate::id::{HandoffIds, Member, TopicPartition};
 use crate::key::Key;
 use crate::kv::Revision;
 use crate::name::MemberName;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Consumer, GroupConfig, Handoff, HandoffRecord, Phase, Standing};
+use crate::record::{Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Mode, Phase, Standing};
 use crate::state::{Entry, GroupState, Presence, Versioned};
 use problem::{Desired, Unit};
 
@@ -90,8 +92,12 @@ pub fn plan(
     let mut planner = Planner::new(state, now, &config, strategy.name());
     planner.forget_gone_topics();
     planner.clear_dangling();
+    planner.end_stuck_routers();
     for unit in &desired.units {
         planner.grant_orphans(unit, &desired);
+    }
+    for unit in &desired.units {
+        planner.renew_grants(unit, ids);
     }
     for unit in &desired.units {
         planner.move_rest(unit, &desired, ids);
@@ -114,6 +120,8 @@ struct Planner<'a> {
     config: &'a GroupConfig,
     in_flight: u32,
     warming: BTreeMap<MemberName, u32>,
+    /// Granted again by this plan: they move with the next one.
+    renewed: BTreeSet<TopicPartition>,
     plan: Plan,
 }
 
@@ -125,6 +133,7 @@ impl<'a> Planner<'a> {
             config,
             in_flight: 0,
             warming: BTreeMap::new(),
+            renewed: BTreeSet::new(),
             plan: Plan {
                 revision: state.revision(),
                 strategy: strategy.to_owned(),
@@ -173,6 +182,17 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Routers for which freezes waited in vain: without a registration nobody waits for them.
+    fn end_stuck_routers(&mut self) {
+        for router in self.now.memory.stuck_routers(self.state) {
+            let key = Key::Router(router.name.clone());
+            let mut draft = Draft::on(self.state).unchanged(&key);
+            draft.delete(&key);
+            let step = Step::EndRouter { router };
+            self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
+        }
+    }
+
     /// Grants the partitions of a unit that nobody works on, all that go to the same consumer as one change.
     fn grant_orphans(&mut self, unit: &Unit, desired: &Desired) {
         if unit.unreadable.is_some() {
@@ -198,7 +218,8 @@ impl<'a> Planner<'a> {
     /// or it would count against the budgets for ever.
     fn clear_dead(&mut self, at: &TopicPartition) {
         let Some(handoff) = self.state.handoff(at) else { return };
-        if handoff.phase == Phase::Cancelled {
+        // What the old owner said of where it stopped goes into the grant.
+        if handoff.phase == Phase::Cancelled || !handoff.stopped_at.is_empty() {
             return;
         }
         let write = Draft::on(self.state).clear(handoff).into_write();
@@ -213,6 +234,9 @@ impl<'a> Planner<'a> {
         if !is_over(self.state.presence(&owner.member())) || self.is_driven(at) {
             return Claimant::Working;
         }
+        if let Some(why) = self.claim_runs(&owner.name, at) {
+            return Claimant::Wait(why);
+        }
         if self.returned(&owner.name, unit) {
             return Claimant::Grant { to: owner.name.clone(), from: Some(owner.name.clone()) };
         }
@@ -222,6 +246,16 @@ impl<'a> Planner<'a> {
             return Claimant::Wait(DeferReason::AwaitingRejoin { owner: owner.name.clone() });
         }
         self.for_target(Some(owner.name.clone()), unit, desired)
+    }
+
+    /// Nobody acts in an owner's place before its claim is over.
+    fn claim_runs(&self, owner: &MemberName, at: &TopicPartition) -> Option<DeferReason> {
+        let left_ms = match claim_end(self.state, at, self.now) {
+            ClaimEnd::Over => return None,
+            ClaimEnd::Running(left) => Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            ClaimEnd::Unasked => None,
+        };
+        Some(DeferReason::ClaimRunning { owner: owner.clone(), left_ms })
     }
 
     fn for_target(&self, from: Option<MemberName>, unit: &Unit, desired: &Desired) -> Claimant {
@@ -236,20 +270,21 @@ impl<'a> Planner<'a> {
     /// Whether the partition's handoff finds it an owner by a rule of its own.
     fn is_driven(&self, at: &TopicPartition) -> bool {
         self.state.handoff_of(at).is_some_and(|handoff| match handoff.phase {
-            Phase::Warming | Phase::Ready => self.takes(&handoff.new, &handoff.unit),
+            Phase::Complete if handoff.mode.is_strict() => false,
             Phase::Complete => handoff.taken.is_none() && !is_over(self.state.presence(&handoff.old)),
             Phase::Cancelled => false,
+            _ => self.takes(handoff),
         })
     }
 
-    fn takes(&self, member: &Member, unit: &[TopicPartition]) -> bool {
-        self.state.presence(member) == Presence::Here
-            && self.active(&member.name).is_some_and(|c| unit.iter().all(|at| c.subscribes(&at.topic)))
+    fn takes(&self, handoff: &Handoff) -> bool {
+        self.state.presence(&handoff.new) == Presence::Here
+            && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode)
     }
 
     /// Whether the vanished owner's name is here again and may have the unit.
     fn returned(&self, name: &MemberName, unit: &Unit) -> bool {
-        self.active(name).is_some_and(|c| unit.partitions.iter().all(|at| c.subscribes(&at.topic)))
+        may_have(self.state, name, &unit.partitions, self.state.mode_of(&unit.partitions))
     }
 
     fn active(&self, name: &MemberName) -> Option<&'a Versioned<Consumer>> {
@@ -264,13 +299,76 @@ impl<'a> Planner<'a> {
             Some(name) if name == to => Reason::OwnerReturned,
             Some(name) => Reason::OwnerGone { owner: name.clone() },
         };
+        let mode = self.state.mode_of(&unit);
+        if let Some(lacks) = registration.lacks(mode) {
+            let why = DeferReason::ModeUnkept { consumer: to.clone(), lacks: lacks.to_owned() };
+            return self.defer(&unit, Some(to), why);
+        }
         let epoch = next_epoch(self.state, &unit);
         let owner = owner_of(&member, registration);
-        let grant = Grant { owner, epoch, mode: self.config.mode, why: why.clone(), wall: self.now.wall };
-        let draft = Draft::on(self.state).registered(to, registration);
-        let draft = self.clear_or_guard(grant.write(self.state, draft, &unit), &unit);
+        let grant = Grant { owner, epoch, mode, why: why.clone(), wall: self.now.wall };
+        let draft = unit.iter().fold(Draft::on(self.state).registered(to, registration), |draft, at| {
+            draft.assign(at, &self.starting(at, grant.next(self.state, at)))
+        });
+        let draft = self.clear_or_guard(draft, &unit);
         let step = Step::Grant { to: member, from, epoch, why };
         self.plan.actions.push(Action { unit, step, write: draft.into_write() });
+    }
+
+    /// The grant that ends a handoff hands on where the old owner stopped.
+    fn starting(&self, at: &TopicPartition, next: Assignment) -> Assignment {
+        let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.stops_the_old_owner());
+        let start = handoff.and_then(|handoff| handoff.final_offset(at));
+        Assignment { start, ..next }
+    }
+
+    /// Grants again to the owner that it has what is granted in another mode than it should be, and what has an epoch
+    /// reserved for a handoff that is not there any more. The owner goes on.
+    fn renew_grants(&mut self, unit: &Unit, ids: &mut HandoffIds) {
+        if unit.unreadable.is_some() {
+            return;
+        }
+        let mode = self.state.mode_of(&unit.partitions);
+        for at in &unit.partitions {
+            let Some(assignment) = self.state.assignment(at) else { continue };
+            let Some(owner) = &assignment.owner else { continue };
+            let is_free = !self.state.handoffs().contains_key(at);
+            if is_free && self.state.presence(&owner.member()) == Presence::Here {
+                self.renew_grant(at, assignment, mode, ids);
+            }
+        }
+    }
+
+    fn renew_grant(
+        &mut self,
+        at: &TopicPartition,
+        assignment: &Assignment,
+        mode: Mode,
+        ids: &mut HandoffIds,
+    ) {
+        let Some(owner) = &assignment.owner else { return };
+        let why = match assignment.mode == mode {
+            true if assignment.held.is_none() => return,
+            true => Reason::ReservationLost,
+            false => Reason::ModeChanged { mode },
+        };
+        let Some(registration) = self.state.registration(&owner.name) else { return };
+        if let Some(lacks) = registration.lacks(mode) {
+            let why = DeferReason::ModeUnkept { consumer: owner.name.clone(), lacks: lacks.to_owned() };
+            return self.defer(std::slice::from_ref(at), None, why);
+        }
+        let epoch = next_epoch(self.state, std::slice::from_ref(at));
+        let switching =
+            (assignment.mode != mode).then(|| ids.deal()).or_else(|| assignment.switching.clone());
+        let renewed = assignment.renewed(epoch, None);
+        let next = Assignment { mode, switching, since: self.now.wall, why: why.clone(), ..renewed };
+        let draft = Draft::on(self.state)
+            .registered(&owner.name, registration)
+            .unchanged(&Key::Handoff(at.clone()))
+            .assign(at, &next);
+        let step = Step::Grant { to: owner.member(), from: Some(owner.name.clone()), epoch, why };
+        self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
+        self.renewed.insert(at.clone());
     }
 
     /// A grant replaces a handoff that is over, and stands back where one came up meanwhile.
@@ -312,7 +410,8 @@ impl<'a> Planner<'a> {
     fn worker(&self, at: &TopicPartition) -> Option<Member> {
         let owner = self.state.assignment(at)?.owner.as_ref()?.member();
         let moves = self.state.handoff_of(at).is_some_and(|handoff| handoff.phase.is_in_flight());
-        (self.state.presence(&owner) == Presence::Here && !moves).then_some(owner)
+        let is_renewed = self.renewed.contains(at);
+        (self.state.presence(&owner) == Presence::Here && !moves && !is_renewed).then_some(owner)
     }
 
     fn begin(
@@ -333,8 +432,10 @@ impl<'a> Planner<'a> {
         let id = ids.deal();
         let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: because.to_owned() };
         let parties = (owner.clone(), new.clone());
-        let handoff =
-            Handoff::new(id.clone(), part.to_vec(), parties, self.config.mode, self.now.wall, why.clone());
+        let mode = self.mode_of_move(owner, part);
+        let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.now.wall, why.clone());
+        let catch_up = handoff.catch_up || (mode == Mode::Exclusive && self.config.catch_up);
+        let handoff = Handoff { catch_up, ..handoff };
         let mut draft = Draft::on(self.state).registered(target, registration).begin(&handoff);
         for at in part {
             draft = draft.unchanged(&Key::Assignment(at.clone()));
@@ -344,8 +445,18 @@ impl<'a> Planner<'a> {
         self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
     }
 
+    /// An owner that can't keep what a stricter mode promises gives the unit away as it holds it.
+    fn mode_of_move(&self, owner: &Member, part: &[TopicPartition]) -> Mode {
+        let mode = self.state.mode_of(part);
+        let keeps = self.state.registration(&owner.name).is_some_and(|registration| registration.keeps(mode));
+        if keeps { mode } else { Mode::Overlap }
+    }
+
     fn obstacle(&self, target: &Member, part: &[TopicPartition]) -> Option<DeferReason> {
         let consumer = || target.name.clone();
+        if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(self.state.mode_of(part))) {
+            return Some(DeferReason::ModeUnkept { consumer: consumer(), lacks: lacks.to_owned() });
+        }
         if part.iter().any(|at| self.state.handoffs().contains_key(at)) {
             return Some(DeferReason::HandoffEnding);
         }

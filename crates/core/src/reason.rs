@@ -36,6 +36,13 @@ pub enum Reason {
         /// The one that vanished.
         owner: MemberName,
     },
+    /// The mode of its grants changed.
+    ModeChanged {
+        /// The new one.
+        mode: super::record::Mode,
+    },
+    /// Its epoch was reserved for a handoff that somebody removed.
+    ReservationLost,
     /// The strategy moves it.
     Strategy {
         /// The strategy's name.
@@ -54,6 +61,8 @@ impl fmt::Display for Reason {
             Self::HandedOver { from, because } => write!(f, "handed over by {from}: {because}"),
             Self::GivenBack { from } => write!(f, "given back: {from} never took it"),
             Self::TookOverWarm { owner } => write!(f, "it was warming up when the owner {owner} vanished"),
+            Self::ModeChanged { mode } => write!(f, "its mode became {mode}"),
+            Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
         }
     }
@@ -83,6 +92,9 @@ pub enum CancelReason {
         phase: super::record::Phase,
         /// How long it may last, in milliseconds.
         after_ms: u64,
+        /// The routers that it waited for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<MemberName>,
     },
 }
 
@@ -113,8 +125,12 @@ impl fmt::Display for CancelReason {
             Self::NotEligible => f.write_str("the new owner may no longer have it"),
             Self::WarmFailed { reason } => write!(f, "the new owner could not warm up: {reason}"),
             Self::Aborted { reason } => write!(f, "stopped by an operator: {reason}"),
-            Self::Deadline { phase, after_ms } => {
-                write!(f, "still {phase} after {after_ms} ms without progress")
+            Self::Deadline { phase, after_ms, missing } => {
+                write!(f, "still {phase} after {after_ms} ms without progress")?;
+                for (n, router) in missing.iter().enumerate() {
+                    write!(f, "{}{router}", if n == 0 { ", waiting for the routers " } else { ", " })?;
+                }
+                Ok(())
             }
         }
     }
@@ -189,6 +205,20 @@ pub enum DeferReason {
         /// The consumer.
         consumer: MemberName,
     },
+    /// Its owner vanished, and may still act: nobody else does before its claim is over.
+    ClaimRunning {
+        /// The owner.
+        owner: MemberName,
+        /// How long at most, in milliseconds; `None`: the store has not said.
+        left_ms: Option<u64>,
+    },
+    /// The consumer that is to have it can't keep what its mode promises.
+    ModeUnkept {
+        /// The consumer.
+        consumer: MemberName,
+        /// What it lacks.
+        lacks: String,
+    },
     /// Its owner vanished and may come back.
     AwaitingRejoin {
         /// The owner.
@@ -214,6 +244,8 @@ impl DeferReason {
             Self::HandoffEnding => "handoff_ending",
             Self::FailedLately { .. } => "failed_lately",
             Self::TargetUnable { .. } => "target_unable",
+            Self::ClaimRunning { .. } => "claim_running",
+            Self::ModeUnkept { .. } => "mode_unkept",
             Self::AwaitingRejoin { .. } => "awaiting_rejoin",
         }
     }
@@ -229,6 +261,13 @@ impl fmt::Display for DeferReason {
             Self::HandoffEnding => f.write_str("its last handoff is not cleared away yet"),
             Self::FailedLately { consumer } => write!(f, "the last move of it to {consumer} failed"),
             Self::TargetUnable { consumer } => write!(f, "{consumer} takes nothing now"),
+            Self::ClaimRunning { owner, left_ms: Some(left) } => {
+                write!(f, "its owner {owner} vanished and may still act for {left} ms")
+            }
+            Self::ClaimRunning { owner, left_ms: None } => {
+                write!(f, "its owner {owner} vanished, and the store has not said how long it may still act")
+            }
+            Self::ModeUnkept { consumer, lacks } => write!(f, "{consumer} lacks {lacks} for its mode"),
             Self::AwaitingRejoin { owner } => write!(f, "its owner {owner} may come back"),
         }
     }

@@ -12,6 +12,8 @@
 //! machine. The first row that applies wins. What members say (ready, taken, released) is recorded by the
 //! instance that hears it, see [`crate::ack`]; everything here is the leader's.
 
+use crate::claim::ClaimEnd;
+use crate::name::MemberName;
 use crate::reason::{CancelReason, FenceReason};
 use crate::record::{Handoff, Mode, Phase, Wish};
 use crate::state::Presence;
@@ -38,6 +40,10 @@ pub struct Facts<'a> {
     pub assignments_agree: bool,
     /// The old owner's session.
     pub old: Presence,
+    /// Where that session is over: whether the old owner may still act.
+    pub old_claim: ClaimEnd,
+    /// The routers that a freeze waits for.
+    pub missing: Vec<MemberName>,
     /// Whether the old owner's name is registered in another session that can take it back.
     pub old_returned: bool,
     /// The new owner's session.
@@ -65,6 +71,11 @@ impl Facts<'_> {
         matches!(self.new, Presence::Here) && self.new_may_have_it
     }
 
+    /// Whether somebody may act in the old owner's place.
+    const fn old_done(&self) -> bool {
+        self.old_over() && self.old_claim.is_over()
+    }
+
     const fn taken(&self) -> bool {
         self.handoff.taken.is_some()
     }
@@ -81,8 +92,18 @@ pub enum Follow {
     Adopt,
     /// The new owner gets the unit at once.
     GrantToTarget,
+    /// Nothing for now: the old owner may still act.
+    Wait,
+    /// Routers hold requests back.
+    Freeze,
+    /// The old owner stops.
+    Drain,
+    /// The new owner catches up, or is the owner where it need not.
+    Next,
     /// Both are gone: the plan finds somebody, and clears the handoff with the grant.
     LeaveToPlan,
+    /// The handoff goes and nobody owns the unit: the plan finds somebody.
+    Release,
     /// The attempt ends without a move.
     Cancel(CancelReason),
     /// The assignments name the new owner from now on.
@@ -115,7 +136,11 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-const ANY: &[Phase] = &[Phase::Warming, Phase::Ready, Phase::Complete, Phase::Cancelled];
+const ANY: &[Phase] = &Phase::ALL;
+const IN_FLIGHT: &[Phase] =
+    &[Phase::Warming, Phase::Ready, Phase::Freezing, Phase::Draining, Phase::CatchingUp];
+const STANDING: &[Phase] =
+    &[Phase::Warming, Phase::Ready, Phase::Freezing, Phase::Draining, Phase::CatchingUp, Phase::Complete];
 const BEFORE: &[Phase] = &[Phase::Warming, Phase::Ready];
 
 /// The rows of `overlap`.
@@ -208,6 +233,120 @@ pub const OVERLAP: &[Rule] = &[
     },
 ];
 
+/// The rows of `exclusive` and `routed`: nobody acts in an owner's place before its claim is over, and the old owner
+/// stops before the new one begins.
+pub const STRICT: &[Rule] = &[
+    Rule { name: "topic gone", phases: ANY, when: |f| f.extent == Extent::Gone, then: |_| Follow::Forget },
+    Rule {
+        name: "part of it gone",
+        phases: BEFORE,
+        when: |f| f.extent == Extent::Part,
+        then: |_| Follow::Clear,
+    },
+    Rule { name: "over", phases: &[Phase::Cancelled], when: |_| true, then: |_| Follow::Clear },
+    Rule {
+        name: "assignment changed under it",
+        phases: STANDING,
+        when: |f| !f.assignments_agree,
+        then: |_| Follow::Clear,
+    },
+    // Up to Complete the old owner is the owner, and where it is gone, its claim counts.
+    Rule {
+        name: "its claim runs",
+        phases: &[Phase::Warming, Phase::Ready, Phase::Freezing, Phase::Draining],
+        when: |f| f.old_over() && !f.old_claim.is_over(),
+        then: |_| Follow::Wait,
+    },
+    Rule {
+        name: "both gone",
+        phases: IN_FLIGHT,
+        when: |f| f.old_over() && (f.new_over() || !f.new_may_have_it),
+        then: |_| Follow::LeaveToPlan,
+    },
+    Rule {
+        name: "old owner came back",
+        phases: BEFORE,
+        when: |f| f.old_done() && f.old_returned && f.new_can_take(),
+        then: |_| Follow::Adopt,
+    },
+    Rule {
+        name: "old owner gone",
+        phases: BEFORE,
+        when: |f| f.old_done() && f.new_can_take(),
+        then: |_| Follow::GrantToTarget,
+    },
+    // Nothing is asked of a new session of the old owner: it has stopped.
+    Rule {
+        name: "nobody left to drain",
+        phases: &[Phase::Freezing, Phase::Draining],
+        when: |f| f.old_done() && f.new_can_take(),
+        then: |_| Follow::Next,
+    },
+    Rule {
+        name: "new owner gone",
+        phases: IN_FLIGHT,
+        when: |f| f.new_over(),
+        then: |_| Follow::Cancel(CancelReason::NewOwnerGone),
+    },
+    Rule {
+        name: "new owner may not have it",
+        phases: IN_FLIGHT,
+        when: |f| f.new == Presence::Here && !f.new_may_have_it,
+        then: |_| Follow::Cancel(CancelReason::NotEligible),
+    },
+    Rule {
+        name: "unwanted",
+        phases: IN_FLIGHT,
+        when: |f| f.wish.is_some() && !f.old_over(),
+        then: |f| Follow::Cancel(unwanted(f)),
+    },
+    Rule {
+        name: "warm",
+        phases: &[Phase::Ready],
+        when: |f| f.new_can_take(),
+        then: |f| if f.handoff.mode == Mode::Routed { Follow::Freeze } else { Follow::Drain },
+    },
+    Rule {
+        name: "frozen",
+        phases: &[Phase::Freezing],
+        when: |f| f.missing.is_empty() && f.new_can_take(),
+        then: |_| Follow::Drain,
+    },
+    // The instance that heard it could not write what follows.
+    Rule {
+        name: "drained",
+        phases: &[Phase::Draining],
+        when: |f| f.handoff.old_has_said_all() && f.new_can_take(),
+        then: |_| Follow::Next,
+    },
+    Rule {
+        name: "overdue",
+        phases: IN_FLIGHT,
+        when: |f| f.overdue && !f.old_over(),
+        then: |f| Follow::Cancel(deadline(f)),
+    },
+    // Nobody can be granted it again who was the owner: the plan finds somebody.
+    Rule {
+        name: "stuck without an old owner",
+        phases: &[Phase::CatchingUp],
+        when: |f| (f.overdue || f.wish.is_some()) && f.old_over(),
+        then: |_| Follow::Release,
+    },
+    // From Complete on the new owner is the owner, and nothing is cancelled.
+    Rule {
+        name: "an orphan",
+        phases: &[Phase::Complete],
+        when: |f| f.new_over(),
+        then: |_| Follow::LeaveToPlan,
+    },
+    Rule {
+        name: "nobody left to release it",
+        phases: &[Phase::Complete],
+        when: |f| f.old_over() || f.overdue,
+        then: |_| Follow::Clear,
+    },
+];
+
 fn unwanted(facts: &Facts<'_>) -> CancelReason {
     match facts.wish {
         Some(Wish::Failed { reason }) => CancelReason::WarmFailed { reason: reason.clone() },
@@ -216,8 +355,12 @@ fn unwanted(facts: &Facts<'_>) -> CancelReason {
     }
 }
 
-const fn deadline(facts: &Facts<'_>) -> CancelReason {
-    CancelReason::Deadline { phase: facts.handoff.phase, after_ms: facts.deadline_ms }
+fn deadline(facts: &Facts<'_>) -> CancelReason {
+    CancelReason::Deadline {
+        phase: facts.handoff.phase,
+        after_ms: facts.deadline_ms,
+        missing: facts.missing.clone(),
+    }
 }
 
 /// The rows of a mode.
@@ -225,6 +368,7 @@ const fn deadline(facts: &Facts<'_>) -> CancelReason {
 pub const fn of_mode(mode: Mode) -> &'static [Rule] {
     match mode {
         Mode::Overlap => OVERLAP,
+        Mode::Exclusive | Mode::Routed => STRICT,
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod entry;
 mod index;
+mod routers;
 mod scope;
 mod touched;
 
@@ -19,8 +20,8 @@ use crate::key::{Key, Layout};
 use crate::kv::{Change, Record, Revision, Snapshot};
 use crate::name::{MemberName, TopicName};
 use crate::record::{
-    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Rejoin, Topic, Unreadable,
-    decode,
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Mode, Rejoin, Router,
+    RouterAck, Topic, Unreadable, decode,
 };
 use index::RoleIndex;
 
@@ -36,6 +37,8 @@ pub struct GroupState {
     assignments: BTreeMap<TopicPartition, Entry<Assignment>>,
     handoffs: BTreeMap<TopicPartition, Entry<HandoffRecord>>,
     intents: BTreeMap<TopicPartition, Entry<Intent>>,
+    routers: BTreeMap<MemberName, Entry<Router>>,
+    router_acks: BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>>,
     leader: Option<Entry<Leader>>,
     roles: RoleIndex,
     unreadable: BTreeSet<TopicPartition>,
@@ -68,6 +71,8 @@ impl GroupState {
             assignments: BTreeMap::new(),
             handoffs: BTreeMap::new(),
             intents: BTreeMap::new(),
+            routers: BTreeMap::new(),
+            router_acks: BTreeMap::new(),
             leader: None,
             roles: RoleIndex::default(),
             unreadable: BTreeSet::new(),
@@ -118,6 +123,9 @@ impl GroupState {
                 let before = self.consumers.get(&name).cloned();
                 entry::set(&mut self.consumers, name.clone(), record);
                 touched.consumer(&name, before.as_ref(), self.consumers.get(&name));
+                if touched.registrations.contains(&name) {
+                    touched.routes.extend(self.roles.of(&name).cloned());
+                }
             }
             Key::Rejoin(name) => {
                 entry::set(&mut self.rejoins, name, record);
@@ -129,6 +137,11 @@ impl GroupState {
                 entry::set(&mut self.intents, partition.clone(), record);
                 touched.units.insert(partition);
             }
+            Key::Router(name) => {
+                entry::set(&mut self.routers, name, record);
+                touched.routers = true;
+            }
+            Key::RouterAck(partition, router) => self.set_router_ack(partition, router, record, touched),
             Key::GroupConfig => {
                 entry::set_one(&mut self.config, record);
                 touched.config = true;
@@ -151,6 +164,7 @@ impl GroupState {
         let after = owner(self);
         self.roles.replace(at, before.iter(), after.iter());
         before.into_iter().chain(after).for_each(|name| touched.member(name).extend([at.clone()]));
+        touched.routes.extend([at.clone()]);
         touched.units.insert(self.lead_of(at));
         self.note_readability(at, touched);
     }
@@ -164,6 +178,7 @@ impl GroupState {
         before.iter().for_each(|handoff| self.roles.remove(handoff));
         after.iter().for_each(|handoff| self.roles.add(handoff));
         for handoff in [meant_before.as_ref(), self.handoff_of(at)].into_iter().flatten() {
+            touched.routes.extend(concerned_at(handoff, at));
             for member in [&handoff.old, &handoff.new] {
                 touched.member(member.name.clone()).extend(concerned_at(handoff, at));
             }
@@ -189,6 +204,7 @@ impl GroupState {
             if is_broken { !self.unreadable.insert(at.clone()) } else { self.unreadable.remove(at) };
         if is_broken != was_broken {
             touched.readability = true;
+            touched.routes.extend([at.clone()]);
             for name in self.consumers.keys() {
                 touched.member(name.clone()).extend([at.clone()]);
             }
@@ -202,6 +218,8 @@ impl GroupState {
         keys.extend(self.assignments.keys().cloned().map(Key::Assignment));
         keys.extend(self.handoffs.keys().cloned().map(Key::Handoff));
         keys.extend(self.intents.keys().cloned().map(Key::Intent));
+        keys.extend(self.routers.keys().cloned().map(Key::Router));
+        keys.extend(self.router_ack_keys());
         keys.extend(self.config.as_ref().map(|_| Key::GroupConfig));
         keys.extend(self.topics.keys().cloned().map(Key::Topic));
         keys.extend(self.leader.as_ref().map(|_| Key::Leader));
@@ -263,6 +281,14 @@ impl GroupState {
     #[must_use]
     pub const fn config_entry(&self) -> Option<&Entry<GroupConfig>> {
         self.config.as_ref()
+    }
+
+    /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.
+    #[must_use]
+    pub fn mode_of(&self, unit: &[TopicPartition]) -> Mode {
+        let of_group = self.config().unwrap_or_default().mode;
+        let of_topic = |at: &TopicPartition| self.topics.get(&at.topic)?.last_good()?.mode;
+        unit.iter().map(|at| of_topic(at).unwrap_or(of_group)).max().unwrap_or(of_group)
     }
 
     /// The topics, by name.
@@ -378,7 +404,7 @@ impl GroupState {
     #[must_use]
     pub fn driven_by(&self, touched: &Touched) -> BTreeSet<TopicPartition> {
         let mut units = touched.units.clone();
-        if touched.topics {
+        if touched.topics || touched.routers {
             units.extend(self.handoffs.keys().cloned());
         }
         for name in &touched.registrations {
@@ -432,6 +458,8 @@ impl GroupState {
             Key::Assignment(at) => self.assignments.get(at).map(Entry::mod_revision),
             Key::Handoff(at) => self.handoffs.get(at).map(Entry::mod_revision),
             Key::Intent(at) => self.intents.get(at).map(Entry::mod_revision),
+            Key::Router(name) => self.routers.get(name).map(Entry::mod_revision),
+            Key::RouterAck(at, router) => self.router_acks.get(at)?.get(router).map(Entry::mod_revision),
             Key::GroupConfig => self.config.as_ref().map(Entry::mod_revision),
             Key::Topic(topic) => self.topics.get(topic).map(Entry::mod_revision),
             Key::Leader => self.leader.as_ref().map(Entry::mod_revision),

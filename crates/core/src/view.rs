@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::kv::Revision;
 use crate::name::MemberName;
-use crate::record::{Handoff, Phase};
+use crate::record::{Handoff, Mode, Phase};
 use crate::state::{GroupState, Presence, Scope};
 
 /// Everything that one consumer has to know, at one revision.
@@ -31,9 +31,12 @@ pub enum Role {
         epoch: Epoch,
         /// The first epoch of its run of grants.
         run: Epoch,
+        /// The mode of the grant.
+        mode: Mode,
         /// Where to start, where an offset was handed over.
         start: Option<Offset>,
-        /// The handoff that brought it, while that one waits to hear that the consumer processes.
+        /// The handoff that brought it, while that one waits to hear that the consumer processes; or the token of a
+        /// grant in another mode that waits for the same.
         taking: Option<HandoffId>,
     },
     /// It builds its state while another one works.
@@ -42,6 +45,26 @@ pub enum Role {
         handoff: HandoffId,
         /// Who works.
         current_owner: MemberName,
+    },
+    /// It is about to own it: it takes its fences and reads what is left of the log, and acts on nothing.
+    CatchingUp {
+        /// The handoff.
+        handoff: HandoffId,
+        /// The epoch that is reserved for it.
+        epoch: Epoch,
+        /// Where the old owner stopped; `None`: it did not say, the log's end counts.
+        until: Option<Offset>,
+    },
+    /// It stops, says where, and keeps its state: the attempt may still be cancelled.
+    Draining {
+        /// The handoff.
+        handoff: HandoffId,
+        /// The epoch under which it owns the partition.
+        epoch: Epoch,
+        /// The first epoch of its run of grants: one who started none of the run answers with `start`.
+        run: Epoch,
+        /// Where its grant told it to start.
+        start: Option<Offset>,
     },
     /// It lets go: the new owner works.
     Releasing {
@@ -61,6 +84,8 @@ impl Role {
         match (self, other) {
             (Self::Owner { epoch: a, .. }, Self::Owner { epoch: b, .. }) => a == b,
             (Self::Warming { handoff: a, .. }, Self::Warming { handoff: b, .. })
+            | (Self::CatchingUp { handoff: a, .. }, Self::CatchingUp { handoff: b, .. })
+            | (Self::Draining { handoff: a, .. }, Self::Draining { handoff: b, .. })
             | (Self::Releasing { handoff: a, .. }, Self::Releasing { handoff: b, .. }) => a == b,
             _ => false,
         }
@@ -90,9 +115,11 @@ pub fn role(state: &GroupState, member: &Member, at: &TopicPartition) -> Option<
     owned(state, member, at, handoff).or_else(|| {
         let handoff = handoff?;
         match handoff.phase {
-            Phase::Warming | Phase::Ready if handoff.new == *member => {
+            Phase::CatchingUp if handoff.new == *member => Some(catching_up(state, handoff, at)),
+            phase if phase.is_in_flight() && handoff.new == *member => {
                 Some(Role::Warming { handoff: handoff.id.clone(), current_owner: handoff.old.name.clone() })
             }
+            phase if phase.stops_the_old_owner() && handoff.old == *member => draining(state, handoff, at),
             Phase::Complete if handoff.old == *member => Some(giving(handoff, at)),
             _ => None,
         }
@@ -107,18 +134,46 @@ fn owned(
 ) -> Option<Role> {
     let assignment = state.assignment(at)?;
     assignment.owner.as_ref().filter(|owner| owner.is(member))?;
+    if handoff.is_some_and(|handoff| handoff.phase.stops_the_old_owner()) {
+        return None;
+    }
     let taking = handoff
         .filter(|handoff| handoff.phase == Phase::Complete && handoff.taken.is_none())
         .filter(|handoff| handoff.new == *member)
-        .map(|handoff| handoff.id.clone());
-    Some(Role::Owner { epoch: assignment.epoch, run: assignment.run, start: assignment.start, taking })
+        .map(|handoff| handoff.id.clone())
+        .or_else(|| assignment.switching.clone());
+    Some(Role::Owner {
+        epoch: assignment.held_epoch(),
+        run: assignment.run,
+        mode: assignment.mode,
+        start: assignment.start,
+        taking,
+    })
 }
 
-/// The old owner's role after the switch: it works on until the new owner has said that it works.
+fn catching_up(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Role {
+    Role::CatchingUp {
+        handoff: handoff.id.clone(),
+        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.epoch),
+        until: handoff.final_offset(at),
+    }
+}
+
+fn draining(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<Role> {
+    let assignment = state.assignment(at)?;
+    Some(Role::Draining {
+        handoff: handoff.id.clone(),
+        epoch: assignment.held_epoch(),
+        run: assignment.run,
+        start: assignment.start,
+    })
+}
+
+/// The old owner's role after the switch: in `overlap` it works on until the new owner has said that it works.
 fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
     let epoch = handoff.old_epoch(at).unwrap_or_default();
-    if handoff.taken.is_none() {
-        return Role::Owner { epoch, run: epoch, start: None, taking: None };
+    if handoff.taken.is_none() && !handoff.mode.is_strict() {
+        return Role::Owner { epoch, run: epoch, mode: handoff.mode, start: None, taking: None };
     }
     Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }
 }

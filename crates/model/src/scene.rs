@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::action::Action;
 use kafka_assigner_core::advance::{Now, advance};
+use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::kv::{Change, Op, Revision, Txn};
@@ -30,6 +31,8 @@ pub struct Scene {
     pub state: GroupState,
     /// What a leader remembers that sees them for the first time.
     pub memory: Memory,
+    /// What the store said of leases; in `overlap` nobody asks.
+    pub leases: Leases,
     /// How many handoffs have begun so far: new ids are dealt from here.
     pub begun: u64,
     decided: [OnceLock<Vec<Action>>; 2],
@@ -48,6 +51,7 @@ impl Default for Scene {
             shelf: Shelf::default(),
             state: GroupState::new(layout),
             memory: Memory::default(),
+            leases: Leases::default(),
             begun: 0,
             decided: Default::default(),
         }
@@ -77,6 +81,7 @@ impl Scene {
         let begun = changes.iter().filter(|change| self.is_beginning(change)).count();
         Self {
             memory: recall(&state),
+            leases: Leases::default(),
             shelf,
             state,
             begun: self.begun + begun as u64,
@@ -99,7 +104,15 @@ impl Scene {
         let mut state = GroupState::new(layout.clone());
         state.reset(&snapshot);
         let memory = recall(&state);
-        Self { shelf: self.shelf.clone(), state, memory, begun: self.begun, decided: Default::default() }
+        let leases = self.leases.clone();
+        Self {
+            shelf: self.shelf.clone(),
+            state,
+            memory,
+            leases,
+            begun: self.begun,
+            decided: Default::default(),
+        }
     }
 
     /// What a leader decides on it: the steps of the handoffs, and the plan.
@@ -132,7 +145,13 @@ impl Scene {
     }
 
     const fn now(&self, moment: Moment) -> Now<'_> {
-        Now { memory: &self.memory, moment, wall: WallMillis(0), strategies: Registry::builtin() }
+        Now {
+            memory: &self.memory,
+            leases: &self.leases,
+            moment,
+            wall: WallMillis(0),
+            strategies: Registry::builtin(),
+        }
     }
 
     /// The revision of the store.

@@ -73,7 +73,7 @@ impl Session {
                 Some((handoff.clone(), Said::Taken))
             }
             Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
-            Role::Owner { .. } => None,
+            Role::Owner { .. } | Role::Draining { .. } | Role::CatchingUp { .. } => None,
         }
     }
 

@@ -7,12 +7,13 @@ use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
-    AssignedPartition, Assignment, AssignmentCommand, Fenced, GoAway, HandledRecord, Release,
-    ReleasePartition, SessionInfo, Snapshot, UnassignReason, UnassignedPartition, UndecidedPartition, Warm,
-    WarmPartition, assignment_command::Command,
+    AssignedPartition, Assignment, AssignmentCommand, CatchUp, CatchUpPartition, Drain, DrainPartition,
+    Fenced, GoAway, HandledRecord, Release, ReleasePartition, SessionInfo, Snapshot, UnassignReason,
+    UnassignedPartition, UndecidedPartition, Warm, WarmPartition, assignment_command::Command,
 };
 use tonic::Status;
 
@@ -63,11 +64,12 @@ impl Told<'_> {
             let parts = parts(session, roles, undecided).into_iter();
             return parts.map(|part| self.command(Command::Snapshot(part))).collect();
         }
-        let mut owned = chunks(roles.assigned).into_iter();
+        let mut roles = roles;
+        let mut owned = chunks(std::mem::take(&mut roles.assigned)).into_iter();
         let full = owned.next().unwrap_or_default();
         let mut commands = vec![self.assignment(true, full, Vec::new())];
         commands.extend(owned.map(|assigned| self.assignment(false, assigned, Vec::new())));
-        self.preparations(roles.warming, roles.releasing, &mut commands);
+        self.preparations(roles, &mut commands);
         commands
     }
 
@@ -78,15 +80,15 @@ impl Told<'_> {
         difference: &Difference,
         deadline_ms: u64,
     ) -> Vec<AssignmentCommand> {
-        let Roles { assigned, warming, releasing } = Roles::of(difference.roles.iter(), deadline_ms);
+        let mut roles = Roles::of(difference.roles.iter(), deadline_ms);
         let mut commands = Vec::new();
         for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(state, at, role)).collect()) {
             commands.push(self.assignment(false, Vec::new(), unassigned));
         }
-        for assigned in chunks(assigned) {
+        for assigned in chunks(std::mem::take(&mut roles.assigned)) {
             commands.push(self.assignment(false, assigned, Vec::new()));
         }
-        self.preparations(warming, releasing, &mut commands);
+        self.preparations(roles, &mut commands);
         commands
     }
 
@@ -99,16 +101,18 @@ impl Told<'_> {
         self.command(Command::Assignment(Assignment { full, assigned, unassigned }))
     }
 
-    fn preparations(
-        &self,
-        warming: Vec<WarmPartition>,
-        releasing: Vec<ReleasePartition>,
-        commands: &mut Vec<AssignmentCommand>,
-    ) {
-        for partitions in chunks(warming) {
+    /// All but what is owned.
+    fn preparations(&self, roles: Roles, commands: &mut Vec<AssignmentCommand>) {
+        for partitions in chunks(roles.draining) {
+            commands.push(self.command(Command::Drain(Drain { partitions })));
+        }
+        for partitions in chunks(roles.catching_up) {
+            commands.push(self.command(Command::CatchUp(CatchUp { partitions })));
+        }
+        for partitions in chunks(roles.warming) {
             commands.push(self.command(Command::Warm(Warm { partitions })));
         }
-        for partitions in chunks(releasing) {
+        for partitions in chunks(roles.releasing) {
             commands.push(self.command(Command::Release(Release { partitions })));
         }
     }
@@ -116,8 +120,9 @@ impl Told<'_> {
 
 /// A snapshot in parts, of which all but the last say that there are more.
 fn parts(session: Option<&SessionInfo>, roles: Roles, undecided: Vec<UndecidedPartition>) -> Vec<Snapshot> {
-    let count = roles.assigned.len() + roles.warming.len() + roles.releasing.len() + undecided.len();
+    let count = roles.count() + undecided.len();
     let (mut assigned, mut warming) = (roles.assigned.into_iter(), roles.warming.into_iter());
+    let (mut draining, mut catching_up) = (roles.draining.into_iter(), roles.catching_up.into_iter());
     let (mut releasing, mut undecided) = (roles.releasing.into_iter(), undecided.into_iter());
     let last = count.div_ceil(MOST_PARTITIONS).max(1);
     let part = |number: usize| {
@@ -127,6 +132,8 @@ fn parts(session: Option<&SessionInfo>, roles: Roles, undecided: Vec<UndecidedPa
             assigned: fill(&mut assigned, &mut room),
             warming: fill(&mut warming, &mut room),
             releasing: fill(&mut releasing, &mut room),
+            draining: fill(&mut draining, &mut room),
+            catching_up: fill(&mut catching_up, &mut room),
             undecided: fill(&mut undecided, &mut room),
             more: number < last,
         }
@@ -157,9 +164,19 @@ struct Roles {
     assigned: Vec<AssignedPartition>,
     warming: Vec<WarmPartition>,
     releasing: Vec<ReleasePartition>,
+    draining: Vec<DrainPartition>,
+    catching_up: Vec<CatchUpPartition>,
 }
 
 impl Roles {
+    const fn count(&self) -> usize {
+        self.assigned.len()
+            + self.warming.len()
+            + self.releasing.len()
+            + self.draining.len()
+            + self.catching_up.len()
+    }
+
     fn of<'a>(roles: impl Iterator<Item = (&'a TopicPartition, &'a Role)>, deadline_ms: u64) -> Self {
         let mut sorted = Self::default();
         for (at, role) in roles {
@@ -172,13 +189,14 @@ impl Roles {
         let topic = at.topic.to_string();
         let partition = wire_partition(at.partition);
         match role {
-            Role::Owner { epoch, run, start, taking } => self.assigned.push(AssignedPartition {
+            Role::Owner { epoch, run, mode, start, taking } => self.assigned.push(AssignedPartition {
                 topic,
                 partition,
                 epoch: epoch.0,
                 run: run.0,
                 start_offset: start.map(|offset| offset.0),
                 handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
+                mode: wire_mode(*mode).into(),
             }),
             Role::Warming { handoff, current_owner } => self.warming.push(WarmPartition {
                 topic,
@@ -186,6 +204,21 @@ impl Roles {
                 handoff_id: handoff.to_string(),
                 current_owner: current_owner.to_string(),
                 deadline_ms,
+            }),
+            Role::Draining { handoff, epoch, run, start } => self.draining.push(DrainPartition {
+                topic,
+                partition,
+                handoff_id: handoff.to_string(),
+                epoch: epoch.0,
+                run: run.0,
+                start_offset: start.map(|offset| offset.0),
+            }),
+            Role::CatchingUp { handoff, epoch, until } => self.catching_up.push(CatchUpPartition {
+                topic,
+                partition,
+                handoff_id: handoff.to_string(),
+                epoch: epoch.0,
+                until_offset: until.map(|offset| offset.0),
             }),
             Role::Releasing { handoff, epoch, new_owner } => self.releasing.push(ReleasePartition {
                 topic,
@@ -202,7 +235,8 @@ fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPart
     let (epoch, reason) = match role {
         Role::Owner { epoch, .. } if is_removed(state, at) => (epoch.0, UnassignReason::Removed),
         Role::Owner { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
-        Role::Warming { .. } => (0, UnassignReason::Cancelled),
+        Role::Warming { .. } | Role::CatchingUp { .. } => (0, UnassignReason::Cancelled),
+        Role::Draining { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
         Role::Releasing { epoch, .. } => (epoch.0, UnassignReason::HandedOver),
     };
     UnassignedPartition {
@@ -217,6 +251,15 @@ fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPart
 fn is_removed(state: &GroupState, at: &TopicPartition) -> bool {
     let topic = state.topics().get(&at.topic).map(Entry::last_good);
     topic.is_none_or(|topic| topic.is_some_and(|topic| topic.partitions <= at.partition))
+}
+
+/// What a grant promises, on the wire.
+pub(crate) const fn wire_mode(mode: Mode) -> kafka_assigner_proto::v1::Mode {
+    match mode {
+        Mode::Overlap => kafka_assigner_proto::v1::Mode::Overlap,
+        Mode::Exclusive => kafka_assigner_proto::v1::Mode::Exclusive,
+        Mode::Routed => kafka_assigner_proto::v1::Mode::Routed,
+    }
 }
 
 /// Why a session is over, on the wire.
@@ -277,7 +320,7 @@ mod tests {
         let (epoch, run) = (Epoch(u64::MAX), Epoch(u64::MAX));
         let role = |partition| {
             let at = TopicPartition::new(topic.clone(), partition);
-            (at, Role::Owner { epoch, run, start: None, taking: None })
+            (at, Role::Owner { epoch, run, mode: Mode::Overlap, start: None, taking: None })
         };
         ConsumerView { roles: (0..60_000).map(role).collect(), ..ConsumerView::default() }
     }

@@ -191,6 +191,8 @@ const fn reason_label(reason: &Reason) -> &'static str {
         Reason::HandedOver { .. } => "handed_over",
         Reason::GivenBack { .. } => "given_back",
         Reason::TookOverWarm { .. } => "took_over_warm",
+        Reason::ModeChanged { .. } => "mode_changed",
+        Reason::ReservationLost => "reservation_lost",
         Reason::Strategy { .. } => "strategy",
     }
 }
@@ -204,6 +206,8 @@ const DEFER_REASONS: &[&str] = &[
     "handoff_ending",
     "failed_lately",
     "target_unable",
+    "claim_running",
+    "mode_unkept",
     "awaiting_rejoin",
 ];
 

@@ -91,7 +91,7 @@ impl Coverage {
             Phase::Complete => count(&mut self.coverage, "handoffs_taken"),
             Phase::Cancelled => count(&mut self.coverage, "handoffs_cancelled"),
             Phase::Warming => count(&mut self.coverage, "handoffs_begun"),
-            Phase::Ready => {}
+            Phase::Ready | Phase::Freezing | Phase::Draining | Phase::CatchingUp => {}
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Word {
     Ready,
+    Drained,
+    CaughtUp,
     Taken,
     Released,
     WarmFailed,

@@ -68,6 +68,9 @@ const fn phase(phase: v1::Phase) -> &'static str {
         v1::Phase::Unspecified => "unknown",
         v1::Phase::Warming => "warming",
         v1::Phase::Ready => "ready",
+        v1::Phase::Freezing => "freezing",
+        v1::Phase::Draining => "draining",
+        v1::Phase::CatchingUp => "catching up",
         v1::Phase::Complete => "complete",
         v1::Phase::Cancelled => "cancelled",
     }

@@ -32,6 +32,8 @@ impl RoleChange {
             Command::Release(release) => {
                 Some(Self::Some(release.partitions.into_iter().map(releasing).collect()))
             }
+            // Of the stricter modes, for which this client lacks the capabilities.
+            Command::Drain(_) | Command::CatchUp(_) => None,
             Command::Snapshot(_) | Command::GoAway(_) | Command::Fenced(_) => None,
         }
     }

@@ -45,7 +45,7 @@ async fn owning(options: ConsumerOptions, manner: Manner) -> Running {
 
 fn grant(partition: i32, epoch: u64, handoff_id: &str) -> AssignedPartition {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
-    AssignedPartition { topic, partition, epoch, run: epoch, start_offset: None, handoff_id }
+    AssignedPartition { topic, partition, epoch, run: epoch, start_offset: None, handoff_id, mode: 0 }
 }
 
 fn assign(granted: AssignedPartition) -> Command {

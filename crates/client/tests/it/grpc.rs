@@ -52,6 +52,20 @@ impl KafkaAssigner for Served {
         Transport::partition_taken(&self.0, "served", request.into_inner()).await.map(Response::new)
     }
 
+    async fn partition_drained(
+        &self,
+        _: Request<v1::PartitionDrainedRequest>,
+    ) -> Result<Response<v1::PartitionDrainedResponse>, Status> {
+        Err(Status::unimplemented("of the stricter modes"))
+    }
+
+    async fn partition_caught_up(
+        &self,
+        _: Request<v1::PartitionCaughtUpRequest>,
+    ) -> Result<Response<v1::PartitionCaughtUpResponse>, Status> {
+        Err(Status::unimplemented("of the stricter modes"))
+    }
+
     async fn partition_released(
         &self,
         request: Request<v1::PartitionReleasedRequest>,

@@ -14,7 +14,7 @@ use crate::advance::{Now, may_have};
 use crate::id::{Member, TopicPartition};
 use crate::name::MemberName;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, Standing};
+use crate::record::{Consumer, Mode, Standing};
 use crate::state::{Entry, GroupState, Presence};
 
 /// Holds what can't be decided; no consumer can have this name.
@@ -135,12 +135,15 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// A consumer takes a set where it subscribes to all of its topics.
+    /// A consumer takes a set where it subscribes to all of its topics and can keep what their mode promises.
     fn subscription(&self, consumer: &Consumer) -> Subscription<TopicHandle> {
-        if consumer.topics.is_empty() {
+        if consumer.topics.is_empty() && Mode::ALL.into_iter().all(|mode| consumer.keeps(mode)) {
             return Subscription::All;
         }
-        let takes = |set: &Set| set.topics.iter().all(|(topic, _)| consumer.subscribes(topic));
+        let takes = |set: &Set| {
+            consumer.keeps(self.state.mode_of(&set.firsts()))
+                && set.topics.iter().all(|(topic, _)| consumer.subscribes(topic))
+        };
         Subscription::Topics(self.topics.iter().filter(|(_, set)| takes(set)).map(|(t, _)| *t).collect())
     }
 
@@ -182,7 +185,7 @@ impl<'a> Telling<'a> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
             let may_arrive = match self.state.presence(&handoff.new) {
-                Presence::Here => may_have(self.state, &handoff.new.name, &handoff.unit),
+                Presence::Here => may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode),
                 Presence::Unknown => true,
                 Presence::Ending | Presence::Gone => false,
             };

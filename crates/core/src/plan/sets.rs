@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::id::TopicPartition;
 use crate::name::TopicName;
 use crate::record::MAX_SET;
 use crate::state::{Entry, GroupState};
@@ -19,6 +20,11 @@ impl Set {
     /// The set's name: that of its first topic, which belongs to no other set.
     pub(super) fn name(&self) -> &TopicName {
         &self.topics[0].0
+    }
+
+    /// The first partition of each of its topics.
+    pub(super) fn firsts(&self) -> Vec<TopicPartition> {
+        self.topics.iter().map(|(topic, _)| TopicPartition::new(topic.clone(), 0)).collect()
     }
 
     /// How many units it has: topics of unequal counts go together as far as each reaches.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Mode, Version};
-use crate::id::{Epoch, Incarnation, Member, Offset};
+use crate::id::{Epoch, HandoffId, Incarnation, Member, Offset};
 use crate::kv::LeaseId;
 use crate::moment::WallMillis;
 use crate::name::MemberName;
@@ -23,8 +23,14 @@ pub struct Assignment {
     /// The epoch of the first grant in the unbroken run of grants to this incarnation. A cancelled handoff
     /// keeps the run, every other grant starts one.
     pub run: Epoch,
+    /// The epoch under which the owner holds it, where `epoch` is only reserved for the handoff that catches up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Epoch>,
     /// The mode under which the owner was granted.
     pub mode: Mode,
+    /// Set by a grant in another mode to the owner that it had, until that one has confirmed it by this token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switching: Option<HandoffId>,
     /// The offset that was handed over at the start of the run; `None`: start at the committed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
@@ -104,7 +110,9 @@ impl Assignment {
             owner: None,
             epoch: Epoch::default(),
             run: Epoch::default(),
+            held: None,
             mode,
+            switching: None,
             start: None,
             avoid: Vec::new(),
             since: WallMillis::default(),
@@ -116,7 +124,37 @@ impl Assignment {
     /// The record after a grant to `owner`: a new run under `epoch`.
     #[must_use]
     pub fn granted(&self, owner: Owner, epoch: Epoch, mode: Mode, since: WallMillis, why: Reason) -> Self {
-        Self { owner: Some(owner), epoch, run: epoch, mode, start: None, since, why, ..self.clone() }
+        Self {
+            owner: Some(owner),
+            epoch,
+            run: epoch,
+            held: None,
+            mode,
+            switching: None,
+            start: None,
+            since,
+            why,
+            ..self.clone()
+        }
+    }
+
+    /// The record after the same owner was granted it again under `epoch`: its run goes on. A `start` is part of the
+    /// run and stays, unless the owner has said meanwhile where it stopped.
+    #[must_use]
+    pub fn renewed(&self, epoch: Epoch, stopped_at: Option<Offset>) -> Self {
+        Self { epoch, held: None, start: stopped_at.or(self.start), ..self.clone() }
+    }
+
+    /// The record while `epoch` is reserved for the new owner, who catches up.
+    #[must_use]
+    pub fn reserving(&self, epoch: Epoch) -> Self {
+        Self { epoch, held: Some(self.held_epoch()), ..self.clone() }
+    }
+
+    /// The epoch under which its owner may act.
+    #[must_use]
+    pub fn held_epoch(&self) -> Epoch {
+        self.held.unwrap_or(self.epoch)
     }
 
     /// The record after one more handoff to `member` failed.

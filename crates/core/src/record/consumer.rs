@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extra, Version};
+use super::{Extra, Mode, Version};
 use crate::id::{HandoffId, Incarnation};
 use crate::moment::WallMillis;
 use crate::name::TopicName;
@@ -50,6 +50,9 @@ pub struct Consumer {
     /// How far its warm-ups are, by partition as `topic/number`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub progress: BTreeMap<String, Progress>,
+    /// Where requests for its partitions go, for routers; empty: it takes none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub endpoint: String,
     /// The instance that registered it, for people.
     #[serde(default)]
     pub instance: String,
@@ -94,6 +97,10 @@ pub enum Capability {
     Snapshot,
     /// It says when it processes a partition that it was handed.
     Taken,
+    /// It stops when it is told to, and says where.
+    Drain,
+    /// It reads the rest of the log before it becomes the owner, and says when it has.
+    CatchUp,
 }
 
 /// How far one warm-up is.
@@ -130,6 +137,7 @@ impl Consumer {
             renewal,
             capabilities: BTreeSet::new(),
             progress: BTreeMap::new(),
+            endpoint: String::new(),
             instance: String::new(),
             client: String::new(),
             since,
@@ -141,6 +149,32 @@ impl Consumer {
     #[must_use]
     pub fn subscribes(&self, topic: &TopicName) -> bool {
         self.topics.is_empty() || self.topics.contains(topic)
+    }
+
+    /// Whether it can keep what `mode` promises: a strict mode needs a claim clock of its own and the calls of the
+    /// phases between `Ready` and `Complete`.
+    #[must_use]
+    pub fn keeps(&self, mode: Mode) -> bool {
+        !mode.is_strict() || self.lacks(mode).is_none()
+    }
+
+    /// What it lacks for `mode`, for people; `None` where it lacks nothing.
+    #[must_use]
+    pub fn lacks(&self, mode: Mode) -> Option<&'static str> {
+        let has = |capability| self.capabilities.contains(&capability);
+        if !mode.is_strict() {
+            return None;
+        }
+        if self.renewal == Renewal::Server {
+            return Some("heartbeats of its own: the server renews its session");
+        }
+        [
+            (Capability::Taken, "the capability `taken`"),
+            (Capability::Drain, "the capability `drain`"),
+            (Capability::CatchUp, "the capability `catch_up`"),
+        ]
+        .into_iter()
+        .find_map(|(capability, what)| (!has(capability)).then_some(what))
     }
 
     /// Whether the session is being ended.

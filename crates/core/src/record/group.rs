@@ -12,13 +12,36 @@ pub enum Mode {
     /// No gap: the old owner works until the new one works, so both process for a moment.
     #[default]
     Overlap,
+    /// One owner at a time: the new one is warm before the old one stops, and starts where that one stopped.
+    Exclusive,
+    /// One owner at a time for requests as well: routers hold them back while the owner changes.
+    Routed,
+}
+
+impl Mode {
+    /// All modes, the weakest first.
+    pub const ALL: [Self; 3] = [Self::Overlap, Self::Exclusive, Self::Routed];
+
+    /// Whether at no moment two consumers may act for one partition.
+    #[must_use]
+    pub const fn is_strict(self) -> bool {
+        !matches!(self, Self::Overlap)
+    }
+
+    /// The mode of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.to_string() == name)
+    }
 }
 
 impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Overlap => f.write_str("overlap"),
-        }
+        f.write_str(match self {
+            Self::Overlap => "overlap",
+            Self::Exclusive => "exclusive",
+            Self::Routed => "routed",
+        })
     }
 }
 
@@ -30,9 +53,17 @@ pub struct GroupConfig {
     /// The strategy's name; default `balanced`.
     #[serde(default = "default_strategy")]
     pub strategy: String,
-    /// The mode of new grants; default `overlap`.
+    /// The mode of new grants where a topic has none of its own; default `overlap`.
     #[serde(default)]
     pub mode: Mode,
+    /// Whether a new owner in `exclusive` reads what is left of the log before it becomes the owner, and takes
+    /// its fences then; default false. In `routed` it always does, in `overlap` never.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub catch_up: bool,
+    /// Whether nobody is granted a partition of a vanished session in a strict mode before two thirds of that
+    /// session's time to live have passed, in case its lease was revoked from outside; default false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait_out_revocations: bool,
     /// The session's time to live for consumers that ask for none; 2 s to 30 min, default 30 s.
     #[serde(default = "default_session_timeout")]
     pub session_timeout_ms: u64,
@@ -93,6 +124,8 @@ impl Default for GroupConfig {
             version: Version,
             strategy: default_strategy(),
             mode: Mode::default(),
+            catch_up: false,
+            wait_out_revocations: false,
             session_timeout_ms: default_session_timeout(),
             debounce_ms: default_debounce(),
             warm_deadline_ms: default_warm_deadline(),

@@ -10,7 +10,8 @@ use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::moment::WallMillis;
 use crate::reason::{CancelReason, Reason};
 
-/// Where a handoff stands. Later modes put phases between `Ready` and `Complete`.
+/// Where a handoff stands, in the order in which phases follow each other. `overlap` goes from `Ready` to `Complete`
+/// at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -18,6 +19,12 @@ pub enum Phase {
     Warming,
     /// The new owner has its state.
     Ready,
+    /// Routers hold requests back and wait for the answers of those that they sent (`routed`).
+    Freezing,
+    /// The old owner finishes what it began and says where it stopped.
+    Draining,
+    /// Nobody acts: the new owner takes its fences and reads what is left of the log.
+    CatchingUp,
     /// The assignment names the new owner; the old one lets go.
     Complete,
     /// The attempt is over without a move; for everybody it is as if there were none.
@@ -28,8 +35,31 @@ impl Phase {
     /// Whether the unit counts as moved to its target: planned once, pinned, and within the budgets.
     #[must_use]
     pub const fn is_in_flight(self) -> bool {
-        matches!(self, Self::Warming | Self::Ready)
+        !matches!(self, Self::Complete | Self::Cancelled)
     }
+
+    /// Whether the old owner was asked to stop, or has stopped: then a cancel has to grant it the unit again.
+    #[must_use]
+    pub const fn stops_the_old_owner(self) -> bool {
+        matches!(self, Self::Draining | Self::CatchingUp)
+    }
+
+    /// Whether routers hold requests back.
+    #[must_use]
+    pub const fn holds_requests(self) -> bool {
+        matches!(self, Self::Freezing | Self::Draining | Self::CatchingUp)
+    }
+
+    /// All phases, in their order.
+    pub const ALL: [Self; 7] = [
+        Self::Warming,
+        Self::Ready,
+        Self::Freezing,
+        Self::Draining,
+        Self::CatchingUp,
+        Self::Complete,
+        Self::Cancelled,
+    ];
 }
 
 impl std::fmt::Display for Phase {
@@ -37,6 +67,9 @@ impl std::fmt::Display for Phase {
         f.write_str(match self {
             Self::Warming => "warming",
             Self::Ready => "ready",
+            Self::Freezing => "freezing",
+            Self::Draining => "draining",
+            Self::CatchingUp => "catching up",
             Self::Complete => "complete",
             Self::Cancelled => "cancelled",
         })
@@ -107,13 +140,25 @@ pub struct Handoff {
     pub mode: Mode,
     /// Where it stands.
     pub phase: Phase,
+    /// Whether the new owner catches up before it becomes the owner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub catch_up: bool,
     /// From `Complete` on: the epochs under which the old owner held the unit's partitions, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old_epochs: Vec<Epoch>,
-    /// The partitions of which the member whose word the unit waits for has said it. A unit of several goes on
-    /// once it was said of all.
+    /// The partitions of which the new owner has said what this phase waits for. A unit of several goes on once it
+    /// was said of all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub said: BTreeSet<TopicPartition>,
+    /// The same of the old owner: that it has stopped, or that it let go.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub old_said: BTreeSet<TopicPartition>,
+    /// Where the old owner stopped, of the partitions of which it knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_at: Vec<FinalOffset>,
+    /// When the old owner handled its last record, by its own clock, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<WallMillis>,
     /// Set once the new owner processes the whole unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
@@ -133,6 +178,15 @@ pub struct Handoff {
 fn some_partitions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TopicPartition>, D::Error> {
     let unit = Vec::<TopicPartition>::deserialize(deserializer)?;
     if unit.is_empty() { Err(D::Error::custom("a handoff of no partition")) } else { Ok(unit) }
+}
+
+/// Where the old owner of one partition stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FinalOffset {
+    /// The partition.
+    pub at: TopicPartition,
+    /// The record after the last one that it finished.
+    pub offset: Offset,
 }
 
 /// What the new owner said when it began to process.
@@ -169,8 +223,12 @@ impl Handoff {
             new,
             mode,
             phase: Phase::Warming,
+            catch_up: mode == Mode::Routed,
             old_epochs: Vec::new(),
             said: BTreeSet::new(),
+            old_said: BTreeSet::new(),
+            stopped_at: Vec::new(),
+            last_at: None,
             taken: None,
             cancelled: None,
             since,
@@ -195,7 +253,19 @@ impl Handoff {
     /// The same attempt in another phase, of which nothing has been said yet.
     #[must_use]
     pub fn in_phase(&self, phase: Phase) -> Self {
-        Self { phase, said: BTreeSet::new(), ..self.clone() }
+        Self { phase, said: BTreeSet::new(), old_said: BTreeSet::new(), ..self.clone() }
+    }
+
+    /// Where the old owner stopped in `partition`, where it said so.
+    #[must_use]
+    pub fn final_offset(&self, partition: &TopicPartition) -> Option<Offset> {
+        self.stopped_at.iter().find(|last| last.at == *partition).map(|last| last.offset)
+    }
+
+    /// Whether the old owner has said of the whole unit what the phase waits for.
+    #[must_use]
+    pub fn old_has_said_all(&self) -> bool {
+        self.unit.iter().all(|at| self.old_said.contains(at))
     }
 }
 

@@ -9,6 +9,7 @@ mod group;
 mod handoff;
 mod intent;
 mod leader;
+mod router;
 mod topic;
 
 use bytes::Bytes;
@@ -18,9 +19,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use assignment::{Assignment, Avoid, Owner};
 pub use consumer::{Capability, Consumer, Progress, Rejoin, Renewal, Standing};
 pub use group::{GroupConfig, InvalidConfig, Mode};
-pub use handoff::{Handoff, HandoffRecord, Phase, Reference, Taken};
+pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};
 pub use leader::Leader;
+pub use router::{Router, RouterAck};
 pub use topic::{MAX_PARTITIONS, MAX_SET, Source, Topic};
 
 /// The version that this code writes, and the newest that it reads.

@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Extra, Version};
+use super::{Extra, Mode, Version};
 
 /// The most partitions of one topic; over it a number is taken for a mistake.
 pub const MAX_PARTITIONS: u32 = 1_000_000;
@@ -28,6 +28,9 @@ pub struct Topic {
     /// Topics with the same label move together, partition number by partition number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copartition: Option<String>,
+    /// The mode of new grants of its partitions; `None`: the group's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     #[serde(flatten)]
     /// What a newer writer added.
     pub extra: Extra,
@@ -55,6 +58,14 @@ impl Topic {
     /// A topic of `partitions` partitions, not co-partitioned with others.
     #[must_use]
     pub fn new(partitions: u32, source: Source) -> Self {
-        Self { version: Version, partitions, source, topic_id: None, copartition: None, extra: Extra::new() }
+        Self {
+            version: Version,
+            partitions,
+            source,
+            topic_id: None,
+            copartition: None,
+            mode: None,
+            extra: Extra::new(),
+        }
     }
 }

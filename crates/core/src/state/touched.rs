@@ -28,6 +28,10 @@ pub struct Touched {
     pub units: BTreeSet<TopicPartition>,
     /// Consumers that reported progress.
     pub progress: BTreeSet<MemberName>,
+    /// Routers came, went, or opened another session.
+    pub routers: bool,
+    /// Partitions whose requests may have to go elsewhere now.
+    pub routes: Scope,
 }
 
 impl Touched {
@@ -54,6 +58,8 @@ impl Touched {
         other.members.into_iter().for_each(|(name, scope)| self.member(name).merge(scope));
         self.units.extend(other.units);
         self.progress.extend(other.progress);
+        self.routers |= other.routers;
+        self.routes.merge(other.routes);
     }
 
     /// What was touched of one member's view.
@@ -89,4 +95,5 @@ fn is_same_member(a: &Consumer, b: &Consumer) -> bool {
         && a.capacity == b.capacity
         && a.rack == b.rack
         && a.generation == b.generation
+        && a.endpoint == b.endpoint
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::advance::Now;
+use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::name::MemberName;
@@ -45,7 +46,13 @@ impl AdminService {
         let options = self.instance.options();
         let mut memory = Memory::default();
         memory.recall(state, moment);
-        let now = Now { memory: &memory, moment, wall: options.wall.now(), strategies: &options.strategies };
+        let now = Now {
+            memory: &memory,
+            leases: &Leases::default(),
+            moment,
+            wall: options.wall.now(),
+            strategies: &options.strategies,
+        };
         plan(state, now, &mut HandoffIds::new(self.instance.entropy().number()), what_if)
     }
 }

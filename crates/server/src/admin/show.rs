@@ -118,8 +118,8 @@ fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>)
     for at in state.concerned(name) {
         match member.as_ref().and_then(|member| role(state, member, at)) {
             Some(Role::Owner { .. }) => shown.owned += 1,
-            Some(Role::Warming { .. }) => shown.warming += 1,
-            Some(Role::Releasing { .. }) => shown.releasing += 1,
+            Some(Role::Warming { .. } | Role::CatchingUp { .. }) => shown.warming += 1,
+            Some(Role::Draining { .. } | Role::Releasing { .. }) => shown.releasing += 1,
             None if member.is_none() && owner(state, at) == Some(name) => shown.owned += 1,
             None => {}
         }
@@ -162,6 +162,9 @@ pub(super) fn handoff(state: &GroupState, handoff: &Handoff, at: &TopicPartition
     let phase = match handoff.phase {
         record::Phase::Warming => v1::Phase::Warming,
         record::Phase::Ready => v1::Phase::Ready,
+        record::Phase::Freezing => v1::Phase::Freezing,
+        record::Phase::Draining => v1::Phase::Draining,
+        record::Phase::CatchingUp => v1::Phase::CatchingUp,
         record::Phase::Complete => v1::Phase::Complete,
         record::Phase::Cancelled => v1::Phase::Cancelled,
     };
@@ -176,10 +179,19 @@ pub(super) fn handoff(state: &GroupState, handoff: &Handoff, at: &TopicPartition
         deadline_ms: None,
         progress: progress(state, handoff, at),
         taken: handoff.taken.is_some(),
-        waiting_for: waits_for(handoff).to_string(),
+        waiting_for: waits_for(state, handoff).to_string(),
         why: handoff.why.to_string(),
         cancelled_because: handoff.cancelled.as_ref().map(ToString::to_string).unwrap_or_default(),
+        mode: crate::convert::wire_mode(handoff.mode).into(),
+        missing_routers: missing_routers(state, handoff),
     }
+}
+
+fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {
+    if handoff.phase != record::Phase::Freezing {
+        return Vec::new();
+    }
+    state.missing_routers(handoff).iter().map(ToString::to_string).collect()
 }
 
 fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<v1::WarmProgress> {

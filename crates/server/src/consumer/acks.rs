@@ -1,13 +1,15 @@
 //! Records what members say of handoffs.
 
 use futures::{StreamExt as _, stream};
-use kafka_assigner_core::ack::{Ack, Verdict, judge};
-use kafka_assigner_core::id::{HandoffId, Member, TopicPartition};
+use kafka_assigner_core::ack::{Ack, Drained, Verdict, judge};
+use kafka_assigner_core::id::{HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_core::kv::{Limits, Revision};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::record::{Handoff, Taken};
 use kafka_assigner_core::write::{Write, chunk_unfenced};
-use kafka_assigner_proto::v1::{AckOutcome, AckResult, Caller, HandledRecord, PartitionAck, WarmFailure};
+use kafka_assigner_proto::v1::{
+    AckOutcome, AckResult, Caller, DrainedPartition, HandledRecord, PartitionAck, WarmFailure,
+};
 use kafka_assigner_proto::{MAX_ACKS, Reason, status};
 use tonic::Status;
 
@@ -33,7 +35,8 @@ struct Recording {
     /// Which of the acks.
     index: usize,
     write: Write,
-    handoff: Box<Handoff>,
+    /// `None`: it is about a grant in another mode.
+    handoff: Option<Box<Handoff>>,
 }
 
 /// What came of a look at several acks.
@@ -84,6 +87,33 @@ impl ConsumerService {
         acks: &[PartitionAck],
     ) -> Result<Vec<AckResult>, Status> {
         self.acknowledge(caller, acks, |ack| Ack::Taken(taken(ack.handled.as_ref()))).await
+    }
+
+    /// Records that the old owner has stopped, and what follows from it. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn drained(
+        &self,
+        caller: Option<Caller>,
+        acks: &[DrainedPartition],
+    ) -> Result<Vec<AckResult>, Status> {
+        bounded(acks.len())?;
+        let (group, member) = self.caller(caller.as_ref()).await?;
+        let said = acks.iter().map(stopped).collect::<Result<Vec<Said>, Status>>()?;
+        self.record(&group, &member, &said).await
+    }
+
+    /// Records that the new owner has read what was left, and what follows from it. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn caught_up(
+        &self,
+        caller: Option<Caller>,
+        acks: &[PartitionAck],
+    ) -> Result<Vec<AckResult>, Status> {
+        self.acknowledge(caller, acks, |_| Ack::CaughtUp).await
     }
 
     /// Records that the old owner let go of partitions. Cancel safe.
@@ -255,16 +285,23 @@ impl ConsumerService {
 
     fn applied(&self, group: &Group, said: &[Said], recording: &Recording) -> (usize, AckResult) {
         let Said { at, ack, edge, .. } = &said[recording.index];
-        if *ack == Ack::Released {
-            self.note_gap(group, &recording.handoff, *edge);
+        if let Some(handoff) = &recording.handoff {
+            self.note_gap(group, handoff, ack, *edge);
         }
         self.instance.metrics().ack(group.name(), "applied");
         (recording.index, result(at, AckOutcome::Applied, String::new()))
     }
 
-    /// The gap of a move, once both of its edges are known.
-    fn note_gap(&self, group: &Group, handoff: &Handoff, last: Option<WallMillis>) {
-        let first = handoff.taken.as_ref().and_then(|taken| taken.first_at);
+    /// The gap of a move, once both of its edges are known: in `overlap` with the old owner's last word, in the strict
+    /// modes, where that one stopped before, with the new one's first.
+    fn note_gap(&self, group: &Group, handoff: &Handoff, ack: &Ack, edge: Option<WallMillis>) {
+        let (last, first) = match ack {
+            Ack::Released if !handoff.mode.is_strict() => {
+                (edge, handoff.taken.as_ref().and_then(|taken| taken.first_at))
+            }
+            Ack::Taken(taken) if handoff.mode.is_strict() => (handoff.last_at, taken.first_at),
+            _ => return,
+        };
         if let (Some(last), Some(first)) = (last, first) {
             self.instance.metrics().gap(group.name(), first.0.saturating_sub(last.0));
         }
@@ -279,13 +316,20 @@ fn bounded(items: usize) -> Result<(), Status> {
     Err(status(Reason::TooManyItems, message))
 }
 
+fn stopped(item: &DrainedPartition) -> Result<Said, Status> {
+    let at = convert::partition(&item.topic, item.partition)?;
+    let edge = item.handled.as_ref().map(convert::time_of);
+    let drained = Drained { offset: item.next_offset.map(Offset), last_at: edge };
+    Ok(Said { at, id: handoff_id(&item.handoff_id), ack: Ack::Drained(drained), edge })
+}
+
 fn handoff_id(text: &str) -> Option<HandoffId> {
     (!text.is_empty()).then(|| HandoffId::new(text))
 }
 
 fn taken(handled: Option<&HandledRecord>) -> Taken {
     Taken {
-        first_offset: handled.map(|record| kafka_assigner_core::id::Offset(record.offset)),
+        first_offset: handled.map(|record| Offset(record.offset)),
         first_at: handled.map(convert::time_of),
     }
 }

@@ -164,6 +164,8 @@ const fn capability(wire: v1::Capability) -> Option<Capability> {
         v1::Capability::Unspecified => None,
         v1::Capability::Snapshot => Some(Capability::Snapshot),
         v1::Capability::Taken => Some(Capability::Taken),
+        v1::Capability::Drain => Some(Capability::Drain),
+        v1::Capability::CatchUp => Some(Capability::CatchUp),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::advance::{Now, advance};
+use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::moment::Moment;
@@ -74,6 +75,7 @@ impl Coordinator {
             let units = self.look(agenda, state, moment);
             let now = Now {
                 memory: &agenda.memory,
+                leases: &Leases::default(),
                 moment,
                 wall: self.options.wall.now(),
                 strategies: &self.options.strategies,
@@ -162,13 +164,13 @@ impl Coordinator {
 
     fn note_applied(&self, action: &Action) {
         self.metrics.step(self.group.name(), action);
-        match &action.step {
-            Step::Cancel { .. } | Step::EndSession { .. } | Step::Grant { .. } => {
-                tracing::info!(group = %self.group.name(), unit = %action.unit[0], step = %action.step, "step");
+        let (group, step, unit) =
+            (self.group.name(), &action.step, action.unit.first().map(ToString::to_string));
+        match step {
+            Step::Cancel { .. } | Step::EndSession { .. } | Step::EndRouter { .. } | Step::Grant { .. } => {
+                tracing::info!(%group, unit, %step, "step");
             }
-            _ => {
-                tracing::debug!(group = %self.group.name(), unit = %action.unit[0], step = %action.step, "step");
-            }
+            _ => tracing::debug!(%group, unit, %step, "step"),
         }
     }
 }

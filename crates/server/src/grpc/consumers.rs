@@ -2,7 +2,8 @@
 
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
-    DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse, PartitionReadyRequest,
+    DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse, PartitionCaughtUpRequest,
+    PartitionCaughtUpResponse, PartitionDrainedRequest, PartitionDrainedResponse, PartitionReadyRequest,
     PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse, PartitionTakenRequest,
     PartitionTakenResponse, RegisterRequest, WarmFailedRequest, WarmFailedResponse,
 };
@@ -58,6 +59,26 @@ impl KafkaAssigner for Consumers {
         let request = request.into_inner();
         let results = self.0.taken(request.caller, &request.partitions).await?;
         Ok(Response::new(PartitionTakenResponse { results }))
+    }
+
+    async fn partition_drained(
+        &self,
+        request: Request<PartitionDrainedRequest>,
+    ) -> Result<Response<PartitionDrainedResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        let request = request.into_inner();
+        let results = self.0.drained(request.caller, &request.partitions).await?;
+        Ok(Response::new(PartitionDrainedResponse { results }))
+    }
+
+    async fn partition_caught_up(
+        &self,
+        request: Request<PartitionCaughtUpRequest>,
+    ) -> Result<Response<PartitionCaughtUpResponse>, Status> {
+        authorize(&request, Right::Consume)?;
+        let request = request.into_inner();
+        let results = self.0.caught_up(request.caller, &request.partitions).await?;
+        Ok(Response::new(PartitionCaughtUpResponse { results }))
     }
 
     async fn partition_released(

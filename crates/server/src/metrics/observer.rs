@@ -18,7 +18,6 @@ use crate::group::Group;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The phases that gauges show, also with none in them.
-const PHASES: [Phase; 4] = [Phase::Warming, Phase::Ready, Phase::Complete, Phase::Cancelled];
 
 /// Observes one group while this instance leads it.
 #[derive(Debug)]
@@ -125,7 +124,7 @@ impl Observer {
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.get_or_create(&group).set(whole(counted.consumers));
         families.unowned.get_or_create(&group).set(whole(counted.unowned));
-        for phase in PHASES {
+        for phase in Phase::ALL {
             let label = PhaseLabel { group: self.group.to_string(), phase: phase.to_string() };
             let count = counted.handoffs.get(&phase).copied().unwrap_or_default();
             families.in_flight.get_or_create(&label).set(whole(count));
@@ -147,7 +146,7 @@ impl Drop for Observer {
         families.unowned.remove(&group);
         families.oldest_phase.remove(&group);
         families.lag.remove(&group);
-        for phase in PHASES {
+        for phase in Phase::ALL {
             families.in_flight.remove(&PhaseLabel { group: group.group.clone(), phase: phase.to_string() });
         }
     }

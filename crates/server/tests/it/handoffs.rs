@@ -49,7 +49,7 @@ async fn who_never_becomes_ready_is_passed_over_with_the_reason_shown() {
     assert!(since.elapsed() >= Duration::from_millis(7_900), "{:?}", since.elapsed());
     let Change::Put(record) = &cancelled.changes[0] else { panic!("{cancelled:?}") };
     let HandoffRecord::Lead(handoff) = decode(&record.value).unwrap() else { panic!("{record:?}") };
-    let why = CancelReason::Deadline { phase: Phase::Warming, after_ms: 8_000 };
+    let why = CancelReason::Deadline { phase: Phase::Warming, after_ms: 8_000, missing: Vec::new() };
     assert_eq!((handoff.phase, handoff.cancelled), (Phase::Cancelled, Some(why)));
     new.until("it drops what it prepared", |roles| roles.warming.is_empty()).await;
     assert_eq!(old.roles().assigned.len(), 2);

@@ -255,6 +255,7 @@ impl Roles {
             }
             Command::Warm(warm) => self.warm(warm.partitions),
             Command::Release(release) => self.release(release.partitions),
+            Command::Drain(_) | Command::CatchUp(_) => panic!("these members keep to overlap"),
             Command::GoAway(go_away) => self.go_away = Some(go_away),
             Command::Fenced(fenced) => self.fenced = Some(fenced),
         }

@@ -50,6 +50,7 @@ fn is_taken(before: &Handoff, after: &Handoff) -> bool {
 
 /// Whether nothing but the word of one partition more was noted.
 fn is_said(before: &Handoff, after: &Handoff) -> bool {
-    let noted = Handoff { said: after.said.clone(), ..before.clone() };
+    let (said, old_said) = (after.said.clone(), after.old_said.clone());
+    let noted = Handoff { said, old_said, ..before.clone() };
     noted == *after && after.said.is_superset(&before.said)
 }

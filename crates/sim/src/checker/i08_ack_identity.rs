@@ -68,7 +68,9 @@ fn awaited(handoff: &Handoff) -> (&Member, Word) {
     match handoff.phase {
         Phase::Complete if handoff.taken.is_some() => (&handoff.old, Word::Released),
         Phase::Complete => (&handoff.new, Word::Taken),
-        Phase::Warming | Phase::Ready | Phase::Cancelled => (&handoff.new, Word::Ready),
+        Phase::Draining => (&handoff.old, Word::Drained),
+        Phase::CatchingUp => (&handoff.new, Word::CaughtUp),
+        Phase::Warming | Phase::Ready | Phase::Freezing | Phase::Cancelled => (&handoff.new, Word::Ready),
     }
 }
 

@@ -10,7 +10,9 @@ use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{Role, consumer_view};
 use kafka_assigner_proto::v1::assignment_command::Command;
-use kafka_assigner_proto::v1::{AssignedPartition, AssignmentCommand, ReleasePartition, WarmPartition};
+use kafka_assigner_proto::v1::{
+    AssignedPartition, AssignmentCommand, CatchUpPartition, DrainPartition, ReleasePartition, WarmPartition,
+};
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
@@ -136,6 +138,8 @@ fn key(role: &Role) -> String {
         Role::Owner { epoch, .. } => owner(epoch.0),
         Role::Warming { handoff, .. } => warming(handoff.as_str()),
         Role::Releasing { handoff, .. } => releasing(handoff.as_str()),
+        Role::Draining { handoff, .. } => draining(handoff.as_str()),
+        Role::CatchingUp { handoff, .. } => catching_up(handoff.as_str()),
     }
 }
 
@@ -151,6 +155,14 @@ fn releasing(handoff: &str) -> String {
     format!("releasing for {handoff}")
 }
 
+fn draining(handoff: &str) -> String {
+    format!("draining for {handoff}")
+}
+
+fn catching_up(handoff: &str) -> String {
+    format!("catching up for {handoff}")
+}
+
 fn take_in(roles: &mut Roles, command: &Command) {
     match command {
         Command::Snapshot(all) => {
@@ -158,6 +170,8 @@ fn take_in(roles: &mut Roles, command: &Command) {
             own(roles, &all.assigned);
             warm(roles, &all.warming);
             release(roles, &all.releasing);
+            drain(roles, &all.draining);
+            catch_up(roles, &all.catching_up);
         }
         Command::Assignment(assignment) => {
             for gone in &assignment.unassigned {
@@ -167,6 +181,8 @@ fn take_in(roles: &mut Roles, command: &Command) {
         }
         Command::Warm(more) => warm(roles, &more.partitions),
         Command::Release(more) => release(roles, &more.partitions),
+        Command::Drain(more) => drain(roles, &more.partitions),
+        Command::CatchUp(more) => catch_up(roles, &more.partitions),
         Command::GoAway(_) | Command::Fenced(_) => {}
     }
 }
@@ -177,6 +193,14 @@ fn own(roles: &mut Roles, partitions: &[AssignedPartition]) {
 
 fn warm(roles: &mut Roles, partitions: &[WarmPartition]) {
     roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), warming(&p.handoff_id))));
+}
+
+fn drain(roles: &mut Roles, partitions: &[DrainPartition]) {
+    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), draining(&p.handoff_id))));
+}
+
+fn catch_up(roles: &mut Roles, partitions: &[CatchUpPartition]) {
+    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), catching_up(&p.handoff_id))));
 }
 
 fn release(roles: &mut Roles, partitions: &[ReleasePartition]) {

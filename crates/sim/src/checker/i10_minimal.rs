@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kafka_assigner_core::action::Step as Action;
 use kafka_assigner_core::advance::Now;
+use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::id::{HandoffIds, Member, TopicPartition};
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::{Moment, WallMillis};
@@ -87,6 +88,7 @@ fn begun(state: &GroupState) -> Vec<Wanted> {
     memory.recall(state, Moment::default());
     let now = Now {
         memory: &memory,
+        leases: &Leases::default(),
         moment: Moment::default(),
         wall: WallMillis::default(),
         strategies: Registry::builtin(),

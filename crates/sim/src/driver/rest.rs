@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_core::advance::Now;
+use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::{Moment, WallMillis};
@@ -98,7 +99,14 @@ fn wanted(state: &GroupState) -> Option<String> {
 fn wanted_at(state: &GroupState, moment: Moment) -> Option<String> {
     let mut memory = Memory::default();
     memory.recall(state, Moment::default());
-    let now = Now { memory: &memory, moment, wall: WallMillis::default(), strategies: Registry::builtin() };
+    let leases = Leases::default();
+    let now = Now {
+        memory: &memory,
+        leases: &leases,
+        moment,
+        wall: WallMillis::default(),
+        strategies: Registry::builtin(),
+    };
     match plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) {
         Err(error) => Some(format!("there is no plan: {error}")),
         Ok(plan) => {

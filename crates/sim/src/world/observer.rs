@@ -119,7 +119,7 @@ fn moment(handoff: &Handoff) -> Option<Moment> {
         Phase::Ready => Some(Moment::Ready),
         Phase::Complete if handoff.taken.is_none() => Some(Moment::Complete),
         Phase::Complete => Some(Moment::Taken),
-        Phase::Cancelled => None,
+        Phase::Freezing | Phase::Draining | Phase::CatchingUp | Phase::Cancelled => None,
     }
 }
 

@@ -114,6 +114,7 @@ impl Broker {
             run: epoch,
             start_offset: None,
             handoff_id: handoff_id.into(),
+            mode: 0,
         }
     }
 

@@ -1,0 +1,119 @@
+//! How a unit changes hands: the writes of the phases in which the old owner stops and the new one begins.
+//!
+//! Whoever hears the word that a phase waits for writes what follows from it with it, in one transaction, so that
+//! neither a leader nor another hop lies inside the gap; the leader writes the same where that did not happen.
+
+use crate::draft::{Draft, next_epoch, owner_of};
+use crate::id::{Epoch, Member, TopicPartition};
+use crate::moment::WallMillis;
+use crate::reason::Reason;
+use crate::record::{Assignment, Handoff, Mode, Owner, Phase};
+use crate::state::{GroupState, Presence};
+
+/// One grant, for every partition of a unit.
+pub(crate) struct Grant {
+    pub(crate) owner: Owner,
+    pub(crate) epoch: Epoch,
+    /// That of the handoff which ends with it, or the configured one.
+    pub(crate) mode: Mode,
+    pub(crate) why: Reason,
+    pub(crate) wall: WallMillis,
+}
+
+impl Grant {
+    /// The assignment of one partition after the grant.
+    pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
+        let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(self.mode));
+        before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone())
+    }
+
+    /// Writes the grant for a whole unit.
+    pub(crate) fn write<'a>(
+        &self,
+        state: &GroupState,
+        draft: Draft<'a>,
+        unit: &[TopicPartition],
+    ) -> Draft<'a> {
+        unit.iter().fold(draft, |draft, at| draft.assign(at, &self.next(state, at)))
+    }
+}
+
+/// What follows once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's
+/// session is not there: then nothing follows, and the leader finds another way.
+pub(crate) fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Draft<'a>> {
+    if handoff.catch_up { catching_up(state, handoff) } else { complete(state, handoff, wall) }
+}
+
+/// The new owner takes its fences and reads what is left, under an epoch that is reserved for it from here on.
+fn catching_up<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>> {
+    let draft = registered(state, handoff)?;
+    let epoch = next_epoch(state, &handoff.unit);
+    let reserve = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
+        Some(assignment) => draft.assign(at, &assignment.reserving(epoch)),
+        None => draft,
+    };
+    Some(handoff.unit.iter().fold(draft, reserve).rewrite(&handoff.in_phase(Phase::CatchingUp)))
+}
+
+/// The assignments name the new owner from here on: the owner and the phase change as one.
+pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Draft<'a>> {
+    let mut draft = registered(state, handoff)?;
+    let registration = state.registration(&handoff.new.name)?;
+    let grant = Grant {
+        owner: owner_of(&handoff.new, registration),
+        epoch: new_epoch(state, handoff),
+        mode: handoff.mode,
+        why: why(handoff),
+        wall,
+    };
+    for at in &handoff.unit {
+        let start = handoff.final_offset(at);
+        draft = draft.assign(at, &Assignment { start, ..grant.next(state, at).without_avoid() });
+    }
+    let held = |at| state.assignment(at).map_or(Epoch(0), Assignment::held_epoch);
+    let old_epochs = handoff.unit.iter().map(held).collect();
+    Some(draft.rewrite(&Handoff { old_epochs, ..handoff.in_phase(Phase::Complete) }))
+}
+
+/// The epoch under which the new owner gets the unit: the one that was reserved for it, where one was.
+pub(crate) fn new_epoch(state: &GroupState, handoff: &Handoff) -> Epoch {
+    let reserved = |at| state.assignment(at).filter(|a| a.held.is_some()).map(|a| a.epoch);
+    let reserved = handoff.unit.iter().map(reserved).collect::<Option<Vec<_>>>();
+    let reserved = reserved.filter(|_| handoff.phase == Phase::CatchingUp);
+    reserved.and_then(|epochs| epochs.into_iter().max()).unwrap_or_else(|| next_epoch(state, &handoff.unit))
+}
+
+/// Guarded on the new owner's session, which has to be there.
+fn registered<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>> {
+    let registration = state.registration(&handoff.new.name)?;
+    (state.presence(&handoff.new) == Presence::Here)
+        .then(|| Draft::on(state).registered(&handoff.new.name, registration))
+}
+
+fn why(handoff: &Handoff) -> Reason {
+    let because = match &handoff.why {
+        Reason::Strategy { because, .. } => because.clone(),
+        other => other.to_string(),
+    };
+    Reason::HandedOver { from: handoff.old.name.clone(), because }
+}
+
+/// The assignments after an attempt ended without a move: the owner is granted them again where it was asked to stop,
+/// under an epoch above every one that was reserved, and from where it stopped. `failed` is passed over for a while.
+pub(crate) fn renew<'a>(
+    state: &'a GroupState,
+    draft: Draft<'a>,
+    handoff: &Handoff,
+    failed: Option<&Member>,
+) -> Draft<'a> {
+    let epoch = next_epoch(state, &handoff.unit);
+    let renewed = |draft: Draft<'a>, at: &TopicPartition| {
+        let Some(assignment) = state.assignment(at) else { return draft };
+        let next = assignment.renewed(epoch, handoff.final_offset(at));
+        match failed.filter(|_| at == handoff.lead()) {
+            Some(member) => draft.assign(at, &next.avoiding(member)),
+            None => draft.assign(at, &next),
+        }
+    };
+    handoff.unit.iter().fold(draft, renewed)
+}

@@ -1,0 +1,107 @@
+//! The routers of a group, and whose word a freeze waits for.
+
+use std::collections::BTreeMap;
+
+use super::{Entry, GroupState, Touched, entry};
+use crate::id::{Member, TopicPartition};
+use crate::key::Key;
+use crate::kv::Record;
+use crate::name::MemberName;
+use crate::record::{Handoff, Router, RouterAck};
+
+impl GroupState {
+    pub(super) fn set_router_ack(
+        &mut self,
+        at: TopicPartition,
+        router: MemberName,
+        record: Option<&Record>,
+        touched: &mut Touched,
+    ) {
+        touched.units.insert(self.lead_of(&at));
+        let acks = self.router_acks.entry(at.clone()).or_default();
+        entry::set(acks, router, record);
+        if acks.is_empty() {
+            self.router_acks.remove(&at);
+        }
+    }
+
+    pub(super) fn router_ack_keys(&self) -> impl Iterator<Item = Key> {
+        self.router_acks
+            .iter()
+            .flat_map(|(at, acks)| acks.keys().map(|router| Key::RouterAck(at.clone(), router.clone())))
+    }
+
+    /// The registered routers, by name.
+    #[must_use]
+    pub const fn routers(&self) -> &BTreeMap<MemberName, Entry<Router>> {
+        &self.routers
+    }
+
+    /// What routers said of the handoffs, by partition.
+    #[must_use]
+    pub const fn router_acks(&self) -> &BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>> {
+        &self.router_acks
+    }
+
+    /// Whether `router` is registered in that very session.
+    #[must_use]
+    pub fn is_routing(&self, router: &Member) -> bool {
+        self.routers
+            .get(&router.name)
+            .and_then(Entry::readable)
+            .is_some_and(|registration| registration.incarnation == router.incarnation)
+    }
+
+    /// The routers for which a handoff in `Freezing` waits: those registered before it began to freeze. The set only
+    /// shrinks, since a freezing handoff is written by nothing but what ends the phase, and a registration by nothing
+    /// but the opening of a session. Whoever comes later sees the freeze in its first table.
+    pub fn required_routers<'s>(
+        &'s self,
+        handoff: &Handoff,
+    ) -> impl Iterator<Item = (&'s MemberName, &'s Entry<Router>)> {
+        let since = self.handoffs.get(handoff.lead()).map(Entry::mod_revision);
+        self.routers
+            .iter()
+            .filter(move |(_, router)| since.is_some_and(|since| router.mod_revision() < since))
+    }
+
+    /// The required routers that have not said of all of the unit that they freeze it.
+    #[must_use]
+    pub fn missing_routers(&self, handoff: &Handoff) -> Vec<MemberName> {
+        self.required_routers(handoff)
+            .filter(|(name, router)| {
+                !handoff.unit.iter().all(|at| self.has_frozen(handoff, at, name, router))
+            })
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// Whether `router` and its word of `at` are all that the handoff in `Freezing` still waits for.
+    #[must_use]
+    pub fn lacks_only(&self, handoff: &Handoff, router: &MemberName, at: &TopicPartition) -> bool {
+        self.required_routers(handoff).all(|(name, entry)| {
+            let lacks = |of: &TopicPartition| !self.has_frozen(handoff, of, name, entry);
+            handoff.unit.iter().filter(|of| lacks(of)).all(|of| name == router && of == at)
+        })
+    }
+
+    /// Whether `router` has said `ack` of `at` already.
+    #[must_use]
+    pub fn has_said(&self, at: &TopicPartition, router: &MemberName, ack: &RouterAck) -> bool {
+        let said = self.router_acks.get(at).and_then(|acks| acks.get(router)).and_then(Entry::readable);
+        said.is_some_and(|said| said.id == ack.id && said.incarnation == ack.incarnation)
+    }
+
+    /// A registration that can't be read is there, and so it is waited for: nobody knows whose word would count.
+    fn has_frozen(
+        &self,
+        handoff: &Handoff,
+        at: &TopicPartition,
+        name: &MemberName,
+        router: &Entry<Router>,
+    ) -> bool {
+        let ack = self.router_acks.get(at).and_then(|acks| acks.get(name)).and_then(Entry::readable);
+        ack.zip(router.readable())
+            .is_some_and(|(ack, router)| ack.id == handoff.id && ack.incarnation == router.incarnation)
+    }
+}
