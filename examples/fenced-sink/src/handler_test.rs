@@ -1,0 +1,68 @@
+use kafka_assigner_client::kafka::rdkafka::Timestamp;
+use tempfile::TempDir;
+
+use super::*;
+
+fn totals(folder: &TempDir) -> Totals {
+    Totals::new(Arc::new(Sink::open(&folder.path().join("totals.db")).expect("a new database")))
+}
+
+fn orders() -> TopicPartition {
+    TopicPartition::new("orders", 3)
+}
+
+fn record(offset: i64) -> Record {
+    Record::new(
+        Some(b"1234".to_vec()),
+        Some(b"a".to_vec()),
+        "orders".into(),
+        Timestamp::NotAvailable,
+        3,
+        offset,
+        None,
+    )
+}
+
+fn handle(totals: &Totals, offset: i64) {
+    totals.0.apply(&orders(), 5, &effect(&record(offset))).expect("it owns it");
+}
+
+#[tokio::test]
+async fn a_new_owner_reads_on_where_the_database_ends() {
+    let folder = TempDir::new().expect("room for a database");
+    let (old, new) = (totals(&folder), totals(&folder));
+    assert_eq!(new.restore(&orders()).await.expect("readable").next_offset, Some(0));
+    handle(&old, 0);
+    handle(&old, 1);
+    let restored = new.restore(&orders()).await.expect("readable");
+    assert_eq!(restored, Restored { state: Known { next_offset: 2 }, next_offset: Some(2) });
+}
+
+#[tokio::test]
+async fn what_the_old_owner_adds_during_the_warm_up_is_passed_over() {
+    let folder = TempDir::new().expect("room for a database");
+    let (old, new) = (totals(&folder), totals(&folder));
+    let mut known = new.restore(&orders()).await.expect("readable").state;
+    handle(&old, 0);
+    handle(&old, 1);
+    for offset in [0, 1] {
+        new.catch_up(&orders(), &mut known, &record(offset)).expect("it is in the database");
+    }
+    assert_eq!(known, Known { next_offset: 2 });
+}
+
+#[test]
+fn a_database_that_lacks_what_was_committed_stops_the_preparation() {
+    let folder = TempDir::new().expect("room for a database");
+    let restored_from_backup = totals(&folder);
+    handle(&restored_from_backup, 0);
+    let mut known = Known::default();
+    let refused = restored_from_backup.catch_up(&orders(), &mut known, &record(1)).expect_err("a hole");
+    assert_eq!(refused.downcast_ref(), Some(&Behind { offset: 1, next_offset: 1 }));
+}
+
+#[test]
+fn a_record_counts_its_key_and_its_bytes() {
+    let expected = Effect { offset: 9, key: "a".to_owned(), bytes: 4 };
+    assert_eq!(effect(&record(9)), expected);
+}
