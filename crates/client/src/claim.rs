@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -31,7 +32,12 @@ impl SessionClaim {
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        micros(self.0.clock.now()) < self.0.valid_until.load(Ordering::SeqCst)
+        !self.remaining().is_zero()
+    }
+
+    fn remaining(&self) -> Duration {
+        let until = self.0.valid_until.load(Ordering::SeqCst);
+        Duration::from_micros(until.saturating_sub(micros(self.0.clock.now())))
     }
 
     /// A claim for one partition that was granted under `epoch`.
@@ -73,6 +79,13 @@ impl Claim {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.has_ended() && self.session.is_valid()
+    }
+
+    /// How long it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is about
+    /// to do. Zero = it is not valid.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        if self.has_ended() { Duration::ZERO } else { self.session.remaining() }
     }
 
     /// Whether it is over for good.
@@ -120,8 +133,6 @@ impl Claim {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn session() -> (Clock, SessionClaim) {
@@ -136,8 +147,10 @@ mod tests {
         assert!(!claim.is_valid());
         session.set(Some(clock.now() + Duration::from_secs(20)));
         assert!(claim.is_valid());
-        tokio::time::advance(Duration::from_secs(20)).await;
-        assert!(!claim.is_valid());
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(claim.remaining(), Duration::from_secs(5));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert!(!claim.is_valid() && claim.remaining().is_zero());
         session.set(Some(clock.now() + Duration::from_secs(1)));
         assert!(claim.is_valid());
     }
@@ -154,7 +167,7 @@ mod tests {
         claim.end();
         assert_eq!(waiting.await.expect("no panic"), Err(ClaimEnded));
         session.set(Some(clock.now() + Duration::from_secs(1)));
-        assert!(!claim.is_valid());
+        assert!(!claim.is_valid() && claim.remaining().is_zero());
     }
 
     #[tokio::test(start_paused = true)]

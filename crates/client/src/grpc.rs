@@ -26,6 +26,7 @@ const MAX_CHANNELS: usize = 128;
 #[derive(Debug, Default)]
 pub struct GrpcTransport {
     tls: Option<ClientTlsConfig>,
+    routes: BTreeMap<String, String>,
     channels: Mutex<BTreeMap<String, Channel>>,
 }
 
@@ -40,6 +41,13 @@ impl GrpcTransport {
     #[must_use]
     pub fn with_tls(tls: ClientTlsConfig) -> Self {
         Self { tls: Some(tls), ..Self::default() }
+    }
+
+    /// Reaches instances over other addresses than those by which they are known: forwarded ports, for example.
+    /// By an instance's address, the one to connect to; the others are reached as they are known.
+    #[must_use]
+    pub fn with_routes(self, routes: BTreeMap<String, String>) -> Self {
+        Self { routes, ..self }
     }
 
     fn client(&self, endpoint: &str) -> Result<KafkaAssignerClient<Channel>, Status> {
@@ -60,7 +68,7 @@ impl GrpcTransport {
             // Those in use live on in their calls.
             channels.clear();
         }
-        let channel = self.open(endpoint)?;
+        let channel = self.open(self.routes.get(endpoint).map_or(endpoint, String::as_str))?;
         channels.insert(endpoint.to_owned(), channel.clone());
         Ok(channel)
     }

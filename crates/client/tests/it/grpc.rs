@@ -1,11 +1,14 @@
 //! The transport over a real connection: everything must arrive as it does within the process.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_client::proto::v1;
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::kafka_assigner_server::{KafkaAssigner, KafkaAssignerServer};
-use kafka_assigner_client::{CommandStream, Consumer, ConsumerOptions, OnStop, Stopped, Transport};
+use kafka_assigner_client::{
+    CommandStream, Consumer, ConsumerOptions, GrpcTransport, OnStop, Stopped, Transport,
+};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -127,4 +130,13 @@ async fn a_consumer_passes_over_a_dead_endpoint_and_takes_a_partition_over_by_gr
     timeout(PATIENCE, ready).await.expect("in time");
     shutdown.cancel();
     assert_eq!(timeout(PATIENCE, end).await.expect("in time").expect("no panic"), Ok(Stopped::Left));
+}
+
+#[tokio::test]
+async fn an_instance_is_reached_over_its_route() {
+    let (address, _server) = serve(Fake::new()).await;
+    let known_as = "http://instance.invalid:7420";
+    let transport = GrpcTransport::new().with_routes(BTreeMap::from([(known_as.to_owned(), address)]));
+    let asked = transport.heartbeat(known_as, v1::HeartbeatRequest::default());
+    timeout(PATIENCE, asked).await.expect("in time").expect("an answer");
 }
