@@ -1,5 +1,8 @@
-//! `cargo xtask bench`: what the service costs, measured next to a real etcd; and what strategies cost.
+//! `cargo xtask bench`: what the service costs, measured next to a real etcd; what strategies cost; and how long moved
+//! partitions stand still.
 
+mod gap;
+mod java;
 mod strategies;
 
 use std::process::{Command, ExitCode};
@@ -32,12 +35,15 @@ pub(crate) struct Arguments {
 enum Apart {
     /// Measure strategies next to Kafka's own.
     Strategies(strategies::Arguments),
+    /// Measure how long moved partitions stand still, next to Kafka's own protocols.
+    Gap(gap::Arguments),
 }
 
 /// Builds the benchmarks for release and runs them.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     match &arguments.apart {
         Some(Apart::Strategies(arguments)) => strategies::run(arguments, interrupt),
+        Some(Apart::Gap(arguments)) => gap::run(arguments, interrupt),
         None => service(arguments, interrupt),
     }
 }

@@ -1,10 +1,10 @@
 //! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `crates/e2e`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use kafka_assigner_testkit::{self as testkit, Process};
 use tempfile::TempDir;
 
@@ -13,9 +13,6 @@ use crate::{run, servers, tools};
 
 /// The packages whose programs take part: an instance, a consumer, and the one that plays with them.
 const PACKAGES: [&str; 3] = ["kafka-assigner-cli", "kafka-assigner-example-consumer", "kafka-assigner-e2e"];
-
-/// Everything built anew on two cores takes ten minutes.
-const BUILD_BOUND: Duration = Duration::from_secs(30 * 60);
 
 /// A run bounds each of its own steps; in all it takes two minutes, and a quarter of an hour where each is slow.
 const BOUND: Duration = Duration::from_secs(15 * 60);
@@ -32,7 +29,7 @@ pub(crate) struct Arguments {
 
 /// Builds, starts the servers and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = build(interrupt)?;
+    let programs = run::build(&PACKAGES, interrupt)?;
     let servers = Servers::start(interrupt)?;
     let folder = tempfile::Builder::new().prefix("kafka-assigner-e2e-").tempdir()?;
     let mut command = command(&programs, &servers, folder.path(), arguments);
@@ -61,20 +58,6 @@ impl Servers {
 
 fn keep(folder: TempDir) {
     eprintln!("logs and journals are kept in {}", folder.keep().display());
-}
-
-/// Builds the programs as they are shipped, and returns the folder where they are.
-fn build(interrupt: &Interrupt) -> Result<PathBuf> {
-    let mut command = Command::new("cargo");
-    command.args(["build", "--release"]).current_dir(run::workspace());
-    command.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
-    let status = interrupt.wait("cargo build", BUILD_BOUND, || Ok(process.exit_status()?))?;
-    if !status.success() {
-        bail!("cargo build ended with {status}");
-    }
-    Ok(run::workspace().join("target/release"))
 }
 
 fn command(programs: &Path, servers: &Servers, folder: &Path, arguments: &Arguments) -> Command {

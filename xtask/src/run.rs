@@ -1,7 +1,7 @@
 //! Running other programs with a bound in time.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -24,6 +24,23 @@ pub(crate) fn output(command: &mut Command, bound: Duration, interrupt: &Interru
         bail!("{program} ended with {status}:\n{}", text.trim_end());
     }
     Ok(text)
+}
+
+/// Everything built anew on two cores takes ten minutes.
+const BUILD_BOUND: Duration = Duration::from_secs(30 * 60);
+
+/// Builds the programs of these packages as they are shipped, and returns the folder where they are.
+pub(crate) fn build(packages: &[&str], interrupt: &Interrupt) -> Result<PathBuf> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release"]).current_dir(workspace());
+    command.args(packages.iter().flat_map(|package| ["--package", package]));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
+    let status = interrupt.wait("cargo build", BUILD_BOUND, || Ok(process.exit_status()?))?;
+    if !status.success() {
+        bail!("cargo build ended with {status}");
+    }
+    Ok(workspace().join("target/release"))
 }
 
 /// The workspace's root: this crate lies right below it.

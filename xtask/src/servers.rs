@@ -63,7 +63,15 @@ pub(crate) fn start_etcd(interrupt: &Interrupt) -> Result<(tools::Etcd, testkit:
 
 /// Finds or fetches Kafka, and starts one.
 pub(crate) fn start_kafka(interrupt: &Interrupt) -> Result<(tools::Kafka, testkit::Kafka)> {
+    start_kafka_with(&[], interrupt)
+}
+
+/// The same, with more of the broker's own properties.
+pub(crate) fn start_kafka_with(
+    properties: &[&str],
+    interrupt: &Interrupt,
+) -> Result<(tools::Kafka, testkit::Kafka)> {
     let tool = tools::Kafka::provide(interrupt)?;
-    let kafka = testkit::Kafka::start(&tool.jars)?;
+    let kafka = testkit::Kafka::start_with(&tool.jars, properties)?;
     Ok((tool, kafka))
 }

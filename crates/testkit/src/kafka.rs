@@ -36,9 +36,17 @@ impl Kafka {
     /// # Errors
     /// When Java can't be started, or the broker does not answer in 90 s; the end of its log is in the text.
     pub fn start(jars: &Path) -> io::Result<Self> {
+        Self::start_with(jars, &[])
+    }
+
+    /// The same, with more of the broker's own properties, as `name=value`.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub fn start_with(jars: &Path, properties: &[&str]) -> io::Result<Self> {
         let mut last = None;
         for _ in 0..TRIES {
-            let mut kafka = Self::spawn(jars)?;
+            let mut kafka = Self::spawn(jars, properties)?;
             match kafka.wait() {
                 Ok(()) => return Ok(kafka),
                 Err(error) => last = Some(error),
@@ -47,12 +55,13 @@ impl Kafka {
         Err(last.expect("there is at least one try"))
     }
 
-    fn spawn(jars: &Path) -> io::Result<Self> {
+    fn spawn(jars: &Path, properties: &[&str]) -> io::Result<Self> {
         let (port, controller) = (free_port()?, free_port()?);
         let folder = tempfile::Builder::new().prefix("kafka-assigner-kafka-").tempdir()?;
-        let properties = folder.path().join("server.properties");
-        fs::write(&properties, server_properties(port, controller, &folder.path().join("data")))?;
-        format_storage(jars, &properties, &log_of(&folder))?;
+        let file = folder.path().join("server.properties");
+        let own = server_properties(port, controller, &folder.path().join("data"));
+        fs::write(&file, own + &properties.join("\n"))?;
+        format_storage(jars, &file, &log_of(&folder))?;
         let mut kafka = Self { jars: jars.to_owned(), port, folder, process: None };
         kafka.launch()?;
         Ok(kafka)

@@ -2,25 +2,19 @@
 //! `crates/compare`.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kafka_assigner_testkit::Process;
 
+use super::java;
 use crate::interrupt::Interrupt;
 use crate::{run, tools};
 
 /// The package of this project's side.
 const PACKAGE: &str = "kafka-assigner-compare";
-
-/// Everything that it needs, built anew on two cores, takes two minutes.
-const BUILD_BOUND: Duration = Duration::from_secs(15 * 60);
-
-/// The Java side has six short files.
-const JAVAC_BOUND: Duration = Duration::from_secs(120);
 
 /// The quick part ends by itself within four minutes.
 const QUICK_BOUND: Duration = Duration::from_secs(10 * 60);
@@ -42,7 +36,7 @@ pub(crate) struct Arguments {
 
 /// Builds both sides and compares them. Where there is no Java or no Kafka, only this project's side is measured.
 pub(super) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let program = build(interrupt)?;
+    let program = run::build(&[PACKAGE], interrupt)?.join(PACKAGE);
     let classpath = classpath(interrupt);
     interrupt.check()?;
     let classpath =
@@ -57,38 +51,9 @@ pub(super) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds this project's side for release, and returns the program.
-fn build(interrupt: &Interrupt) -> Result<PathBuf> {
-    let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--package", PACKAGE]).current_dir(run::workspace());
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
-    let status = interrupt.wait("cargo build", BUILD_BOUND, || Ok(process.exit_status()?))?;
-    if !status.success() {
-        bail!("cargo build ended with {status}");
-    }
-    Ok(run::workspace().join("target/release").join(PACKAGE))
-}
-
 /// Compiles Kafka's side, and returns where Java finds it and Kafka's classes.
 fn classpath(interrupt: &Interrupt) -> Result<OsString> {
-    let kafka = tools::Kafka::provide(interrupt)?;
-    let jars = kafka.jars.join("*");
-    let classes = run::workspace().join("target/compare/classes");
-    fs::create_dir_all(&classes)?;
-    let mut command = Command::new("javac");
-    // A constructor that is on its way out is the only one that all versions of Kafka have.
-    command.args(["-nowarn", "-Xlint:-removal", "-d"]).arg(&classes).arg("-cp").arg(&jars);
-    command.args(sources(&run::workspace().join("crates/compare/java"))?);
-    run::output(&mut command, JAVAC_BOUND, interrupt).context("a JDK is needed, of Java 17 or newer")?;
-    Ok(std::env::join_paths([classes, jars])?)
-}
-
-fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
-    let files = fs::read_dir(folder).with_context(|| format!("failed to look into {}", folder.display()))?;
-    let mut files = files.map(|file| Ok(file?.path())).collect::<Result<Vec<_>>>()?;
-    files.sort();
-    Ok(files)
+    java::compile("compare", &tools::Kafka::provide(interrupt)?.jars, interrupt)
 }
 
 fn command(program: &Path, classpath: Option<OsString>, arguments: &Arguments) -> Command {
@@ -116,12 +81,5 @@ mod tests {
     fn the_comparison_is_told_where_kafkas_classes_are() {
         assert_eq!(told(Some("a:b/*")), ["--quick", "--classpath", "a:b/*", "--", "range"]);
         assert_eq!(told(None), ["--quick", "--", "range"]);
-    }
-
-    #[test]
-    fn every_file_of_kafkas_side_is_compiled() {
-        let sources = sources(&run::workspace().join("crates/compare/java")).unwrap();
-        assert!(sources.iter().any(|file| file.ends_with("Compare.java")));
-        assert!(sources.iter().all(|file| file.extension().is_some_and(|extension| extension == "java")));
     }
 }
