@@ -114,14 +114,14 @@ fn judge_phase(
         (Ack::Ready, Phase::Warming) => said(state, caller, (handoff, at), || {
             record(state, caller, handoff, &handoff.in_phase(Phase::Ready))
         }),
-        (Ack::Ready, _) => Verdict::Already,
         (Ack::Drained(drained), Phase::Draining) => old_stopped(state, caller, (handoff, at), drained, wall),
-        (Ack::Drained(_), Phase::CatchingUp | Phase::Complete) => Verdict::Already,
         (Ack::CaughtUp, Phase::CatchingUp) => said(state, caller, (handoff, at), || {
             handover::complete(state, handoff, wall)
                 .map_or_else(|| refused("the caller's session is over"), |draft| noted(draft, handoff))
         }),
-        (Ack::CaughtUp, Phase::Complete) => Verdict::Already,
+        (Ack::Ready, _)
+        | (Ack::Drained(_), Phase::CatchingUp | Phase::Complete)
+        | (Ack::CaughtUp, Phase::Complete) => Verdict::Already,
         (Ack::Taken(_), Phase::Complete) if handoff.taken.is_some() => Verdict::Already,
         (Ack::Taken(taken), Phase::Complete) => {
             let next = Handoff { taken: Some(taken.clone()), said: BTreeSet::new(), ..handoff.clone() };

@@ -22,6 +22,7 @@ use crate::plan::{Plan, WhatIf, plan};
 use crate::record::{
     Capability, Consumer, GroupConfig, Leader, Renewal, Router, Source, Taken, Topic, decode, encode,
 };
+use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::state::{GroupState, Touched};
 use crate::view::{ConsumerView, Role, consumer_view};
@@ -257,9 +258,23 @@ impl Lab {
         self.ask_leases();
     }
 
-    /// Asks about the leases that are in doubt, as a leader does before it decides. A lease runs since its session
-    /// registered, and to its end unless it is ended before.
+    /// For how long nobody has kept `lease` alive; `None`: it is gone.
+    #[must_use]
+    pub fn age_of(&self, lease: LeaseId) -> Option<Duration> {
+        self.running.get(&lease).map(|since| self.moment.since(*since))
+    }
+
+    /// Every session that is registered, and not being ended, keeps its lease alive at every moment.
+    fn keep_alive(&mut self) {
+        let registered = self.state.consumers().values().filter_map(|entry| entry.readable());
+        let kept = registered.filter(|consumer| !consumer.is_ending()).map(|consumer| consumer.lease);
+        let moment = self.moment;
+        self.running.extend(kept.map(|lease| (lease, moment)).collect::<Vec<_>>());
+    }
+
+    /// Asks about the leases that are in doubt, as a leader does before it decides.
     fn ask_leases(&mut self) {
+        self.keep_alive();
         let wanted = claim::doubtful(&self.state, self.state.assignments().keys());
         let said = wanted.into_iter().map(|(lease, ttl)| match self.running.get(&lease) {
             Some(since) if self.moment.since(*since) < ttl => {
@@ -291,7 +306,6 @@ impl Lab {
         consumer.capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
         adjust(&mut consumer);
         let lease = self.lease();
-        self.running.insert(lease.id, self.moment);
         let takes_over = self.state.mod_revision(&Key::Consumer(member.name.clone()));
         let write = session::open(self.state.layout(), &member.name, &consumer, lease, takes_over);
         assert!(self.apply(&write.unfenced()), "nobody else registers meanwhile");
@@ -405,7 +419,21 @@ impl Lab {
                 acted |= self.acts(&member, &at, &role);
             }
         }
+        for router in self.routers() {
+            for at in self.state.handoffs().keys().cloned().collect::<Vec<_>>() {
+                let Some(Route::Stash { handoff }) = route(&self.state, &at) else { continue };
+                acted |= matches!(self.freeze(&router, &at, &handoff), Verdict::Record { .. });
+            }
+        }
         acted
+    }
+
+    /// Every router that is registered, in its session.
+    fn routers(&self) -> Vec<Member> {
+        let session = |(name, entry): (&crate::name::MemberName, &crate::state::Entry<Router>)| {
+            Some(Member { name: name.clone(), incarnation: entry.readable()?.incarnation.clone() })
+        };
+        self.state.routers().iter().filter_map(session).collect()
     }
 
     fn acts(&mut self, member: &Member, at: &TopicPartition, role: &Role) -> bool {

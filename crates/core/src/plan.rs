@@ -158,16 +158,25 @@ impl<'a> Planner<'a> {
         self.plan.deferred.push(Deferral { unit: unit.to_vec(), to: to.cloned(), why });
     }
 
-    /// Assignments that no topic has any more; those with a handoff are forgotten by the handoff's own rule.
+    /// Assignments that no topic has any more; those with a handoff are forgotten by the handoff's own rule. In the
+    /// strict modes they stay while their owner may act: the topic may come back before.
     fn forget_gone_topics(&mut self) {
         for (at, entry) in self.state.assignments() {
             let is_free = entry.readable().is_some() && !self.state.handoffs().contains_key(at);
-            if is_free && !exists(self.state, at) {
+            if is_free && !exists(self.state, at) && self.nobody_may_act(at) {
                 let unit = vec![at.clone()];
                 let write = forget(self.state, &unit).into_write();
                 self.plan.actions.push(Action { unit, step: Step::Forget, write });
             }
         }
+    }
+
+    fn nobody_may_act(&self, at: &TopicPartition) -> bool {
+        let Some(assignment) = self.state.assignment(at) else { return true };
+        let Some(owner) = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict()) else {
+            return true;
+        };
+        is_over(self.state.presence(&owner.member())) && claim_end(self.state, at, self.now).is_over()
     }
 
     /// References to a handoff that somebody else removed would keep their partitions from ever moving.

@@ -29,7 +29,7 @@ pub enum Route {
 /// can't be read: then a router goes on as it does.
 #[must_use]
 pub fn route(state: &GroupState, at: &TopicPartition) -> Option<Route> {
-    if state.error_at(at).is_some() {
+    if state.error_at(at).is_some() || !crate::advance::exists(state, at) {
         return None;
     }
     if let Some(handoff) = state.handoff_of(at).filter(|handoff| handoff.phase.holds_requests()) {

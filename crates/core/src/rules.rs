@@ -236,7 +236,8 @@ pub const OVERLAP: &[Rule] = &[
 /// The rows of `exclusive` and `routed`: nobody acts in an owner's place before its claim is over, and the old owner
 /// stops before the new one begins.
 pub const STRICT: &[Rule] = &[
-    Rule { name: "topic gone", phases: ANY, when: |f| f.extent == Extent::Gone, then: |_| Follow::Forget },
+    // The assignments stay until their owners' claims are over: the topic may come back before.
+    Rule { name: "topic gone", phases: ANY, when: |f| f.extent == Extent::Gone, then: |_| Follow::Clear },
     Rule {
         name: "part of it gone",
         phases: BEFORE,

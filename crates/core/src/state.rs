@@ -141,18 +141,33 @@ impl GroupState {
                 entry::set(&mut self.routers, name, record);
                 touched.routers = true;
             }
-            Key::RouterAck(partition, router) => self.set_router_ack(partition, router, record, touched),
+            Key::RouterAck(partition, router) => self.set_router_ack(&partition, router, record, touched),
             Key::GroupConfig => {
                 entry::set_one(&mut self.config, record);
                 touched.config = true;
             }
-            Key::Topic(topic) => {
-                entry::set(&mut self.topics, topic, record);
-                touched.topics = true;
-            }
+            Key::Topic(topic) => self.set_topic(topic, record, touched),
             Key::Leader => {
                 entry::set_one(&mut self.leader, record);
                 touched.leader = true;
+            }
+        }
+    }
+
+    /// Partitions that come and go with their topic concern the owners that they have.
+    fn set_topic(&mut self, topic: TopicName, record: Option<&Record>, touched: &mut Touched) {
+        let count = |state: &Self| Some(state.topics.get(&topic)?.last_good()?.partitions);
+        let before = count(self);
+        entry::set(&mut self.topics, topic.clone(), record);
+        touched.topics = true;
+        if count(self) == before {
+            return;
+        }
+        let all = TopicPartition::new(topic.clone(), 0)..=TopicPartition::new(topic, u32::MAX);
+        for (at, entry) in self.assignments.range(all) {
+            touched.routes.extend([at.clone()]);
+            if let Some(owner) = entry.last_good().and_then(|assignment| assignment.owner.as_ref()) {
+                touched.member(owner.name.clone()).extend([at.clone()]);
             }
         }
     }

@@ -12,16 +12,16 @@ use crate::record::{Handoff, Router, RouterAck};
 impl GroupState {
     pub(super) fn set_router_ack(
         &mut self,
-        at: TopicPartition,
+        at: &TopicPartition,
         router: MemberName,
         record: Option<&Record>,
         touched: &mut Touched,
     ) {
-        touched.units.insert(self.lead_of(&at));
+        touched.units.insert(self.lead_of(at));
         let acks = self.router_acks.entry(at.clone()).or_default();
         entry::set(acks, router, record);
         if acks.is_empty() {
-            self.router_acks.remove(&at);
+            self.router_acks.remove(at);
         }
     }
 

@@ -4,21 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kafka_assigner_core::ack::Ack;
-use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::ack::{Ack, Drained};
+use kafka_assigner_core::id::{Member, Offset, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Must, Txn};
+use kafka_assigner_core::kv::{LeaseId, Must, Txn};
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::name::MemberName;
-use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Taken};
+use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Mode, Taken, Topic, encode};
 use kafka_assigner_core::session::Leaving;
-use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_core::view::{ConsumerView, Role};
 use proptest::prelude::*;
 
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const TOPICS: [&str; 3] = ["t", "u", "v"];
+const ROUTERS: [&str; 2] = ["r", "s"];
 
 /// What can happen; whatever does not fit the moment does nothing.
 #[derive(Debug, Clone)]
@@ -34,6 +36,13 @@ pub(crate) enum Event {
     Budget(u32),
     Grace(u64),
     Spoil(usize),
+    Mode(Mode),
+    CatchUp(bool),
+    TopicMode { which: usize, mode: Option<Mode> },
+    Route(usize),
+    NoRoute(usize),
+    Freeze { who: usize, at: usize },
+    End(usize),
     Mend,
     Later(u64),
     Pass,
@@ -43,6 +52,7 @@ pub(crate) enum Event {
 pub(crate) fn event() -> impl Strategy<Value = Event> {
     let who = 0..NAMES.len();
     let topic = 0..TOPICS.len();
+    let topic_of_mode = topic.clone();
     prop_oneof![
         5 => (who.clone(), prop::option::weighted(0.2, topic.clone()), prop::option::weighted(0.2, 0u32..4))
             .prop_map(|(who, only, most)| Event::Join { who, only, most }),
@@ -53,7 +63,15 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         2 => (topic.clone(), 1u32..5, any::<bool>())
             .prop_map(|(which, partitions, in_set)| Event::Topic { which, partitions, in_set }),
         1 => topic.prop_map(Event::NoTopic),
-        8 => (who, 0..4usize, 0..16usize).prop_map(|(who, what, at)| Event::Say { who, what, at }),
+        3 => prop::sample::select(&Mode::ALL[..]).prop_map(Event::Mode),
+        1 => any::<bool>().prop_map(Event::CatchUp),
+        1 => (topic_of_mode, prop::option::of(prop::sample::select(&Mode::ALL[..])))
+            .prop_map(|(which, mode)| Event::TopicMode { which, mode }),
+        2 => (0..ROUTERS.len()).prop_map(Event::Route),
+        1 => (0..ROUTERS.len()).prop_map(Event::NoRoute),
+        4 => (0..ROUTERS.len(), 0..16usize).prop_map(|(who, at)| Event::Freeze { who, at }),
+        1 => who.clone().prop_map(Event::End),
+        12 => (who, 0..6usize, 0..16usize).prop_map(|(who, what, at)| Event::Say { who, what, at }),
         1 => (1u32..4).prop_map(Event::Budget),
         1 => (0u64..20_000).prop_map(Event::Grace),
         1 => (0..16usize).prop_map(Event::Spoil),
@@ -69,15 +87,33 @@ pub(crate) struct Story {
     pub(crate) lab: Lab,
     config: GroupConfig,
     spoiled: BTreeMap<TopicPartition, bytes::Bytes>,
-    marks: Vec<kafka_assigner_core::kv::LeaseId>,
+    marks: Vec<LeaseId>,
     told: BTreeMap<Member, ConsumerView>,
+    /// What was last shown to sessions that lost their registration and did not say that they stopped.
+    zombies: Vec<Zombie>,
+    leases: BTreeMap<Member, LeaseId>,
+}
+
+/// A session that may not know that it is over.
+struct Zombie {
+    member: Member,
+    lease: LeaseId,
+    works_on: BTreeSet<TopicPartition>,
 }
 
 impl Story {
     pub(crate) fn new() -> Self {
         let config = GroupConfig { phase_deadline_ms: 30_000, ..GroupConfig::default() };
         let lab = Lab::with_topics(&[("t", 3), ("u", 2)]);
-        Self { lab, config, spoiled: BTreeMap::new(), marks: Vec::new(), told: BTreeMap::new() }
+        Self {
+            lab,
+            config,
+            spoiled: BTreeMap::new(),
+            marks: Vec::new(),
+            told: BTreeMap::new(),
+            zombies: Vec::new(),
+            leases: BTreeMap::new(),
+        }
     }
 
     fn session(&self, who: usize) -> Option<Member> {
@@ -117,6 +153,19 @@ impl Story {
                 self.config.rejoin_grace_ms = *grace;
                 self.lab.configure(&self.config);
             }
+            Event::Mode(mode) => {
+                self.config.mode = *mode;
+                self.lab.configure(&self.config);
+            }
+            Event::CatchUp(catch_up) => {
+                self.config.catch_up = *catch_up;
+                self.lab.configure(&self.config);
+            }
+            Event::TopicMode { which, mode } => self.topic_mode(*which, *mode),
+            Event::Route(who) => drop(self.lab.route_as(ROUTERS[*who])),
+            Event::NoRoute(who) => self.lab.remove(&Key::Router(ROUTERS[*who].parse().unwrap())),
+            Event::Freeze { who, at } => self.freeze(*who, *at),
+            Event::End(who) => self.end(*who),
             Event::Spoil(at) => self.spoil(*at),
             Event::Mend => self.mend(),
             Event::Later(seconds) => self.lab.later(Duration::from_secs(*seconds)),
@@ -127,6 +176,34 @@ impl Story {
             }
         }
         self.tell();
+    }
+
+    fn topic_mode(&mut self, which: usize, mode: Option<Mode>) {
+        let key = Key::Topic(TOPICS[which].parse().unwrap());
+        if self.lab.state.topics().contains_key(TOPICS[which]) {
+            let topic = Topic { mode, ..self.lab.stored::<Topic>(&key) };
+            self.lab.put(&key, encode(&topic));
+        }
+    }
+
+    fn freeze(&mut self, who: usize, at: usize) {
+        let at = self.lab.state.handoffs().keys().nth(at).cloned();
+        let router = self.lab.state.routers().get(ROUTERS[who]).and_then(|entry| entry.readable());
+        if let (Some(at), Some(router)) = (at, router) {
+            let name = ROUTERS[who].parse().unwrap();
+            let router = Member { name, incarnation: router.incarnation.clone() };
+            if let Some(id) = self.lab.state.handoff_of(&at).map(|handoff| handoff.id.clone()) {
+                self.lab.freeze(&router, &at, &id);
+            }
+        }
+    }
+
+    /// A session is ended by force; it does not know yet.
+    fn end(&mut self, who: usize) {
+        let write = self.session(who).and_then(|member| {
+            kafka_assigner_core::session::end(&self.lab.state, &member, FenceReason::NoProgress)
+        });
+        write.map(|write| self.lab.apply(&write.unfenced()));
     }
 
     fn leave(&mut self, who: usize, leaving: &Leaving) {
@@ -141,6 +218,8 @@ impl Story {
             Ack::Taken(Taken::default()),
             Ack::Released,
             Ack::WarmFailed { reason: "no".to_owned() },
+            Ack::Drained(Drained { offset: Some(Offset(1)), last_at: None }),
+            Ack::CaughtUp,
         ][what]
             .clone();
         let at = self.lab.state.assignments().keys().nth(at).cloned();
@@ -167,7 +246,7 @@ impl Story {
     /// One pass; every write of it carries the fence of the leader.
     fn pass(&mut self) -> usize {
         for action in self.lab.plan().actions.iter().chain(&self.lab.steps()) {
-            assert!(!action.unit.is_empty() && !action.write.guards.is_empty(), "{action:?}");
+            assert!(!action.write.guards.is_empty(), "{action:?}");
             let is_spoiled = |at: &TopicPartition| self.spoiled.contains_key(at);
             assert!(!action.unit.iter().any(is_spoiled), "{action:?} of what can't be read");
         }
@@ -176,6 +255,7 @@ impl Story {
 
     /// What each member knows follows it by differences; it must be what a snapshot would show.
     fn tell(&mut self) {
+        self.bury();
         let lab = &self.lab;
         self.told.retain(|member, _| lab.members().contains(member));
         for member in lab.members() {
@@ -192,6 +272,44 @@ impl Story {
             assert!(followed.roles.iter().filter(decided).eq(&next.roles));
             self.told.insert(member, followed);
         }
+        self.check_single_holder();
+    }
+
+    /// Sessions that are not registered any more, and did not leave, may work on until their claim is over.
+    fn bury(&mut self) {
+        let members = self.lab.members();
+        for (member, view) in self.told.iter().filter(|(member, _)| !members.contains(member)) {
+            let works_on =
+                view.roles.iter().filter(|(_, role)| is_strict_owner(role)).map(|(at, _)| at.clone());
+            let lease = self.leases.get(member).copied();
+            self.zombies.extend(lease.map(|lease| Zombie {
+                member: member.clone(),
+                lease,
+                works_on: works_on.collect(),
+            }));
+        }
+        for member in &members {
+            let registration = self.lab.state.registration(&member.name).unwrap();
+            self.leases.insert(member.clone(), registration.lease);
+        }
+        let lab = &self.lab;
+        let may_act =
+            |zombie: &Zombie| lab.age_of(zombie.lease).is_some_and(|age| age < Duration::from_secs(20));
+        self.zombies.retain(may_act);
+    }
+
+    /// I1: nobody is shown to own in a strict mode what another one may still act on.
+    fn check_single_holder(&self) {
+        let mut holders: BTreeMap<TopicPartition, &Member> = BTreeMap::new();
+        for zombie in &self.zombies {
+            holders.extend(zombie.works_on.iter().map(|at| (at.clone(), &zombie.member)));
+        }
+        for (member, view) in &self.told {
+            for (at, _) in view.roles.iter().filter(|(_, role)| is_strict_owner(role)) {
+                let other = holders.insert(at.clone(), member);
+                assert!(other.is_none(), "{at} is held by {other:?} and by {member}");
+            }
+        }
     }
 
     fn come_to_rest(&mut self) {
@@ -202,6 +320,17 @@ impl Story {
         self.lab.settle();
         self.tell();
     }
+}
+
+/// In a strict mode the owner is remembered for as long as it may act, with or without a topic.
+fn may_act_on(state: &GroupState, at: &TopicPartition) -> bool {
+    let assignment = state.assignment(at).filter(|assignment| assignment.mode.is_strict());
+    let owner = assignment.and_then(|assignment| assignment.owner.as_ref());
+    owner.is_some_and(|owner| state.presence(&owner.member()) == Presence::Here)
+}
+
+fn is_strict_owner(role: &Role) -> bool {
+    matches!(role, Role::Owner { mode, .. } if mode.is_strict())
 }
 
 pub(crate) fn same(a: &BTreeMap<TopicPartition, Role>, b: &BTreeMap<TopicPartition, Role>) -> bool {
@@ -275,7 +404,8 @@ proptest! {
             }
         }
         for at in lab.state.assignments().keys() {
-            prop_assert!(lab.state.topics().get(&at.topic).is_some(), "{at} of no topic");
+            let has_topic = lab.state.topics().get(&at.topic).is_some();
+            prop_assert!(has_topic || may_act_on(&lab.state, at), "{at} of no topic");
         }
     }
 
@@ -298,6 +428,8 @@ proptest! {
                 prop_assert_eq!(followed.assignments(), listed.assignments());
                 prop_assert_eq!(followed.handoffs(), listed.handoffs());
                 prop_assert_eq!(followed.consumers(), listed.consumers());
+                prop_assert_eq!(followed.routers(), listed.routers());
+                prop_assert_eq!(followed.router_acks(), listed.router_acks());
                 for member in story.lab.members() {
                     prop_assert_eq!(
                         story.lab.view(&member),

@@ -9,5 +9,6 @@ mod planning;
 mod records;
 mod sessions;
 mod sets;
+mod strict;
 mod table;
 mod views;
