@@ -1,0 +1,66 @@
+//! What routers hear on their streams.
+
+use std::collections::BTreeSet;
+
+use kafka_assigner_client::TopicPartition;
+use kafka_assigner_client::session::{Dialect, Heard, What};
+use kafka_assigner_proto::v1::route_command::Command;
+use kafka_assigner_proto::v1::{RouteChange, RouteCommand, RouteTable};
+
+use crate::route::Route;
+
+/// What a command says of routes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Every route there is. What is not listed does not exist, except for what can't be decided just now, which
+    /// stays as it is.
+    All { routes: Vec<(TopicPartition, Route)>, undecided: BTreeSet<TopicPartition> },
+    /// What changed.
+    Some { routes: Vec<(TopicPartition, Route)>, removed: Vec<TopicPartition> },
+}
+
+/// The dialect of routers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RouterDialect {}
+
+impl Dialect for RouterDialect {
+    type Command = RouteCommand;
+    type Snapshot = RouteTable;
+    type News = News;
+
+    fn hear(command: RouteCommand) -> Heard<RouteTable, News> {
+        let RouteCommand { cluster_id, revision, command } = command;
+        let what = match command {
+            Some(Command::Table(mut part)) => {
+                let session = part.session.take().unwrap_or_default();
+                What::Snapshot { session, more: part.more, part }
+            }
+            Some(Command::Change(change)) => What::News(some(change)),
+            Some(Command::GoAway(go_away)) => What::GoAway(go_away),
+            Some(Command::Fenced(fenced)) => What::Fenced(fenced),
+            None => What::Nothing,
+        };
+        Heard { cluster_id, revision, what }
+    }
+
+    fn append(whole: &mut RouteTable, mut part: RouteTable) {
+        whole.routes.append(&mut part.routes);
+        whole.undecided.append(&mut part.undecided);
+    }
+
+    fn news(whole: RouteTable) -> News {
+        let undecided = whole.undecided.into_iter();
+        News::All {
+            routes: whole.routes.into_iter().map(Route::read).collect(),
+            undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+        }
+    }
+}
+
+fn some(change: RouteChange) -> News {
+    let removed = change.removed.into_iter();
+    News::Some {
+        routes: change.routes.into_iter().map(Route::read).collect(),
+        removed: removed.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+    }
+}

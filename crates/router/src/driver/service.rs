@@ -1,0 +1,106 @@
+//! Calls to the service, run beside the loop.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use kafka_assigner_client::session::{Event, OpenStream, SendHeartbeat};
+use kafka_assigner_proto::v1::{
+    DeregisterMode, DetachRequest, HeartbeatResponse, RouterCaller, RouterHeartbeatRequest,
+};
+use tokio::task::JoinError;
+use tokio::time::timeout;
+use tonic::Status;
+use tracing::debug;
+
+use super::acks::AckReply;
+use super::{Driver, Turn};
+use crate::cutover::Cutover;
+use crate::transport::RoutingTransport;
+
+/// Leaving is tried again after this long.
+const DETACH_BOUND: Duration = Duration::from_secs(2);
+
+/// A call to the service that ended.
+pub(super) enum Reply {
+    Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
+    Detach(Result<(), Status>),
+    Acks(AckReply),
+}
+
+/// What a call's task says.
+///
+/// # Panics
+///
+/// With the panic of the transport: without an answer the session could not go on.
+pub(super) fn joined(reply: Result<Reply, JoinError>) -> Turn {
+    match reply.map_err(JoinError::try_into_panic) {
+        Ok(reply) => Turn::Reply(reply),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // Only while the runtime itself shuts down.
+        Err(Err(_)) => Turn::Timer,
+    }
+}
+
+impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
+    pub(super) fn caller(&self, incarnation: String) -> RouterCaller {
+        let options = &self.router.options;
+        RouterCaller { group: options.group.clone(), router_name: options.name.clone(), incarnation }
+    }
+
+    pub(super) fn open_stream(&mut self, open: OpenStream) {
+        let mut request = self.router.options.attach_request();
+        request.incarnation = open.incarnation;
+        request.resume_lease = open.resume_lease;
+        request.seen = Some(open.seen);
+        let transport = self.router.transport.clone();
+        let stream = async move { transport.attach(&open.endpoint, request).await };
+        self.stream = Some((open.attempt, futures::stream::once(stream).try_flatten().boxed()));
+    }
+
+    pub(super) fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
+        let request = RouterHeartbeatRequest {
+            caller: Some(self.caller(heartbeat.incarnation)),
+            lease: heartbeat.lease,
+            seen: Some(heartbeat.seen),
+        };
+        let transport = self.router.transport.clone();
+        self.replies.spawn(async move {
+            let call = transport.heartbeat(&heartbeat.endpoint, request);
+            let result = bounded(heartbeat.bound, call).await;
+            Reply::Heartbeat { number: heartbeat.number, result }
+        });
+    }
+
+    pub(super) fn send_detach(&mut self, endpoint: String, incarnation: String) {
+        let request = DetachRequest { caller: Some(self.caller(incarnation)) };
+        let transport = self.router.transport.clone();
+        self.replies.spawn(async move {
+            let result = bounded(DETACH_BOUND, transport.detach(&endpoint, request)).await;
+            Reply::Detach(result.map(|_| ()))
+        });
+    }
+
+    pub(super) fn reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Heartbeat { number, result: Ok(response) } => {
+                self.session_event(Event::HeartbeatAnswered { number, response });
+            }
+            Reply::Heartbeat { number, result: Err(status) } => {
+                debug!(code = ?status.code(), message = status.message(), "heartbeat failed");
+                self.session_event(Event::HeartbeatFailed { number });
+            }
+            Reply::Detach(result) => {
+                self.session_event(Event::LeaveAnswered { mode: DeregisterMode::Now, result });
+            }
+            Reply::Acks(reply) => self.acks_answered(reply),
+        }
+    }
+}
+
+/// Fails a call that is not answered in time, as if the answer had been lost.
+pub(super) async fn bounded<R>(
+    bound: Duration,
+    call: impl Future<Output = Result<R, Status>>,
+) -> Result<R, Status> {
+    timeout(bound, call).await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")))
+}

@@ -1,0 +1,258 @@
+//! The ready-made [`Cutover`]: takes requests, holds them in bounds, and forwards them in order.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use kafka_assigner_client::{Moment, TopicPartition};
+use rustc_hash::FxHashMap;
+use tokio::sync::{Notify, oneshot};
+
+use crate::cutover::{Cutover, CutoverError};
+use crate::forward::{Forward, RequestError};
+use crate::lane::RequestId;
+use crate::lanes::{Lanes, Order, StashLimits, Unsent};
+use crate::route::Target;
+use crate::table::RoutingTable;
+
+mod dispatch;
+
+/// Takes requests for partitions and forwards each to the owner, through switches.
+///
+/// Requests for one partition are started in the order in which [`request`](Self::request) was called. While a
+/// partition is handed over, or has no owner, they wait, within [`StashLimits`]; what an owner refuses goes back to its
+/// place. Reads that must see earlier writes have to take this way too: past the queue they would miss what waits in it.
+pub struct Forwarder<F: Forward> {
+    forward: F,
+    send_timeout: Duration,
+    table: RoutingTable,
+    state: Mutex<State<F::Response>>,
+    /// Something may go out.
+    wake: Notify,
+    /// When the dispatching loop last turned, in microseconds of the table's clock; 0 = it does not run.
+    turned: AtomicU64,
+}
+
+struct State<R> {
+    lanes: Lanes,
+    callers: FxHashMap<RequestId, Caller<R>>,
+    drains: Vec<(TopicPartition, oneshot::Sender<()>)>,
+    finishing: Vec<oneshot::Sender<()>>,
+}
+
+struct Caller<R> {
+    request: Bytes,
+    answer: oneshot::Sender<Result<R, RequestError>>,
+}
+
+impl<R> State<R> {
+    /// Tells those who wait for it that nothing is on its way any more.
+    fn release(&mut self, at: &TopicPartition) {
+        if self.lanes.is_drained(at) {
+            for (_, drained) in self.drains.extract_if(.., |(of, _)| of == at) {
+                // A drain that was given up does not listen.
+                let _ = drained.send(());
+            }
+        }
+        if self.lanes.counts() == (0, 0) {
+            for finished in self.finishing.drain(..) {
+                // A stop that was given up does not listen.
+                let _ = finished.send(());
+            }
+        }
+    }
+}
+
+impl<F: Forward> Forwarder<F> {
+    /// A forwarder that follows `table`. `send_timeout` bounds each request's way to the owner and back; a drain takes
+    /// at most as long, so it must be shorter than the group's bound on Freezing (default 30 s).
+    pub fn new(forward: F, table: RoutingTable, limits: StashLimits, send_timeout: Duration) -> Self {
+        let state = State {
+            lanes: Lanes::new(limits),
+            callers: FxHashMap::default(),
+            drains: Vec::new(),
+            finishing: Vec::new(),
+        };
+        let (state, wake, turned) = (Mutex::new(state), Notify::new(), AtomicU64::new(0));
+        Self { forward, send_timeout, table, state, wake, turned }
+    }
+
+    /// Takes a request for a partition in. Its place in the order is that of this call; what is returned only waits for
+    /// the answer. Dropped, it takes the request back, unless it is on its way already.
+    ///
+    /// Requests on their way hold no lock and no thread.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`], by variant, when the answer is awaited.
+    pub fn request(self: &Arc<Self>, at: &TopicPartition, request: Bytes) -> Answer<F> {
+        let now = self.now();
+        let (answer, receiver) = oneshot::channel();
+        let mut state = self.state();
+        let admitted = state.lanes.admit(now, at, request.len());
+        let waiting = match admitted {
+            Ok(id) => {
+                state.callers.insert(id, Caller { request, answer });
+                self.wake.notify_one();
+                Ok((id, receiver))
+            }
+            // A partition that the table knows already is let in in a moment.
+            Err(Unsent::NoPartition) => Err(self.table.lookup(at).err().unwrap_or(Unsent::Closed)),
+            Err(why) => Err(why),
+        };
+        drop(state);
+        Answer { waiting, of: self.clone() }
+    }
+
+    /// As [`request`](Self::request), for the partition of `topic` that `key` belongs to by Kafka's default
+    /// partitioning.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`], by variant, when the answer is awaited.
+    pub fn request_by_key(self: &Arc<Self>, topic: &str, key: &[u8], request: Bytes) -> Answer<F> {
+        match self.table.partition_of(topic, key) {
+            Some(at) => self.request(&at, request),
+            None => {
+                let why = if self.table.is_open() { Unsent::NoPartition } else { Unsent::Closed };
+                Answer { waiting: Err(why), of: self.clone() }
+            }
+        }
+    }
+
+    /// How many requests wait, and how many are on their way.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        self.state().lanes.counts()
+    }
+
+    fn now(&self) -> Moment {
+        self.table.clock().now()
+    }
+
+    /// The state, with the claim as it is now.
+    fn state(&self) -> MutexGuard<'_, State<F::Response>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.lanes.claim(self.table.open_until());
+        state
+    }
+
+    fn cancel(&self, id: RequestId) {
+        let mut state = self.state();
+        let at = state.lanes.partition(id).cloned();
+        state.lanes.cancel(id);
+        if state.lanes.partition(id).is_none() {
+            state.callers.remove(&id);
+        }
+        at.iter().for_each(|at| state.release(at));
+    }
+}
+
+impl<F: Forward> fmt::Debug for Forwarder<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (waiting, on_their_way) = self.counts();
+        f.debug_struct("Forwarder")
+            .field("waiting", &waiting)
+            .field("on_their_way", &on_their_way)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl<F: Forward> Cutover for Forwarder<F> {
+    fn stop(&self, at: &TopicPartition) {
+        self.state().lanes.stop(at);
+    }
+
+    async fn drain(&self, at: &TopicPartition) -> Result<(), CutoverError> {
+        let drained = {
+            let mut state = self.state();
+            if state.lanes.is_drained(at) {
+                return Ok(());
+            }
+            let (sender, drained) = oneshot::channel();
+            state.drains.retain(|(_, waiting)| !waiting.is_closed());
+            state.drains.push((at.clone(), sender));
+            drained
+        };
+        Ok(drained.await?)
+    }
+
+    fn switch(&self, at: &TopicPartition, target: &Target) {
+        self.state().lanes.switch(at, target.clone());
+        self.wake.notify_one();
+    }
+
+    fn remove(&self, at: &TopicPartition) {
+        self.state().lanes.remove(at);
+        self.wake.notify_one();
+    }
+
+    async fn work(&self) {
+        self.dispatch().await;
+    }
+
+    fn is_stuck(&self, bound: Duration) -> bool {
+        let turned = Duration::from_micros(self.turned.load(Ordering::SeqCst));
+        !turned.is_zero() && Moment::after_start(turned) + bound < self.now()
+    }
+
+    async fn finish(&self) {
+        let finished = {
+            let mut state = self.state();
+            state.lanes.refuse_all();
+            if state.lanes.counts() == (0, 0) {
+                return;
+            }
+            let (sender, finished) = oneshot::channel();
+            state.finishing.push(sender);
+            finished
+        };
+        // The sender lives as long as `self`.
+        let _ = finished.await;
+    }
+}
+
+type Waiting<R> = (RequestId, oneshot::Receiver<Result<R, RequestError>>);
+
+/// A request's answer, once it is there.
+#[must_use = "dropped, it takes the request back"]
+pub struct Answer<F: Forward> {
+    waiting: Result<Waiting<F::Response>, Unsent>,
+    of: Arc<Forwarder<F>>,
+}
+
+impl<F: Forward> fmt::Debug for Answer<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waiting = self.waiting.as_ref().map(|(id, _)| id);
+        f.debug_struct("Answer").field("waiting", &waiting).finish_non_exhaustive()
+    }
+}
+
+impl<F: Forward> Future for Answer<F> {
+    type Output = Result<F::Response, RequestError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.waiting {
+            Err(why) => Poll::Ready(Err(RequestError::Unsent(*why))),
+            Ok((_, receiver)) => Pin::new(receiver)
+                .poll(context)
+                .map(|answer| answer.unwrap_or(Err(RequestError::Interrupted))),
+        }
+    }
+}
+
+impl<F: Forward> Drop for Answer<F> {
+    fn drop(&mut self) {
+        if let Ok((id, receiver)) = &mut self.waiting {
+            receiver.close();
+            let id = *id;
+            self.of.cancel(id);
+        }
+    }
+}

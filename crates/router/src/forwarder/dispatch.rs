@@ -1,0 +1,149 @@
+//! The loop that starts requests and takes their answers in.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
+use kafka_assigner_client::TopicPartition;
+use tokio::time::{sleep_until, timeout};
+
+use super::{Forwarder, Order, RequestError, RequestId, Target};
+use crate::forward::{Forward, SendError};
+use crate::lanes::Outcome;
+
+/// How long the loop sleeps at most. It turns at least that often, so that standing still is told from being idle;
+/// and a claim that was renewed after it had lapsed for a moment is noticed by then.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// A request that is to be sent.
+struct Sending {
+    id: RequestId,
+    target: Target,
+    at: TopicPartition,
+    request: Bytes,
+}
+
+/// Fails what is left when the loop ends, however it ends.
+struct End<'a, F: Forward>(&'a Forwarder<F>);
+
+impl<F: Forward> Forwarder<F> {
+    pub(super) async fn dispatch(&self) {
+        let _end = End(self);
+        // It polls what was pushed in the order of pushing, so requests start in the order of the lanes.
+        let mut sends = FuturesUnordered::new();
+        loop {
+            self.turned.store(self.now_micros(), Ordering::SeqCst);
+            sends.extend(self.start_due().into_iter().map(|sending| self.send(sending)));
+            let wake = self.state().lanes.next_wake();
+            let idle = self.now() + IDLE;
+            let wake = self.table.clock().instant(wake.map_or(idle, |wake| wake.min(idle)));
+            tokio::select! {
+                biased;
+                // Answers first: they make room for others.
+                Some((id, result)) = sends.next(), if !sends.is_empty() => self.settle(id, result),
+                // A new request, or a new route.
+                () = self.wake.notified() => {}
+                // Requests that are too old, and those to try again.
+                () = sleep_until(wake) => {}
+            }
+        }
+    }
+
+    fn now_micros(&self) -> u64 {
+        let micros = self.now().since_start().as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Takes what may go out now, and fails what may not wait any longer.
+    fn start_due(&self) -> Vec<Sending> {
+        let now = self.now();
+        let mut state = self.state();
+        let mut due = Vec::new();
+        while let Some(order) = state.lanes.next(now) {
+            match order {
+                Order::Send { id, target } => {
+                    let at = state.lanes.partition(id).cloned();
+                    let request = state.callers.get(&id).map(|caller| caller.request.clone());
+                    if let (Some(at), Some(request)) = (at, request) {
+                        due.push(Sending { id, target, at, request });
+                    }
+                }
+                Order::Fail { id, why } => {
+                    if let Some(caller) = state.callers.remove(&id) {
+                        // A caller that has gone does not listen.
+                        let _ = caller.answer.send(Err(why.into()));
+                    }
+                }
+            }
+        }
+        due
+    }
+
+    async fn send(&self, sending: Sending) -> (RequestId, Result<F::Response, SendFailure>) {
+        let Sending { id, target, at, request } = sending;
+        // A panic of the user's transport is one failed request, not the end of all others.
+        let sent = AssertUnwindSafe(self.forward.send(&target, &at, request)).catch_unwind();
+        let result = match timeout(self.send_timeout, sent).await {
+            Ok(Ok(Ok(response))) => Ok(response),
+            Ok(Ok(Err(SendError::Refused(_)))) => Err(SendFailure::Refused),
+            Ok(Ok(Err(SendError::Failed(error)))) => Err(SendFailure::Lost(RequestError::Failed(error))),
+            Ok(Err(_)) => Err(SendFailure::Lost(RequestError::Failed("the transport panicked".into()))),
+            Err(_) => Err(SendFailure::Lost(RequestError::NoAnswer(self.send_timeout))),
+        };
+        (id, result)
+    }
+
+    fn settle(&self, id: RequestId, result: Result<F::Response, SendFailure>) {
+        let now = self.now();
+        let mut state = self.state();
+        let Some(at) = state.lanes.partition(id).cloned() else { return };
+        let has_gone = state.callers.get(&id).is_none_or(|caller| caller.answer.is_closed());
+        let answer = match result {
+            Err(SendFailure::Refused) => {
+                state.lanes.settle(now, id, Outcome::Refused);
+                if has_gone {
+                    state.lanes.cancel(id);
+                    state.callers.remove(&id);
+                }
+                None
+            }
+            Err(SendFailure::Lost(error)) => {
+                state.lanes.settle(now, id, Outcome::Failed);
+                Some(Err(error))
+            }
+            Ok(response) => {
+                state.lanes.settle(now, id, Outcome::Answered);
+                Some(Ok(response))
+            }
+        };
+        let caller = answer.and_then(|answer| Some((state.callers.remove(&id)?, answer)));
+        state.release(&at);
+        drop(state);
+        if let Some((caller, answer)) = caller {
+            // A caller that has gone does not listen.
+            let _ = caller.answer.send(answer);
+        }
+    }
+}
+
+/// Why a request has no answer.
+enum SendFailure {
+    /// It was refused, and waits again.
+    Refused,
+    /// Nobody knows what became of it.
+    Lost(RequestError),
+}
+
+impl<F: Forward> Drop for End<'_, F> {
+    fn drop(&mut self) {
+        let forwarder = self.0;
+        forwarder.turned.store(0, Ordering::SeqCst);
+        forwarder.state().lanes.give_up_all();
+        drop(forwarder.start_due());
+        // Those on their way: nobody will take their answers.
+        forwarder.state().callers.clear();
+    }
+}

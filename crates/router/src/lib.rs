@@ -1,0 +1,95 @@
+//! What a router's process links: it takes requests for partitions, forwards each to the partition's owner, and goes
+//! through the switches of the mode `routed` without losing or failing one.
+//!
+//! ```no_run
+//! use async_trait::async_trait;
+//! use bytes::Bytes;
+//! use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, Target, TopicPartition, stop};
+//!
+//! struct Wire;
+//!
+//! #[async_trait]
+//! impl Forward for Wire {
+//!     type Response = Bytes;
+//!
+//!     async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
+//!         // Call `to.owner.endpoint`, with `at` and `to.epoch` beside the request.
+//!         # let _ = (to, at);
+//!         Ok(request)
+//!     }
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let router = Router::forwarding(RouterOptions::new("router-1", ["http://127.0.0.1:7420"]), Wire)?;
+//! let requests = router.cutover();
+//! tokio::spawn(router.run(stop::on_signal()?));
+//! let answer = requests.request_by_key("orders", b"customer-7", Bytes::from("add 1")).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How a switch looks from here
+//!
+//! ```text
+//!  service      Freezing                 Draining … Complete
+//!                  │                        ▲           │
+//!                  │ Stash{handoff}     Ack │           │ Open{new owner, epoch}
+//!                  ▼                        │           ▼
+//!  router   stop ── stash ────── drain ─────┘         switch ── flush ──►
+//!             │       ▲            ▲                    │
+//!             │       │ new        │ answers of what    │ the oldest first, one at a time
+//!             ▼       │ requests   │ was on its way     ▼ until the new owner has admitted one
+//!          old owner  callers   old owner            new owner
+//! ```
+//!
+//! # Layers
+//!
+//! - Pure, without clock, network or tasks: `routes` (what the service said, and which steps follow), `drains` (what is
+//!   to be acknowledged), `lane` and `lanes` (the requests: order, bounds, what may go out). Start reading at `lane`.
+//! - [`Router`] keeps the session, with the machine that consumers use too, and calls a [`Cutover`].
+//! - [`Forwarder`] is the [`Cutover`] for most: it holds requests and sends them over a [`Forward`]. Who has queues
+//!   already implements [`Cutover`], and looks up routes in the [`RoutingTable`].
+//!
+//! # What holds
+//!
+//! - Requests of one partition start in the order in which they came, through switches and refusals. At no time does a
+//!   partition have requests on their way to two owners, and none goes out after a stop.
+//! - Nothing waits without a bound: the stash is bounded in number, bytes and age, and beyond it a request fails at
+//!   once, with an error that says that nothing was executed.
+//! - The table fails closed: without a table, and without a session that was confirmed lately, nothing goes out.
+//! - The owner has the last word. A router that was not told of a switch sends under the old epoch and is refused, and
+//!   keeps the request: see [`SendError::Refused`].
+//! - A handoff is acknowledged once nothing of it is on its way, until a definite answer came and again on each new
+//!   stream. A router that stands still takes itself out of the group.
+//!
+//! Of the project the crate uses the proto, the client's session, and from `core` identifiers and the rule for names.
+
+mod cutover;
+mod dialect;
+mod drains;
+mod driver;
+mod forward;
+mod forwarder;
+mod key;
+mod lane;
+mod lanes;
+mod options;
+mod route;
+mod router;
+mod routes;
+mod table;
+mod transport;
+
+pub use cutover::{Cutover, CutoverError};
+pub use forward::{Forward, RequestError, SendError};
+pub use forwarder::{Answer, Forwarder};
+pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TopicPartition, stop};
+pub use kafka_assigner_core::id::{Epoch, HandoffId};
+/// The proto that [`RoutingTransport`] speaks.
+pub use kafka_assigner_proto as proto;
+pub use lanes::{StashLimits, Unsent};
+pub use options::{RouterOptions, RouterOptionsError};
+pub use route::{Owner, Route, Target};
+pub use router::{Router, RouterError, RouterStatus, RouterStopped};
+pub use table::RoutingTable;
+pub use transport::{RouteStream, RoutingTransport};

@@ -1,0 +1,170 @@
+//! What a router is told at its start.
+
+use std::time::Duration;
+
+use kafka_assigner_core::name::{GroupName, InvalidName, MemberName};
+use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
+
+use crate::lanes::StashLimits;
+
+/// How a router attaches, and what it holds.
+///
+/// ```
+/// use kafka_assigner_router::RouterOptions;
+///
+/// let options = RouterOptions {
+///     group: "orders".into(),
+///     ..RouterOptions::new("router-1", ["http://127.0.0.1:7420"])
+/// };
+/// assert!(options.validate().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterOptions {
+    /// Addresses of instances, as "http://host:port" or "https://host:port"; at least one. More are learned.
+    pub endpoints: Vec<String>,
+    /// The group, which has to exist. Default "default".
+    pub group: String,
+    /// The router's name: unique among the group's routers, and best the same after a restart.
+    pub name: String,
+    /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's. A switch waits for a
+    /// router that died for as long.
+    pub session_timeout: Option<Duration>,
+    /// What it holds back at most.
+    pub stash: StashLimits,
+    /// How long a request may be on its way to an owner and back; above 0, and shorter than the group's bound on
+    /// Freezing (default 30 s), since a drain takes up to as long. Default 10 s.
+    pub send_timeout: Duration,
+    /// A router whose forwarding has stood still for that long takes itself out of the group; at least 2 s. Default
+    /// 10 s: a turn takes microseconds, and a switch that waits for a stuck router is cancelled after 30 s.
+    pub stuck_after: Duration,
+    /// How long a regular stop waits for the requests that the router holds. Default 10 s.
+    pub close_timeout: Duration,
+    /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
+    /// two sessions look like one.
+    pub seed: Option<u64>,
+    /// The version of the program, for people; empty (the default) = not shown.
+    pub version: String,
+}
+
+/// An option is out of its bounds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouterOptionsError {
+    /// There is nobody to call.
+    #[error("no endpoint given")]
+    NoEndpoint,
+    /// A name breaks the rule for names.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// The session timeout is too short for heartbeats to fit in.
+    #[error("session timeout {0:?} must be at least 2s")]
+    SessionTimeout(Duration),
+    /// A bound of the stash, or the time to send, is 0.
+    #[error("{0} must be above 0")]
+    Zero(&'static str),
+    /// A busy router would count as stuck.
+    #[error("stuck_after {0:?} must be at least 2s")]
+    StuckAfter(Duration),
+}
+
+impl RouterOptions {
+    /// The defaults for a router called `name`.
+    pub fn new<E: Into<String>>(name: impl Into<String>, endpoints: impl IntoIterator<Item = E>) -> Self {
+        Self {
+            endpoints: endpoints.into_iter().map(Into::into).collect(),
+            group: DEFAULT_GROUP.into(),
+            name: name.into(),
+            session_timeout: None,
+            stash: StashLimits::default(),
+            send_timeout: Duration::from_secs(10),
+            stuck_after: Duration::from_secs(10),
+            close_timeout: Duration::from_secs(10),
+            seed: None,
+            version: String::new(),
+        }
+    }
+
+    /// Checks every option against its bounds.
+    ///
+    /// # Errors
+    ///
+    /// The first one that is out of them.
+    pub fn validate(&self) -> Result<(), RouterOptionsError> {
+        const SHORTEST: Duration = Duration::from_secs(2);
+        if self.endpoints.is_empty() {
+            return Err(RouterOptionsError::NoEndpoint);
+        }
+        GroupName::new(&self.group)?;
+        MemberName::new(&self.name)?;
+        if let Some(timeout) = self.session_timeout.filter(|timeout| *timeout < SHORTEST) {
+            return Err(RouterOptionsError::SessionTimeout(timeout));
+        }
+        if self.stuck_after < SHORTEST {
+            return Err(RouterOptionsError::StuckAfter(self.stuck_after));
+        }
+        let bounds = [
+            ("stash.requests", self.stash.requests > 0),
+            ("stash.bytes", self.stash.bytes > 0),
+            ("stash.age", !self.stash.age.is_zero()),
+            ("stash.window", self.stash.window > 0),
+            ("send_timeout", !self.send_timeout.is_zero()),
+        ];
+        bounds
+            .iter()
+            .find(|(_, holds)| !holds)
+            .map_or(Ok(()), |(name, _)| Err(RouterOptionsError::Zero(name)))
+    }
+
+    /// The part of each Attach that stays the same.
+    pub(crate) fn attach_request(&self) -> v1::AttachRequest {
+        let timeout = self.session_timeout.map_or(0, |timeout| timeout.as_millis());
+        v1::AttachRequest {
+            router_name: self.name.clone(),
+            group: self.group.clone(),
+            session_timeout_ms: u64::try_from(timeout).unwrap_or(u64::MAX),
+            protocol_version: PROTOCOL_VERSION,
+            client: Some(v1::ClientInfo {
+                library: concat!("kafka-assigner-router/", env!("CARGO_PKG_VERSION")).into(),
+                host: std::env::var("HOSTNAME").unwrap_or_default(),
+                version: self.version.clone(),
+            }),
+            ..v1::AttachRequest::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn valid() -> RouterOptions {
+        RouterOptions::new("r", ["http://127.0.0.1:1"])
+    }
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(valid().validate(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_named() {
+        let second = Duration::from_secs(1);
+        let stash = StashLimits { bytes: 0, ..StashLimits::default() };
+        for (options, error) in [
+            (RouterOptions { endpoints: Vec::new(), ..valid() }, RouterOptionsError::NoEndpoint),
+            (
+                RouterOptions { session_timeout: Some(second), ..valid() },
+                RouterOptionsError::SessionTimeout(second),
+            ),
+            (RouterOptions { stuck_after: second, ..valid() }, RouterOptionsError::StuckAfter(second)),
+            (RouterOptions { stash, ..valid() }, RouterOptionsError::Zero("stash.bytes")),
+            (
+                RouterOptions { send_timeout: Duration::ZERO, ..valid() },
+                RouterOptionsError::Zero("send_timeout"),
+            ),
+        ] {
+            assert_eq!(options.validate(), Err(error));
+        }
+        let error = RouterOptions { name: "..".into(), ..valid() }.validate();
+        assert!(matches!(error, Err(RouterOptionsError::Name(_))), "{error:?}");
+    }
+}

@@ -1,0 +1,101 @@
+//! What the service says of one partition.
+
+use std::sync::Arc;
+
+use kafka_assigner_client::TopicPartition;
+use kafka_assigner_core::id::{Epoch, HandoffId};
+use kafka_assigner_proto::v1;
+use kafka_assigner_proto::v1::RouteState;
+
+/// Whom requests for a partition go to, and under which epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The owner.
+    pub owner: Owner,
+    /// Its epoch, which each request has to carry: an owner refuses any other.
+    pub epoch: Epoch,
+}
+
+/// The owner of a partition; cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// The consumer's name.
+    pub name: Arc<str>,
+    /// Its session: another one is another owner.
+    pub incarnation: Arc<str>,
+    /// Where it takes requests, as it registered; empty where it said nothing.
+    pub endpoint: Arc<str>,
+}
+
+/// What to do with the requests for a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// Send them to the owner.
+    Open(Target),
+    /// Hold them back, and acknowledge the handoff once nothing is on its way.
+    Stash(HandoffId),
+    /// Hold them back: nobody who is registered owns the partition.
+    Unowned,
+}
+
+impl Route {
+    /// Reads a route. One that this version does not know, or that lacks what it needs, holds requests back and
+    /// acknowledges nothing.
+    pub(crate) fn read(wire: v1::Route) -> (TopicPartition, Self) {
+        let at = TopicPartition::new(wire.topic.as_str(), wire.partition);
+        let route = match (wire.state(), wire.owner) {
+            (RouteState::Open, Some(owner)) if wire.epoch > 0 => {
+                Self::Open(Target { owner: owner.into(), epoch: Epoch(wire.epoch) })
+            }
+            (RouteState::Stash, _) if !wire.handoff_id.is_empty() => {
+                Self::Stash(HandoffId::new(&wire.handoff_id))
+            }
+            _ => Self::Unowned,
+        };
+        (at, route)
+    }
+}
+
+impl From<v1::RouteOwner> for Owner {
+    fn from(wire: v1::RouteOwner) -> Self {
+        Self {
+            name: wire.consumer_name.into(),
+            incarnation: wire.incarnation.into(),
+            endpoint: wire.endpoint.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> v1::Route {
+        let owner =
+            v1::RouteOwner { consumer_name: "c".into(), incarnation: "i".into(), endpoint: "e".into() };
+        let state = RouteState::Open.into();
+        v1::Route { topic: "t".into(), owner: Some(owner), epoch: 7, state, ..v1::Route::default() }
+    }
+
+    #[test]
+    fn an_open_route_names_its_owner() {
+        let (at, route) = Route::read(open());
+        assert_eq!(at, TopicPartition::new("t", 0));
+        let Route::Open(target) = route else { panic!("{route:?}") };
+        assert_eq!((&*target.owner.name, &*target.owner.endpoint, target.epoch), ("c", "e", Epoch(7)));
+    }
+
+    // Fails closed: never a guess at an owner, never an acknowledgement of nothing.
+    #[test]
+    fn what_is_not_understood_holds_requests_back() {
+        for wire in [
+            v1::Route { state: 99, ..open() },
+            v1::Route { owner: None, ..open() },
+            v1::Route { epoch: 0, ..open() },
+            v1::Route { state: RouteState::Stash.into(), ..open() },
+            v1::Route { state: RouteState::Unspecified.into(), ..open() },
+        ] {
+            assert_eq!(Route::read(wire).1, Route::Unowned);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The routing table as the service tells it, and the steps that lead from one state of it to the next.
+//!
+//! Pure: news goes in, steps come out. It is level-triggered: only the last route of a partition counts, so a repeated
+//! or merged message leads to the same place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kafka_assigner_client::TopicPartition;
+use kafka_assigner_core::id::HandoffId;
+use rustc_hash::FxHashMap;
+
+use crate::dialect::News;
+use crate::route::{Route, Target};
+
+/// What has to be done about one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Send nothing more, and hold new requests back.
+    Stop(TopicPartition),
+    /// Wait until nothing is on its way, for the acknowledgement of this handoff. Follows a stop.
+    Drain(TopicPartition, HandoffId),
+    /// Send to this owner: first what was held back, then what comes.
+    Switch(TopicPartition, Target),
+    /// The partition does not exist any more.
+    Remove(TopicPartition),
+}
+
+/// The routes of all partitions. Closed until the first table has come, and whenever the session is over.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    is_open: bool,
+    routes: FxHashMap<TopicPartition, Route>,
+    /// The numbers of each topic's partitions.
+    topics: FxHashMap<Arc<str>, BTreeSet<i32>>,
+}
+
+impl Routes {
+    /// The route of a partition; `None` while the table is closed, and for a partition that does not exist. One lookup
+    /// in a hash table.
+    pub(crate) fn get(&self, at: &TopicPartition) -> Option<&Route> {
+        if self.is_open { self.routes.get(at) } else { None }
+    }
+
+    /// Whether the table may be used.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// How many partitions a topic has: one more than the highest number. 0 = there is no such topic.
+    pub(crate) fn size(&self, topic: &str) -> i32 {
+        let last = self.topics.get(topic).and_then(BTreeSet::last);
+        last.map_or(0, |last| last.saturating_add(1))
+    }
+
+    /// Takes news in and says what to do. A table opens the routes.
+    pub(crate) fn apply(&mut self, news: News) -> Vec<Step> {
+        let mut steps = Vec::new();
+        match news {
+            News::All { routes, undecided } => self.replace(routes, &undecided, &mut steps),
+            News::Some { routes, removed } => {
+                for at in removed {
+                    self.remove(at, &mut steps);
+                }
+                for (at, route) in routes {
+                    self.set(at, route, &mut steps);
+                }
+            }
+        }
+        steps
+    }
+
+    /// Stops everything until the next table, or until it is opened again. Routes stay known.
+    pub(crate) fn close(&mut self) -> Vec<Step> {
+        if !std::mem::replace(&mut self.is_open, false) {
+            return Vec::new();
+        }
+        let sends = |at: &TopicPartition| matches!(self.routes.get(at), Some(Route::Open(_)));
+        self.partitions().into_iter().filter(sends).map(Step::Stop).collect()
+    }
+
+    /// Goes on after [`close`](Self::close) with the routes that are known.
+    pub(crate) fn reopen(&mut self) -> Vec<Step> {
+        self.is_open = true;
+        let switch = |at: TopicPartition| match self.routes.get(&at) {
+            Some(Route::Open(target)) => Some(Step::Switch(at, target.clone())),
+            _ => None,
+        };
+        self.partitions().into_iter().filter_map(switch).collect()
+    }
+
+    /// Closes, and takes nobody for an owner any more: whoever was may be gone when the next session begins.
+    pub(crate) fn forget(&mut self) -> Vec<Step> {
+        let steps = self.close();
+        for route in self.routes.values_mut() {
+            *route = Route::Unowned;
+        }
+        steps
+    }
+
+    fn replace(
+        &mut self,
+        routes: Vec<(TopicPartition, Route)>,
+        undecided: &BTreeSet<TopicPartition>,
+        steps: &mut Vec<Step>,
+    ) {
+        if !self.is_open {
+            steps.extend(self.reopen());
+        }
+        let listed: BTreeSet<_> = routes.iter().map(|(at, _)| at.clone()).collect();
+        for gone in self.partitions().into_iter().filter(|at| !listed.contains(at) && !undecided.contains(at))
+        {
+            self.remove(gone, steps);
+        }
+        for at in undecided.iter().filter(|at| !self.routes.contains_key(*at)).cloned().collect::<Vec<_>>() {
+            self.set(at, Route::Unowned, steps);
+        }
+        for (at, route) in routes {
+            self.set(at, route, steps);
+        }
+    }
+
+    fn set(&mut self, at: TopicPartition, route: Route, steps: &mut Vec<Step>) {
+        let known = self.routes.insert(at.clone(), route.clone());
+        self.count(&at);
+        if known.as_ref() == Some(&route) {
+            return;
+        }
+        match route {
+            Route::Open(target) => steps.push(Step::Switch(at, target)),
+            Route::Unowned => steps.push(Step::Stop(at)),
+            Route::Stash(handoff) => {
+                steps.extend([Step::Stop(at.clone()), Step::Drain(at, handoff)]);
+            }
+        }
+    }
+
+    fn remove(&mut self, at: TopicPartition, steps: &mut Vec<Step>) {
+        if self.routes.remove(&at).is_some() {
+            if let Some(numbers) = self.topics.get_mut(at.topic()) {
+                numbers.remove(&at.partition());
+            }
+            steps.push(Step::Remove(at));
+        }
+    }
+
+    fn count(&mut self, at: &TopicPartition) {
+        if let Some(numbers) = self.topics.get_mut(at.topic()) {
+            numbers.insert(at.partition());
+        } else {
+            self.topics.insert(at.topic().into(), BTreeSet::from([at.partition()]));
+        }
+    }
+
+    /// In order, so that a run repeats exactly.
+    fn partitions(&self) -> BTreeSet<TopicPartition> {
+        self.routes.keys().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "routes_test.rs"]
+mod routes_test;

@@ -1,0 +1,101 @@
+//! The routing table as everybody in the process reads it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use kafka_assigner_client::{Clock, Moment, TopicPartition};
+
+use crate::key;
+use crate::lanes::Unsent;
+use crate::route::Route;
+use crate::routes::Routes;
+
+/// The routes of all partitions, kept up to date by the router; cheap to clone.
+///
+/// It fails closed: it says nothing before the router has a session and its table, nor when the session has not been
+/// confirmed for two thirds of its time to live.
+#[derive(Debug, Clone)]
+pub struct RoutingTable(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    routes: RwLock<Routes>,
+    clock: Clock,
+    /// Microseconds after the start of the clock; 0 = closed.
+    open_until: AtomicU64,
+}
+
+impl Default for RoutingTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RoutingTable {
+    /// A table that is closed until a router fills it.
+    #[must_use]
+    pub fn new() -> Self {
+        let (routes, clock) = (RwLock::default(), Clock::start());
+        Self(Arc::new(Shared { routes, clock, open_until: AtomicU64::new(0) }))
+    }
+
+    /// The route of a partition now: one lookup in a hash table, one reading of the clock.
+    ///
+    /// It may change before the caller acts on it, so a request sent by it alone can meet an owner that gives the
+    /// partition up and refuses. Who must not send after a stop counts requests where
+    /// [`Cutover`](crate::Cutover) calls come in.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsent::Closed`] while the table is closed, [`Unsent::NoPartition`] for one that the group does not have.
+    pub fn lookup(&self, at: &TopicPartition) -> Result<Route, Unsent> {
+        let is_confirmed = self.is_confirmed();
+        let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
+        if !is_confirmed || !routes.is_open() {
+            return Err(Unsent::Closed);
+        }
+        routes.get(at).cloned().ok_or(Unsent::NoPartition)
+    }
+
+    /// The partition of `topic` that Kafka's own producers give to records with this key (murmur2, the default
+    /// partitioner of the Java client). `None` while the table is closed and for a topic that the group does not have.
+    #[must_use]
+    pub fn partition_of(&self, topic: &str, key: &[u8]) -> Option<TopicPartition> {
+        let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
+        let size = if self.is_confirmed() && routes.is_open() { routes.size(topic) } else { 0 };
+        (size > 0).then(|| TopicPartition::new(topic, key::partition(key, size)))
+    }
+
+    /// Whether it says anything now.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.is_confirmed() && self.0.routes.read().unwrap_or_else(PoisonError::into_inner).is_open()
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Routes) -> R) -> R {
+        change(&mut self.0.routes.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Moves the end of the session's claim; `None` closes the table at once.
+    pub(crate) fn claim(&self, until: Option<Moment>) {
+        self.0.open_until.store(until.map_or(0, micros), Ordering::SeqCst);
+    }
+
+    pub(crate) fn open_until(&self) -> Option<Moment> {
+        let micros = self.0.open_until.load(Ordering::SeqCst);
+        (micros > 0).then(|| Moment::after_start(Duration::from_micros(micros)))
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.open_until().is_some_and(|until| self.0.clock.now() < until)
+    }
+}
+
+fn micros(moment: Moment) -> u64 {
+    u64::try_from(moment.since_start().as_micros()).unwrap_or(u64::MAX)
+}
