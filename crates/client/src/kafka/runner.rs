@@ -205,9 +205,19 @@ impl<H: RecordHandler> KafkaRunner<H> {
         partition: Partition<H::State>,
         start: i64,
     ) -> oneshot::Receiver<()> {
+        self.commits.begin(context.partition(), context.claim().clone(), start);
+        self.process(context, partition, start)
+    }
+
+    /// Begins to process what is committed already as far as [`Commits`] knows.
+    fn process(
+        &self,
+        context: &OwnedContext,
+        partition: Partition<H::State>,
+        start: i64,
+    ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
         let (stop, busy) = (CancellationToken::new(), Busy::default());
-        self.commits.begin(context.partition(), context.claim().clone(), start);
         let processing = Processing {
             handler: self.handler.clone(),
             context: context.clone(),
@@ -260,6 +270,21 @@ impl<H: RecordHandler> KafkaRunner<H> {
             return Err(KafkaRunnerError::Cancelled.into());
         };
         Ok(stopped.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
+    }
+
+    /// What is left to do of a drain once processing has stopped.
+    async fn finish(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        self.handler.drain(context).await?;
+        Ok(self.commits.commit(&self.client, Some(context.partition())).await?)
+    }
+
+    /// Processes again after a drain that failed. The partition counts as processed here until one succeeds, and it may
+    /// stay: nobody would say so.
+    fn go_on(&self, context: &OwnedContext, next: i64) {
+        if let Ok(Slot::Still(partition)) = self.take(context.partition()) {
+            // Nobody waits for the first record of a partition that was processed before.
+            drop(self.process(context, *partition, next));
+        }
     }
 
     /// Ends processing at the next await, and drops the partition.
@@ -318,8 +343,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
         let at = context.partition();
         let next = self.halt(context).await?;
-        self.handler.drain(context).await?;
-        self.commits.commit(&self.client, Some(at)).await?;
+        if let Err(error) = self.finish(context).await {
+            self.go_on(context, next);
+            return Err(error);
+        }
         self.commits.forget(at);
         Ok(Some(next))
     }

@@ -3,6 +3,7 @@
 mod ending;
 mod failing;
 mod history;
+mod recovering;
 mod switching;
 
 use std::time::Duration;

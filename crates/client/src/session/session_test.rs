@@ -235,6 +235,28 @@ fn a_fenced_session_is_lost_and_a_new_one_is_opened() {
     assert_ne!(open.incarnation, before);
 }
 
+// Whatever the stream waits for.
+#[test]
+fn a_fence_that_a_heartbeat_brings_while_a_reconnect_waits_ends_the_claim_at_once() {
+    let mut rig = Rig::live();
+    rig.wait_for_heartbeat();
+    while rig.opened.is_some() {
+        rig.break_stream(Status::unavailable("gone"));
+    }
+    let reconnect = rig.session.next_wake().expect("a reconnect is planned");
+    let number = rig.heartbeat.take().expect("sent").number;
+    let fenced = Fenced { reason: FenceReason::Expired.into(), message: "why".into() };
+    let response = HeartbeatResponse {
+        outcome: HeartbeatOutcome::Fenced.into(),
+        cluster_id: "c".into(),
+        fenced: Some(fenced),
+        ..HeartbeatResponse::default()
+    };
+    rig.step(Event::HeartbeatAnswered { number, response });
+    assert!(rig.now < reconnect);
+    assert_eq!((rig.claim, rig.losses.len()), (None, 1));
+}
+
 // Two processes under one name must not take it from each other for ever.
 #[test]
 fn a_superseded_session_stops() {

@@ -264,6 +264,19 @@ async fn a_drain_that_takes_too_long_ends_locally_and_then_now() {
     assert_eq!(fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Now)));
 }
 
+// The session is over, so nobody waits for the handoffs any more.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_lost_during_the_drain_ends_the_stop_at_once() {
+    let running = owning(options(), Manner::Plain).await;
+    running.shutdown.cancel();
+    running.fake.wait_for(|asked| *asked == Asked::Deregister(DeregisterMode::Drain)).await;
+    let begun = Instant::now();
+    running.fake.fence(FenceReason::Expired);
+    assert_eq!(running.end.await.expect("no panic"), Ok(Stopped::WithoutSession));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(running.recorder.lines().last().map(String::as_str), Some("lost t/0"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_restart_finishes_locally_and_keeps_the_partitions() {
     let running = owning(ConsumerOptions { on_stop: OnStop::Restart, ..options() }, Manner::Plain).await;

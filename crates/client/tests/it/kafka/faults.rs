@@ -11,6 +11,7 @@ use super::{Running, caught_up, granted, processed};
 on_brokers! {
     a_hanging_record_is_cut_by_a_fence_and_the_partition_can_be_prepared_again
     a_dropped_consumer_processes_nothing_more
+    an_owner_whose_drain_failed_goes_on_when_the_partition_stays
     a_committed_offset_beyond_the_end_of_the_log_skips_nothing_that_is_written_later
 }
 
@@ -33,6 +34,22 @@ async fn a_dropped_consumer_processes_nothing_more(broker: &Broker) {
     assert!(running.end.await.is_err_and(|end| end.is_cancelled()));
     assert!(!running.handle.claim_is_valid(), "what can't be cut could still act");
     running.handler.wait_for_fate(Fate::Cut).await;
+}
+
+/// H50: nobody is left to take the partition, before the drain is tried again.
+async fn an_owner_whose_drain_failed_goes_on_when_the_partition_stays(broker: &Broker) {
+    broker.produce(1..11).await;
+    let running = Running::start(broker, granted(broker)).await;
+    running.handler.wait_for_number(10).await;
+    running.handler.drain_failures.store(1, Ordering::SeqCst);
+    running.fake.push(broker.release("h"));
+    running.handler.wait_for_fate(Fate::Drained).await;
+    running.fake.push(broker.assign(9, ""));
+    broker.produce(11..21).await;
+    let done = running.handler.wait_for_number(20).await;
+    assert_eq!(done, processed(1..21, 0));
+    running.stop().await;
+    assert_eq!(broker.committed().await, Some((20, "epoch=9".into())));
 }
 
 /// An owner that has handled ten records, and never ends with the next one.

@@ -47,6 +47,8 @@ pub(super) struct Summing {
     pub(super) panics: Arc<AtomicU32>,
     /// So many calls of `process` never end.
     pub(super) hangs: Arc<AtomicU32>,
+    /// So many calls of `drain` fail first.
+    pub(super) drain_failures: Arc<AtomicU32>,
 }
 
 /// Tells when a call of `process` is dropped.
@@ -109,7 +111,7 @@ impl PartitionHandler for Summing {
 
     async fn drain(&self, _: &OwnedContext) -> Result<Option<i64>, HandlerError> {
         self.note(Fate::Drained);
-        Ok(None)
+        if one_of(&self.drain_failures) { Err("not this time".into()) } else { Ok(None) }
     }
 
     async fn lost(&self, _: &OwnedContext) {
