@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Print nothing on the standard output but the report
     #[arg(long)]
     json: bool,
+    /// What the group promises: overlap, exclusive or routed
+    #[arg(long, default_value = "overlap")]
+    mode: String,
     /// About 20 000 records in half a minute, instead of more than 200 000
     #[arg(long)]
     short: bool,
@@ -67,7 +70,7 @@ fn command(programs: &Path, servers: &Servers, folder: &Path, arguments: &Argume
     command.args(["--kafka", &kafka.address(), "--kafka-version", &kafka_tool.version]);
     command.arg("--server").arg(programs.join("kafka-assigner"));
     command.arg("--consumer").arg(programs.join("kafka-assigner-example-consumer"));
-    command.arg("--folder").arg(folder);
+    command.arg("--folder").arg(folder).args(["--mode", &arguments.mode]);
     let switches = [(arguments.json, "--json"), (arguments.short, "--short")];
     command.args(switches.iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch));
     command.stdin(Stdio::null());

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use kafka_assigner_core::record::Mode;
+
 use crate::scale::{FULL, SHORT, Scale};
 
 /// Puts instances and consumers through joins, departures and deaths, and counts what came of it.
@@ -28,12 +30,19 @@ pub(crate) struct Arguments {
     /// A folder for logs and journals
     #[arg(long)]
     pub(crate) folder: PathBuf,
+    /// What the group promises: overlap, exclusive or routed
+    #[arg(long, default_value = "overlap", value_parser = mode)]
+    pub(crate) mode: Mode,
     /// About 20 000 records in half a minute
     #[arg(long)]
     short: bool,
     /// Print nothing but the report
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    Mode::named(name).ok_or_else(|| format!("{name} is no mode: overlap, exclusive or routed"))
 }
 
 impl Arguments {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_testkit::{Process, free_port};
 
 use crate::arguments::Arguments;
@@ -87,13 +88,22 @@ impl Instances {
 
     /// Sets the group's strategy with the command that operators have.
     pub(crate) fn set_strategy(&self, strategy: &str) -> Result<()> {
+        self.set(["--strategy", strategy])
+    }
+
+    /// Has the group promise what `mode` promises.
+    pub(crate) fn set_mode(&self, mode: Mode) -> Result<()> {
+        self.set(["--mode", &mode.to_string()])
+    }
+
+    fn set(&self, setting: [&str; 2]) -> Result<()> {
         let instance = self.running.first().context("no instance runs")?;
         let server = format!("http://127.0.0.1:{}", instance.port);
         let mut command = Command::new(&self.arguments.server);
-        command.args(["group", "set", GROUP, "--strategy", strategy, "--server", &server]);
+        command.args(["group", "set", GROUP, "--server", &server]).args(setting);
         let answer = command.stdin(Stdio::null()).output().context("the command can't be run")?;
         if !answer.status.success() {
-            bail!("the strategy {strategy} can't be set: {}", String::from_utf8_lossy(&answer.stderr));
+            bail!("{} can't be set: {}", setting.join(" "), String::from_utf8_lossy(&answer.stderr));
         }
         Ok(())
     }

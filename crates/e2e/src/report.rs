@@ -1,13 +1,16 @@
 //! What a run came to.
 
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_ledger::Audit;
 use serde::Serialize;
 
-use crate::scale::{LONGEST_GAP_MS, Scale};
+use crate::scale::{LONGEST_GAP_MS, Scale, TYPICAL_GAP_MS};
 
 /// The result of a run. The names are those of the demonstration's report: programs read both.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Report {
+    /// What the group promised.
+    pub(crate) mode: String,
     /// Records, duplicates, moves and gaps.
     #[serde(flatten)]
     pub(crate) audit: Audit,
@@ -58,7 +61,9 @@ impl Report {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let planned = &audit.gap_ms.planned;
-        if planned.max > LONGEST_GAP_MS {
+        if self.is_strict() {
+            failures.extend(self.broken_promises());
+        } else if planned.max > LONGEST_GAP_MS {
             failures.push(format!("a planned move left a gap of {} ms", planned.max));
         }
         if planned.count < scale.planned_moves {
@@ -68,6 +73,22 @@ impl Report {
             failures.push(format!("{} of {} records", audit.produced, scale.records));
         }
         failures
+    }
+
+    fn is_strict(&self) -> bool {
+        Mode::named(&self.mode).is_some_and(Mode::is_strict)
+    }
+
+    /// What one owner at a time should have come to.
+    fn broken_promises(&self) -> Vec<String> {
+        let (audit, planned) = (&self.audit, &self.audit.gap_ms.planned);
+        let rules = [
+            (audit.duplicated > 0, format!("{} records handled twice", audit.duplicated)),
+            (audit.two_owner_ms > 0.0, format!("{} ms with two owners", audit.two_owner_ms)),
+            (planned.p50 > TYPICAL_GAP_MS, format!("half of the planned moves left {} ms", planned.p50)),
+            (planned.p99 > LONGEST_GAP_MS, format!("one in a hundred planned moves left {} ms", planned.p99)),
+        ];
+        rules.into_iter().filter_map(|(broken, text)| broken.then_some(text)).collect()
     }
 
     /// One line.
@@ -85,6 +106,23 @@ mod tests {
         let mut audit = Audit { produced: 200_000, ..Audit::default() };
         audit.gap_ms.planned.count = 100;
         Report { audit, ..Report::default() }
+    }
+
+    #[test]
+    fn one_owner_at_a_time_is_held_against_a_report_of_a_strict_mode_only() {
+        let spoil: [fn(&mut Report); 4] = [
+            |report| report.audit.duplicated = 1,
+            |report| report.audit.two_owner_ms = 0.1,
+            |report| report.audit.gap_ms.planned.p50 = 20.1,
+            |report| report.audit.gap_ms.planned.p99 = 100.1,
+        ];
+        for spoil in spoil {
+            for (mode, failures) in [("overlap", 0), ("exclusive", 1), ("routed", 1)] {
+                let mut report = Report { mode: mode.to_owned(), ..good() };
+                spoil(&mut report);
+                assert_eq!(report.failures(&FULL).len(), failures, "{report:?}");
+            }
+        }
     }
 
     #[test]

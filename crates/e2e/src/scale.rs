@@ -8,7 +8,10 @@ pub(crate) const LEADER_TTL: Duration = Duration::from_secs(3);
 /// How long a dead consumer keeps its partitions.
 pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// The longest gap of a planned move that is allowed.
+/// The gap that half of the planned moves of a strict mode may leave.
+pub(crate) const TYPICAL_GAP_MS: f64 = 20.0;
+
+/// The longest gap of a planned move that is allowed; in the strict modes, of all but one in a hundred.
 pub(crate) const LONGEST_GAP_MS: f64 = 100.0;
 
 /// How much a run does.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_ledger::{Incident, Ledger};
 use kafka_assigner_observer::Observer;
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
@@ -76,6 +77,9 @@ impl World {
             incidents: Vec::new(),
             events: Vec::new(),
         };
+        if arguments.mode != Mode::default() {
+            world.instances.set_mode(arguments.mode)?;
+        }
         for _ in 0..CONSUMERS {
             world.join()?;
         }
@@ -243,6 +247,7 @@ fn ledger(produced: &Produced, journals: &[Journals], incidents: Vec<Incident>) 
 fn report(arguments: &Arguments, observer: &Observer) -> Report {
     let seen = observer.look();
     Report {
+        mode: arguments.mode.to_string(),
         handoffs_completed: seen.completed(),
         handoffs_cancelled: seen.cancelled(),
         leader_changes: seen.leader_changes(),

@@ -21,6 +21,8 @@ pub struct Audit {
     pub out_of_order: usize,
     /// Partitions whose last owner's state is not the fold over all that was produced.
     pub state_mismatches: usize,
+    /// The time in which two processes handled records of one partition, summed over partitions.
+    pub two_owner_ms: f64,
     /// Changes of hands.
     pub moves: usize,
     /// The gaps of moved partitions.
@@ -54,6 +56,7 @@ impl Ledger {
             duplicated_after_crash: duplicates.after_crash,
             out_of_order: self.out_of_order(),
             state_mismatches: self.state_mismatches().len(),
+            two_owner_ms: self.together() as f64 / 1_000.0,
             moves: moves.len(),
             gap_ms: Gaps {
                 planned: Spread::of(gaps(Class::Planned)),

@@ -18,6 +18,7 @@ mod moves;
 mod percentile;
 mod stale;
 mod state;
+mod together;
 
 pub use audit::{Audit, Gaps};
 pub use entry::{Handled, Incident, Micros, Slot};

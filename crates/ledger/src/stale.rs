@@ -17,19 +17,28 @@ impl Ledger {
     }
 
     fn stale_of(&self, process: &str, thawed: Micros) -> usize {
-        let of_process = || self.handled.iter().filter(|handled| handled.process == process);
+        let mut stale: BTreeMap<&Slot, usize> = BTreeMap::new();
+        for handled in self.after_thaw(process, thawed) {
+            *stale.entry(&handled.slot).or_default() += 1;
+        }
+        stale.into_values().map(|count| count - 1).sum()
+    }
+
+    /// What `process` handled from `thawed` on under epochs that it had before.
+    pub(crate) fn after_thaw<'l>(
+        &'l self,
+        process: &'l str,
+        thawed: Micros,
+    ) -> impl Iterator<Item = &'l Handled> {
+        let of_process = move || self.handled.iter().filter(move |handled| handled.process == process);
         let mut epochs: BTreeMap<&Slot, u64> = BTreeMap::new();
         for Handled { slot, epoch, .. } in of_process().filter(|handled| handled.at < thawed) {
             let last = epochs.entry(slot).or_default();
             *last = (*last).max(*epoch);
         }
-        let mut stale: BTreeMap<&Slot, usize> = BTreeMap::new();
-        for Handled { slot, epoch, .. } in of_process().filter(|handled| handled.at >= thawed) {
-            if epochs.get(slot).is_some_and(|last| epoch <= last) {
-                *stale.entry(slot).or_default() += 1;
-            }
-        }
-        stale.into_values().map(|count| count - 1).sum()
+        of_process().filter(move |handled| {
+            handled.at >= thawed && epochs.get(&handled.slot).is_some_and(|last| handled.epoch <= *last)
+        })
     }
 }
 
