@@ -1,0 +1,7 @@
+//! Whole routers against a scripted service and scripted owners, within the process, on a paused clock.
+
+mod fake;
+mod leaving;
+mod owners;
+mod sessions;
+mod switching;
