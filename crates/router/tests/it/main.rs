@@ -2,6 +2,7 @@
 
 mod fake;
 mod leaving;
+mod moves;
 mod owners;
 mod sessions;
 mod switching;

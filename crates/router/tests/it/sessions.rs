@@ -39,9 +39,11 @@ async fn a_reconnect_keeps_the_session_and_acknowledges_again() {
     let service = Fake::new(vec![stash(0, "h")]);
     let _router = start(&service, &Owners::new()).await;
     service.wait_for_ack(0, "h").await;
+    let before = tokio::time::Instant::now();
     service.break_stream();
     service.wait_for(|log| log.iter().filter(|asked| is_attach(asked)).count() == 2).await;
     service.wait_for(|log| log.iter().rposition(is_attach) < Some(log.len() - 1)).await;
+    assert!(before.elapsed() < Duration::from_secs(1), "at once, not with the next repetition");
     let attached: Vec<_> = service.asked().into_iter().filter(is_attach).collect();
     let [Asked::Attach { incarnation: first, .. }, Asked::Attach { incarnation, resume_lease: 1 }] =
         &attached[..]
