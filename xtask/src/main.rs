@@ -5,6 +5,7 @@
 //! simulation.
 
 mod bench;
+mod chaos;
 mod e2e;
 mod interrupt;
 mod run;
@@ -35,6 +36,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Play with real instances and consumers, next to a real etcd and a real Kafka, and count what is lost.
     E2e(e2e::Arguments),
+    /// Do every harm to real instances, consumers and etcd members, and check what they wrote down.
+    Chaos(chaos::Arguments),
     /// Run simulated groups under faults, many seeds of them.
     Sim(sim::Arguments),
 }
@@ -55,6 +58,7 @@ fn perform(task: Task) -> anyhow::Result<ExitCode> {
         Task::Test(arguments) => test::run(&arguments, &interrupt),
         Task::Bench(arguments) => bench::run(&arguments, &interrupt),
         Task::E2e(arguments) => e2e::run(&arguments, &interrupt),
+        Task::Chaos(arguments) => chaos::run(&arguments, &interrupt),
         Task::Sim(arguments) => sim::run(&arguments),
     }
 }

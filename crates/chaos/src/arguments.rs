@@ -1,0 +1,85 @@
+//! What a process of the run is given.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kafka_assigner_core::record::Mode;
+
+/// Plays chaos with real processes, and checks what came of it.
+#[derive(Debug, clap::Parser)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) part: Part,
+}
+
+/// Which of the processes this is.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Part {
+    /// Starts everything else and does harm to it
+    Play(Settings),
+    /// A consumer that writes every record to the sink
+    Consumer(ConsumerSettings),
+}
+
+/// What the run is given.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Settings {
+    /// The program `etcd`
+    #[arg(long)]
+    pub(crate) etcd: PathBuf,
+    /// A Kafka broker that is used by nobody else, as "host:port"
+    #[arg(long)]
+    pub(crate) kafka: String,
+    /// The program `kafka-assigner`
+    #[arg(long)]
+    pub(crate) server: PathBuf,
+    /// A folder for logs and histories
+    #[arg(long)]
+    pub(crate) folder: PathBuf,
+    /// How long faults happen, in seconds
+    #[arg(long)]
+    pub(crate) seconds: u64,
+    /// Decides which faults happen to whom, and when
+    #[arg(long)]
+    pub(crate) seed: u64,
+    /// The mode under which partitions are handed over
+    #[arg(long, value_parser = mode)]
+    pub(crate) mode: Mode,
+    /// Print nothing but the report
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a consumer is given.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ConsumerSettings {
+    /// Its name in the group
+    #[arg(long)]
+    pub(crate) name: String,
+    /// How this process is called in what it writes
+    #[arg(long)]
+    pub(crate) process: String,
+    /// The instances' addresses, with commas
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) endpoints: Vec<String>,
+    /// Where to connect for each of them, in the same order
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) links: Vec<String>,
+    /// Kafka's brokers, as "host:port"
+    #[arg(long)]
+    pub(crate) brokers: String,
+    /// The sink, as "host:port"
+    #[arg(long)]
+    pub(crate) sink: SocketAddr,
+    /// The file that its history is added to
+    #[arg(long)]
+    pub(crate) history: PathBuf,
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    match Mode::named(name) {
+        Some(Mode::Routed) => Err("writes in routed go over routers, which take no part here".to_owned()),
+        Some(mode) => Ok(mode),
+        None => Err(format!("{name} is no mode: overlap or exclusive")),
+    }
+}

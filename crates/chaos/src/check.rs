@@ -1,0 +1,80 @@
+//! Judges a run by what its consumers and its sink wrote down. Everything here is pure.
+//!
+//! - [`work`]: nothing that was acknowledged is lost, and the sink's epochs only rise (I2, I3).
+//! - [`claims`]: who held a valid claim when, and where two did (I1).
+//! - [`pace`]: work went on.
+
+mod claims;
+mod pace;
+mod work;
+
+use std::collections::BTreeMap;
+
+use crate::history::Entry;
+use crate::moment::Moment;
+use crate::sink::Judged;
+use crate::stage::Revoked;
+
+/// What is known of a run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Run {
+    /// Whether two owners at a time are a violation.
+    pub(crate) is_exclusive: bool,
+    /// When faults began and ended.
+    pub(crate) faulty: (Moment, Moment),
+    /// The end of each partition: every offset below was acknowledged by Kafka.
+    pub(crate) ends: BTreeMap<i32, i64>,
+    /// Every write, in the sink's order.
+    pub(crate) judged: Vec<Judged>,
+    /// What consumers wrote about themselves.
+    pub(crate) lives: Vec<Lived>,
+    /// Sessions that somebody outside ended.
+    pub(crate) revoked: Vec<Revoked>,
+}
+
+/// What one consumer process wrote about itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Lived {
+    /// The process.
+    pub(crate) process: String,
+    /// When it was killed.
+    pub(crate) died: Option<Moment>,
+    /// Its history.
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    /// What must not be, in words.
+    pub(crate) violations: Vec<String>,
+    /// Records whose effect the sink has acknowledged.
+    pub(crate) acknowledged: usize,
+    /// Writes that it refused.
+    pub(crate) refused: usize,
+    /// While faults happened: how long a partition was without an acknowledged write in all, counting what was longer
+    /// than a second; the mean of the partitions.
+    pub(crate) unavailable_ms: u64,
+    /// How long two consumers held a valid claim for one partition, over all partitions.
+    pub(crate) two_owner_ms: u64,
+    /// The same, where the older claim was that of a session that somebody outside had ended; not in the other.
+    pub(crate) two_owner_ms_revoked: u64,
+}
+
+impl Run {
+    /// Judges it.
+    pub(crate) fn findings(&self) -> Findings {
+        let mut findings = Findings::default();
+        self.judge_work(&mut findings);
+        self.judge_claims(&mut findings);
+        self.judge_pace(&mut findings);
+        findings
+    }
+}
+
+/// How many there are and which is the first, where there are any.
+fn complain<T>(violations: &mut Vec<String>, what: &str, found: &[T], show: impl Fn(&T) -> String) {
+    if let Some(first) = found.first() {
+        violations.push(format!("{} {what}, the first: {}", found.len(), show(first)));
+    }
+}

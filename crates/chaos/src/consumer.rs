@@ -1,0 +1,125 @@
+//! A consumer of the run: writes every record to the sink, and what it did and was allowed to do into its history.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner, Message as _, Record, RecordHandler};
+use kafka_assigner_client::{
+    Consumer, ConsumerOptions, GrpcTransport, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
+    stop,
+};
+
+use crate::arguments::ConsumerSettings;
+use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
+use crate::history::{Claimed, Entry, Journal};
+use crate::moment::Moment;
+use crate::sink::{Connection, Verdict, Write};
+use crate::topic;
+
+/// Runs until SIGTERM, and then until everything was handed over.
+pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    let handler = Writing {
+        process: settings.process,
+        sink: settings.sink,
+        history: Journal::open(&settings.history)?,
+    };
+    let routes: BTreeMap<String, String> = settings.endpoints.iter().cloned().zip(settings.links).collect();
+    let options = ConsumerOptions {
+        group: GROUP.to_owned(),
+        topics: vec![topic::NAME.to_owned()],
+        session_timeout: Some(SESSION_TIMEOUT),
+        drain_timeout: DRAIN_TIMEOUT,
+        ..ConsumerOptions::new(settings.name, settings.endpoints)
+    };
+    let runner = KafkaRunner::new(&KafkaOptions::new(settings.brokers, GROUP), handler)?;
+    let consumer = Consumer::over(options, GrpcTransport::new().with_routes(routes))?;
+    consumer.run(runner, stop::on_signal()?).await?;
+    Ok(())
+}
+
+/// Writes records to the sink.
+#[derive(Debug)]
+struct Writing {
+    process: String,
+    sink: SocketAddr,
+    history: Journal,
+}
+
+/// The claim as it is now.
+fn look(context: &OwnedContext) -> Claimed {
+    let at = Moment::now();
+    Claimed {
+        partition: context.partition().partition(),
+        epoch: context.epoch(),
+        at,
+        until: at + context.claim().remaining(),
+    }
+}
+
+/// Why a record was not handled; it is tried again for as long as the partition is owned.
+#[derive(Debug, thiserror::Error)]
+enum NotHandled {
+    /// The process was held up between the library's look at the claim and its own.
+    #[error("the claim is not valid")]
+    Lapsed,
+    /// Somebody else has acted: whatever this process believes, the partition is not its own.
+    #[error("the sink has seen epoch {seen}, and this is epoch {ours}")]
+    Fenced { seen: u64, ours: u64 },
+}
+
+impl Writing {
+    fn note_end(&self, context: &OwnedContext) -> std::io::Result<()> {
+        self.history.write(&Entry::Ended { partition: context.partition().partition(), at: Moment::now() })
+    }
+}
+
+#[async_trait]
+impl PartitionHandler for Writing {
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        self.history.write(&Entry::Granted(look(context)))?;
+        Ok(())
+    }
+
+    /// Nothing is written any more, unless the partition comes back.
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+        self.note_end(context)?;
+        Ok(None)
+    }
+
+    async fn lost(&self, context: &OwnedContext) {
+        self.note_end(context).expect("the history's folder is there for as long as the run");
+    }
+}
+
+#[async_trait]
+impl RecordHandler for Writing {
+    type State = Connection;
+
+    /// The sink has the effects of what others handled.
+    fn catch_up(&self, _: &TopicPartition, _: &mut Connection, _: &Record) -> Result<(), HandlerError> {
+        Ok(())
+    }
+
+    async fn process(
+        &self,
+        context: &OwnedContext,
+        connection: &mut Connection,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
+        let (claimed, offset) = (look(context), record.offset());
+        if claimed.until == claimed.at {
+            return Err(NotHandled::Lapsed.into());
+        }
+        let (partition, epoch) = (claimed.partition, claimed.epoch);
+        let write = Write { partition, epoch, offset, process: self.process.clone() };
+        let verdict = connection.write(self.sink, &write).await?;
+        self.history.write(&Entry::Wrote { claimed, offset, verdict })?;
+        match verdict {
+            Verdict::Applied => Ok(()),
+            Verdict::Refused { epoch: seen } => Err(NotHandled::Fenced { seen, ours: epoch }.into()),
+        }
+    }
+}

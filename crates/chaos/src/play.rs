@@ -1,0 +1,114 @@
+//! The run from its beginning to its end.
+
+mod rest;
+mod setting;
+
+use std::future::Future;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kafka_assigner_core::record::Mode;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use self::rest::Rest;
+use self::setting::Setting;
+use crate::arguments::Settings;
+use crate::check::{Lived, Run};
+use crate::consumers::Life;
+use crate::history::{self, Journal};
+use crate::moment::Moment;
+use crate::report::Report;
+use crate::sink::Judged;
+use crate::stage::Stage;
+use crate::track::{self, Consumers};
+
+/// Sets everything up, does harm to it, lets it come to rest, and tells what came of it; the last line printed is
+/// the report.
+pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
+    let mut setting = setting::set_up(settings).await?;
+    let begin = Moment::now();
+    setting = disturb(setting, Duration::from_secs(settings.seconds)).await?;
+    let end = Moment::now();
+    setting.stage.tell("no more faults");
+    let rest = rest::come_to_rest(&setting).await?;
+    let Setting { stage, sink, production, mut instances, .. } = setting;
+    let ends = production.stop().await?;
+    rest::do_the_rest(&sink, &ends).await;
+    instances.deaths()?.into_iter().chain(stage.crew.deaths()?).for_each(|death| stage.accident(death));
+    let lives = stage.crew.end();
+    drop(instances);
+    let judged = sink.judged();
+    keep(&judged, &settings.folder)?;
+    let run = Run {
+        is_exclusive: settings.mode != Mode::Overlap,
+        faulty: (begin, end),
+        ends,
+        judged,
+        lives: lives.into_iter().map(lived).collect::<Result<_>>()?,
+        revoked: stage.events.add().revoked.clone(),
+    };
+    Ok(tell(&stage, &run, rest))
+}
+
+/// All tracks side by side.
+async fn disturb(setting: Setting, lasting: Duration) -> Result<Setting> {
+    let Setting { stage, sink, production, instances, cluster } = setting;
+    let until = Instant::now() + lasting;
+    let ((), Consumers, instances, cluster) = tokio::try_join!(
+        spawn(track::churn(Arc::clone(&stage), until)),
+        spawn(track::follow(Arc::clone(&stage), Consumers, until)),
+        spawn(track::follow(Arc::clone(&stage), instances, until)),
+        spawn(track::follow(Arc::clone(&stage), cluster, until)),
+    )?;
+    Ok(Setting { stage, sink, production, instances, cluster })
+}
+
+/// On a task of its own, since tracks block for moments; it ends with this call.
+async fn spawn<T: Send + 'static>(track: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    AbortOnDropHandle::new(tokio::spawn(track)).await?
+}
+
+fn lived(life: Life) -> Result<Lived> {
+    let Life { process, history, died } = life;
+    Ok(Lived { entries: history::read(&history)?, process, died })
+}
+
+/// For whoever wants to see what happened.
+fn keep(judged: &[Judged], folder: &Path) -> Result<()> {
+    let journal = Journal::open(&folder.join("sink.jsonl"))?;
+    judged.iter().try_for_each(|one| journal.write(one)).context("the sink's history can't be kept")
+}
+
+fn tell(stage: &Stage, run: &Run, rest: Rest) -> ExitCode {
+    let (findings, happened) = (run.findings(), stage.events.add().clone());
+    let violations: Vec<String> =
+        [findings.violations, rest.violations, happened.accidents].into_iter().flatten().collect();
+    for violation in &violations {
+        eprintln!("FAILED: {violation}");
+    }
+    let report = Report {
+        seed: stage.settings.seed,
+        mode: stage.settings.mode,
+        seconds: stage.settings.seconds,
+        violations: violations.len(),
+        stuck_handoffs: rest.stuck,
+        handoffs: stage.observer.look().completed(),
+        acknowledged: findings.acknowledged,
+        refused: findings.refused,
+        unavailable_ms: findings.unavailable_ms,
+        two_owner_ms: findings.two_owner_ms,
+        two_owner_ms_revoked: findings.two_owner_ms_revoked,
+        settled_ms: rest.took.as_millis(),
+        faults: happened.faults,
+    };
+    println!("{}", report.to_json());
+    if violations.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("The histories are in {}", stage.settings.folder.display());
+    ExitCode::FAILURE
+}

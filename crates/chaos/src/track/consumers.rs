@@ -1,0 +1,79 @@
+//! What befalls consumers.
+
+use anyhow::Result;
+use kafka_assigner_store::Store as _;
+use kafka_assigner_testkit::Disturbance;
+use tokio::task::block_in_place;
+use tokio::time::sleep;
+
+use super::Track;
+use crate::consumers::Worker;
+use crate::fault::Fault;
+use crate::moment::Moment;
+use crate::schedule::Step;
+use crate::stage::{Revoked, Stage};
+
+/// The consumers, whoever is there just now.
+#[derive(Debug)]
+pub(crate) struct Consumers;
+
+impl Track for Consumers {
+    const FAULTS: &'static [Fault] = Fault::OF_CONSUMERS;
+
+    async fn take(&mut self, stage: &Stage, step: &Step) -> Result<bool> {
+        match stage.crew.take(step.choice) {
+            Some(worker) => disturb(stage, step, worker).await,
+            None => Ok(false),
+        }
+    }
+}
+
+async fn disturb(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    if let Some(disturbance) = step.fault.disturbance() {
+        return Ok(disturb_links(stage, step, worker, disturbance).await);
+    }
+    match step.fault {
+        Fault::ConsumerKilled => kill(stage, step, worker).await,
+        Fault::ConsumerFrozen => freeze(stage, step, worker).await,
+        _ => revoke(stage, worker).await,
+    }
+}
+
+async fn disturb_links(stage: &Stage, step: &Step, worker: Worker, disturbance: Disturbance) -> bool {
+    let disturbed = stage.network.disturb_from(&worker.name, disturbance);
+    stage.tell(&format!("{}: {disturbance:?} for {:?}", worker.name, step.lasts));
+    sleep(step.lasts).await;
+    stage.crew.put(worker);
+    disturbed.was_felt()
+}
+
+async fn kill(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    let dead = stage.crew.kill(worker);
+    stage.tell(&format!("{} is killed for {:?}", dead.0, step.lasts));
+    sleep(step.lasts).await;
+    stage.crew.revive(dead).await?;
+    Ok(true)
+}
+
+async fn freeze(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    block_in_place(|| worker.process.freeze())?;
+    stage.tell(&format!("{} is frozen for {:?}", worker.name, step.lasts));
+    sleep(step.lasts).await;
+    worker.process.thaw()?;
+    stage.crew.put(worker);
+    Ok(true)
+}
+
+/// Whoever has no session just now has nothing to lose.
+async fn revoke(stage: &Stage, worker: Worker) -> Result<bool> {
+    let lease = {
+        let seen = stage.observer.look();
+        seen.state.registration(&worker.name.parse()?).map(|registered| registered.lease)
+    };
+    let process = worker.id();
+    stage.crew.put(worker);
+    let Some(lease) = lease else { return Ok(false) };
+    stage.tell(&format!("the lease of {process} is revoked"));
+    stage.events.add().revoked.push(Revoked { process, at: Moment::now() });
+    Ok(stage.store.revoke(lease).await.is_ok())
+}
