@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::moment::{Clock, Moment};
+use crate::session::Term;
 
 /// Until when the session lets its owner act, shared by all of its partitions.
 #[derive(Debug, Clone)]
@@ -16,33 +17,41 @@ pub(crate) struct SessionClaim(Arc<Shared>);
 struct Shared {
     clock: Clock,
     /// Microseconds after the client's start; 0 = not at all.
-    valid_until: AtomicU64,
+    overlap_until: AtomicU64,
+    strict_until: AtomicU64,
     changed: Notify,
 }
 
 impl SessionClaim {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self(Arc::new(Shared { clock, valid_until: AtomicU64::new(0), changed: Notify::new() }))
+        let (overlap_until, strict_until) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self(Arc::new(Shared { clock, overlap_until, strict_until, changed: Notify::new() }))
     }
 
     /// Moves the end of the claim; `None` ends it at once.
-    pub(crate) fn set(&self, until: Option<Moment>) {
-        self.0.valid_until.store(until.map_or(0, micros), Ordering::SeqCst);
+    pub(crate) fn set(&self, term: Option<Term>) {
+        self.0.overlap_until.store(term.map_or(0, |term| micros(term.overlap)), Ordering::SeqCst);
+        self.0.strict_until.store(term.map_or(0, |term| micros(term.strict)), Ordering::SeqCst);
         self.0.changed.notify_waiters();
     }
 
+    /// Whether the owner of a partition may act that is owned in the mode `overlap`.
     pub(crate) fn is_valid(&self) -> bool {
-        !self.remaining().is_zero()
+        !self.remaining(false).is_zero()
     }
 
-    fn remaining(&self) -> Duration {
-        let until = self.0.valid_until.load(Ordering::SeqCst);
-        Duration::from_micros(until.saturating_sub(micros(self.0.clock.now())))
+    fn remaining(&self, strict: bool) -> Duration {
+        let until = if strict { &self.0.strict_until } else { &self.0.overlap_until };
+        Duration::from_micros(until.load(Ordering::SeqCst).saturating_sub(micros(self.0.clock.now())))
     }
 
-    /// A claim for one partition that was granted under `epoch`.
-    pub(crate) fn partition(&self, epoch: u64) -> Claim {
-        let right = Right { epoch: AtomicU64::new(epoch), ended: AtomicBool::new(false) };
+    /// A claim for one partition that was granted under `epoch`, in a mode that promises one owner at a time or not.
+    pub(crate) fn partition(&self, epoch: u64, strict: bool) -> Claim {
+        let right = Right {
+            epoch: AtomicU64::new(epoch),
+            strict: AtomicBool::new(strict),
+            ended: AtomicBool::new(false),
+        };
         Claim { session: self.clone(), right: Arc::new(right) }
     }
 }
@@ -54,6 +63,7 @@ fn micros(moment: Moment) -> u64 {
 #[derive(Debug)]
 struct Right {
     epoch: AtomicU64,
+    strict: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -75,17 +85,17 @@ pub struct Claim {
 pub struct ClaimEnded;
 
 impl Claim {
-    /// Whether its holder may act now: two atomic loads and one reading of the clock.
+    /// Whether its holder may act now: three atomic loads and one reading of the clock.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        !self.has_ended() && self.session.is_valid()
+        !self.remaining().is_zero()
     }
 
     /// How long it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is about
     /// to do. Zero = it is not valid.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.has_ended() { Duration::ZERO } else { self.session.remaining() }
+        if self.has_ended() { Duration::ZERO } else { self.session.remaining(self.is_strict()) }
     }
 
     /// Whether it is over for good.
@@ -98,6 +108,13 @@ impl Claim {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.right.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Whether the mode of the grant promises one owner at a time. Such a claim ends by this client's own clock, a third
+    /// of the time to live before the session does; in `overlap` it goes on while the store can't be reached.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        self.right.strict.load(Ordering::SeqCst)
     }
 
     /// Waits until it is valid.
@@ -121,8 +138,10 @@ impl Claim {
         }
     }
 
-    pub(crate) fn raise_epoch(&self, epoch: u64) {
+    pub(crate) fn go_on(&self, epoch: u64, strict: bool) {
         self.right.epoch.fetch_max(epoch, Ordering::SeqCst);
+        self.right.strict.store(strict, Ordering::SeqCst);
+        self.session.0.changed.notify_waiters();
     }
 
     pub(crate) fn end(&self) {
@@ -140,25 +159,43 @@ mod tests {
         (clock, SessionClaim::new(clock))
     }
 
+    fn for_seconds(clock: Clock, seconds: u64) -> Term {
+        let until = clock.now() + Duration::from_secs(seconds);
+        Term { overlap: until, strict: until }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_strict_claim_ends_by_the_strict_clock_also_after_a_switch_of_modes() {
+        let (clock, session) = session();
+        let (strict, other) = (session.partition(3, true), session.partition(3, false));
+        let until = |seconds| clock.now() + Duration::from_secs(seconds);
+        session.set(Some(Term { overlap: until(600), strict: until(20) }));
+        assert!(strict.is_valid() && other.is_valid());
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert!(!strict.is_valid() && other.is_valid());
+        other.go_on(4, true);
+        assert!(!other.is_valid() && other.epoch() == 4);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_claim_lapses_by_itself_and_comes_back_when_confirmed() {
         let (clock, session) = session();
-        let claim = session.partition(3);
+        let claim = session.partition(3, false);
         assert!(!claim.is_valid());
-        session.set(Some(clock.now() + Duration::from_secs(20)));
+        session.set(Some(for_seconds(clock, 20)));
         assert!(claim.is_valid());
         tokio::time::advance(Duration::from_secs(15)).await;
         assert_eq!(claim.remaining(), Duration::from_secs(5));
         tokio::time::advance(Duration::from_secs(5)).await;
         assert!(!claim.is_valid() && claim.remaining().is_zero());
-        session.set(Some(clock.now() + Duration::from_secs(1)));
+        session.set(Some(for_seconds(clock, 1)));
         assert!(claim.is_valid());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_ended_claim_wakes_its_waiters_and_stays_ended() {
         let (clock, session) = session();
-        let claim = session.partition(3);
+        let claim = session.partition(3, false);
         let waiting = tokio::spawn({
             let claim = claim.clone();
             async move { claim.valid().await }
@@ -166,17 +203,17 @@ mod tests {
         tokio::task::yield_now().await;
         claim.end();
         assert_eq!(waiting.await.expect("no panic"), Err(ClaimEnded));
-        session.set(Some(clock.now() + Duration::from_secs(1)));
+        session.set(Some(for_seconds(clock, 1)));
         assert!(!claim.is_valid() && claim.remaining().is_zero());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_waiter_goes_on_when_the_session_is_confirmed() {
         let (clock, session) = session();
-        let claim = session.partition(3);
+        let claim = session.partition(3, false);
         let waiting = tokio::spawn(async move { claim.valid().await });
         tokio::task::yield_now().await;
-        session.set(Some(clock.now() + Duration::from_secs(1)));
+        session.set(Some(for_seconds(clock, 1)));
         assert_eq!(waiting.await.expect("no panic"), Ok(()));
     }
 }

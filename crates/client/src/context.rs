@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::Claim;
+use crate::gate::{Gate, Permit, Refusal};
 use crate::moment::Clock;
 use crate::partition::TopicPartition;
 
@@ -64,6 +65,60 @@ pub(crate) struct Progress {
     pub(crate) total: AtomicU64,
 }
 
+/// The context of a partition that is about to be owned.
+///
+/// Nobody acts for the partition just now: the old owner has stopped, and this member begins when it has caught up.
+#[derive(Debug, Clone)]
+pub struct ReservedContext {
+    pub(crate) group: Arc<str>,
+    pub(crate) partition: TopicPartition,
+    pub(crate) claim: Claim,
+    pub(crate) until_offset: Option<i64>,
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl ReservedContext {
+    /// The group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The partition.
+    #[must_use]
+    pub const fn partition(&self) -> &TopicPartition {
+        &self.partition
+    }
+
+    /// The epoch that is reserved: take every fence with it, and only then read. The grant that follows has it, unless
+    /// the handoff is cancelled.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.claim.epoch()
+    }
+
+    /// Not yet the right to act, only that of the session: ask it before a fence is taken, and again afterwards, before
+    /// anything is written under it. A fence that is taken too late shuts out the rightful owner.
+    #[must_use]
+    pub const fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// Where the old owner stopped, and where this member starts; `None` = it did not say, and the group's committed
+    /// offset counts.
+    #[must_use]
+    pub const fn until_offset(&self) -> Option<i64> {
+        self.until_offset
+    }
+
+    /// Ends when the result is not wanted any more: stop and return anything.
+    ///
+    /// Cancel safe.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
 /// The context of an owned partition; cheap to clone, and to be kept for as long as it is owned.
 #[derive(Debug, Clone)]
 pub struct OwnedContext {
@@ -72,6 +127,7 @@ pub struct OwnedContext {
     pub(crate) claim: Claim,
     pub(crate) start_offset: Option<i64>,
     pub(crate) resumed: bool,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) edges: Arc<Edges>,
     pub(crate) alarm: Alarm,
     pub(crate) cancelled: CancellationToken,
@@ -102,13 +158,29 @@ impl OwnedContext {
         &self.claim
     }
 
+    /// Admits a request that was sent to the owner of `epoch`: with a valid claim, for the very epoch that is owned, and
+    /// not from the moment on that the partition is drained. A drain waits until every permit is dropped. Takes
+    /// constant time.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was executed, and whoever sent the request keeps it in its order.
+    pub fn admit(&self, epoch: u64) -> Result<Permit, Refusal> {
+        let permit = self.gate.enter().ok_or(Refusal::Draining)?;
+        let owned = self.epoch();
+        if !self.claim.is_valid() {
+            return Err(Refusal::NoClaim);
+        }
+        if owned == epoch { Ok(permit) } else { Err(Refusal::OtherEpoch { asked: epoch, owned }) }
+    }
+
     /// Where to start; `None` = at the group's committed offset, to be read from now on.
     #[must_use]
     pub const fn start_offset(&self) -> Option<i64> {
         self.start_offset
     }
 
-    /// True = it was drained and goes on with the state that was kept.
+    /// True = it was told to drain, and goes on where it is, with the state that was kept.
     #[must_use]
     pub const fn is_resumed(&self) -> bool {
         self.resumed

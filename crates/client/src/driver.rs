@@ -33,7 +33,7 @@ use crate::handler::PartitionHandler;
 use crate::moment::Moment;
 use crate::partition::TopicPartition;
 use crate::roles::{RoleAction, RoleChange, RoleEvent, Roles};
-use crate::session::{Action, Event, Session, SessionOptions};
+use crate::session::{Action, Event, Session, SessionOptions, Term};
 use crate::status::SessionStatus;
 use crate::transport::Transport;
 
@@ -63,6 +63,8 @@ pub(crate) struct Driver<T, H> {
     alarms: Arc<Notify>,
     group: Arc<str>,
     progress: Progress,
+    /// When the claim of the stricter modes runs out; `None` = it has, and the roles know it.
+    lapses_at: Option<Moment>,
     stage: Stage,
     verdict: Verdict,
 }
@@ -87,6 +89,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             alarms: Arc::default(),
             group: consumer.options.group.as_str().into(),
             progress: Progress::since(consumer.clock.now()),
+            lapses_at: None,
             stage: Stage::Running,
             verdict: None,
             handler,
@@ -110,8 +113,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     async fn turn(&mut self, shutdown: &CancellationToken) -> Turn {
         let now = self.now();
-        let wakes =
-            [self.session.next_wake(), self.roles.next_wake(), self.acks.next_wake(), self.stage.deadline()];
+        let wakes = [
+            self.session.next_wake(),
+            self.roles.next_wake(),
+            self.acks.next_wake(),
+            self.lapses_at,
+            self.stage.deadline(),
+        ];
         let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
         let wake = self.consumer.clock.instant(wake);
         // Tasks catch panics, so one fails to join only while the runtime itself shuts down.
@@ -146,6 +154,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     /// After every turn: whatever is due by now.
     fn settle(&mut self) {
         let now = self.now();
+        if self.lapses_at.take_if(|at| *at <= now).is_some() {
+            warn!(group = &*self.group, consumer = self.consumer.options.name, "claim lapsed");
+            self.role_event(RoleEvent::ClaimLapsed);
+        }
         if self.session.next_wake().is_some_and(|at| at <= now) {
             self.session_event(Event::Timer);
         }
@@ -188,7 +200,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Action::SendDeregister { endpoint, incarnation, mode } => {
                 self.send_deregister(endpoint, incarnation, mode);
             }
-            Action::Claim(until) => self.consumer.claim.set(until),
+            Action::Claim(term) => self.set_claim(term),
             Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
             Action::News(change) => self.role_event(RoleEvent::Changed(change)),
             Action::Lost(loss) => {
@@ -197,6 +209,15 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 self.role_event(RoleEvent::SessionLost);
             }
             Action::Finished(ending) => self.finished(ending),
+        }
+    }
+
+    fn set_claim(&mut self, term: Option<Term>) {
+        self.consumer.claim.set(term);
+        let now = self.now();
+        let Some(term) = term.filter(|term| term.strict > now) else { return };
+        if self.lapses_at.replace(term.strict).is_none() {
+            self.role_event(RoleEvent::ClaimValid);
         }
     }
 
@@ -218,7 +239,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             match action {
                 RoleAction::Call(partition, call) => self.call(partition, call),
                 RoleAction::Cancel(partition) => self.cancel(&partition),
-                RoleAction::RaiseEpoch(partition, epoch) => self.raise_epoch(&partition, epoch),
+                RoleAction::RaiseEpoch { partition, epoch, strict } => {
+                    self.raise_epoch(&partition, epoch, strict);
+                }
                 RoleAction::Forget(partition) => {
                     self.held.remove(&partition);
                 }

@@ -115,6 +115,22 @@ impl Transport for GrpcTransport {
         Ok(self.client(endpoint)?.partition_ready(request).await?.into_inner())
     }
 
+    async fn partition_drained(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionDrainedRequest,
+    ) -> Result<v1::PartitionDrainedResponse, Status> {
+        Ok(self.client(endpoint)?.partition_drained(request).await?.into_inner())
+    }
+
+    async fn partition_caught_up(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionCaughtUpRequest,
+    ) -> Result<v1::PartitionCaughtUpResponse, Status> {
+        Ok(self.client(endpoint)?.partition_caught_up(request).await?.into_inner())
+    }
+
     async fn partition_taken(
         &self,
         endpoint: &str,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::context::{OwnedContext, WarmContext};
+use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::partition::TopicPartition;
 
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
@@ -19,12 +19,17 @@ pub struct Spoiled;
 /// What happens to partitions, told one call at a time for each partition.
 ///
 /// ```text
-///  warm ──► assigned ──► (processing) ──► drain ──► release
-///    └────────────────── release            └─ or lost, at any moment from assigned on
+///  warm ──► (reserved) ──► assigned ──► (processing) ──► drain ──► release
+///    └──────────┴───────── release           ▲             ├─ or assigned, where the move was cancelled
+///                                            └─────────────┘
+///  lost, at any moment from assigned on
 /// ```
 ///
-/// Calls for different partitions run side by side. A call that fails is made again after a wait, except `warm`
-/// for a handoff: that handoff is declined. A call may take as long as it needs; the service bounds how long a
+/// In the mode `overlap` the old owner is drained after the new one was assigned; in the stricter modes before, so
+/// that no two ever act at once. `reserved` comes in the stricter modes only, for moves that catch up.
+///
+/// Calls for different partitions run side by side. A call that fails is made again after a wait, except `warm` and
+/// `reserved` for a handoff: that handoff is declined. A call may take as long as it needs; the service bounds how long a
 /// handoff may stand still, and calls whose result is not wanted any more see
 /// [`WarmContext::cancelled`] or [`OwnedContext::cancelled`].
 #[async_trait]
@@ -41,23 +46,35 @@ pub trait PartitionHandler: Send + Sync + 'static {
         Ok(())
     }
 
+    /// The old owner has stopped: takes every fence under the context's epoch, and then reads what is left into the
+    /// state, without any side effect. Nobody works meanwhile, so every millisecond counts.
+    ///
+    /// # Errors
+    ///
+    /// Anything; the partition then goes back to its old owner, and [`release`](Self::release) is called.
+    async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
+        let _ = context;
+        Ok(())
+    }
+
     /// The partition is owned from now on: begin to process, and return once it is running.
     ///
-    /// The service tells the old owner to stop when this returns, so there is no gap. Check the context's claim
+    /// In the mode `overlap` the service tells the old owner to stop when this returns, so there is no gap. Check the context's claim
     /// before each side effect. Known from Kafka as `onPartitionsAssigned`.
     ///
     /// # Errors
     ///
-    /// Anything; nothing may be left running then. [`Spoiled`] has the partition prepared again first.
+    /// Anything; nothing may have been handled or be left running then. [`Spoiled`] has the partition prepared again first.
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError>;
 
     /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or
     /// `None` where there is no such thing. The state is kept until [`release`](Self::release), and `assigned` may
-    /// follow instead of it. Known from Kafka as `onPartitionsRevoked`.
+    /// follow instead of it, to go on where this stopped. Nothing is [admitted](OwnedContext::admit) any more, and what
+    /// was admitted has ended. Known from Kafka as `onPartitionsRevoked`.
     ///
     /// # Errors
     ///
-    /// Anything; the partition then still counts as processed here.
+    /// Anything; the partition then still counts as processed here, until another drain succeeds.
     async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
         let _ = context;
         Ok(None)
@@ -73,8 +90,8 @@ pub trait PartitionHandler: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The partition was taken without asking: stop at once, commit nothing, drop everything. The claim has
-    /// ended already. Known from Kafka as `onPartitionsLost`.
+    /// The partition was taken without asking, or may be any moment now: stop at once, commit nothing, drop everything.
+    /// The claim has ended already. Known from Kafka as `onPartitionsLost`.
     async fn lost(&self, context: &OwnedContext) {
         let _ = context;
     }

@@ -5,7 +5,7 @@
 //! ```text
 //!  warm ─────────────────────►│ assigned ───────────────────────────────► drain
 //!  catch_up(record) …         │ catch_up up to the   process(record) …    finish, commit
-//!  never past what the owner  │ committed offset     commit what was
+//!  never past what the owner  │ start                commit what was
 //!  has committed              │                      processed
 //!  ───────────────── one reader, which fetches without a break ─────────────────►
 //! ```
@@ -15,6 +15,8 @@
 //! - The reader that warms a partition is the one that later processes it, so no fetch has to start at a switch.
 //! - Records of a partition are handled in order, one at a time; different partitions side by side, within
 //!   [`KafkaOptions::concurrency`].
+//! - The start is where the old owner stopped in the stricter modes (`exclusive`, `routed`), and what the group has
+//!   committed in `overlap`.
 //! - Only what was processed is committed, with the epoch beside it: at least once. The claim is asked before each
 //!   record and before each commit.
 

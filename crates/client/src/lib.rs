@@ -37,9 +37,11 @@
 //! # What holds
 //!
 //! A handler acts only while its [`Claim`] is valid, and asks before each side effect. Restarts of instances and
-//! broken connections change nothing; a store outage changes nothing for `outage_grace`; when no instance answers,
-//! the claim lapses at two thirds of the session's time to live and comes back with the next confirmation. What was
-//! taken away is told by [`PartitionHandler::lost`].
+//! broken connections change nothing. When no instance answers, the claim lapses at two thirds of the session's time
+//! to live. In the mode `overlap` it comes back with the next confirmation, and a store outage changes nothing for
+//! `outage_grace`. In the stricter modes, where nobody else may act before it is over, a claim that lapses is lost, also
+//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. What was taken
+//! away is told by [`PartitionHandler::lost`].
 //!
 //! Of the project the crate uses the proto, and from `core` the rules that both sides must hold to: names, and how
 //! long a claim lasts.
@@ -49,6 +51,7 @@ mod claim;
 mod consumer;
 mod context;
 mod driver;
+mod gate;
 mod grpc;
 mod handler;
 #[cfg(feature = "kafka")]
@@ -65,7 +68,8 @@ mod transport;
 pub use backoff::{Backoff, Dice};
 pub use claim::{Claim, ClaimEnded};
 pub use consumer::{Consumer, ConsumerError, Stopped};
-pub use context::{OwnedContext, WarmContext};
+pub use context::{OwnedContext, ReservedContext, WarmContext};
+pub use gate::{Permit, Refusal};
 pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
 pub use kafka_assigner_core::name::InvalidName;

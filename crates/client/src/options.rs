@@ -5,6 +5,10 @@ use std::time::Duration;
 use kafka_assigner_core::name::{GroupName, InvalidName, MemberName, TopicName};
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 
+/// What this version understands beyond the smallest client.
+const CAPABILITIES: [v1::Capability; 4] =
+    [v1::Capability::Snapshot, v1::Capability::Taken, v1::Capability::Drain, v1::Capability::CatchUp];
+
 /// How a consumer joins and leaves.
 ///
 /// ```
@@ -43,7 +47,8 @@ pub struct ConsumerOptions {
     pub max_poll_interval: Option<Duration>,
     /// The most preparations at once, at least 1. Default 8. The group bounds it too.
     pub max_warming: usize,
-    /// How long work goes on while instances answer that the store can't be reached. Default 10 min.
+    /// How long work goes on in the mode `overlap` while instances answer that the store can't be reached. Default
+    /// 10 min.
     pub outage_grace: Duration,
     /// What a regular stop does with the partitions. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
@@ -144,7 +149,7 @@ impl ConsumerOptions {
             renewal: v1::Renewal::Client.into(),
             max_poll_interval_ms: self.max_poll_interval.map_or(0, millis),
             protocol_version: PROTOCOL_VERSION,
-            capabilities: vec![v1::Capability::Snapshot.into(), v1::Capability::Taken.into()],
+            capabilities: CAPABILITIES.map(i32::from).to_vec(),
             client: Some(self.client_info()),
             ..v1::RegisterRequest::default()
         }

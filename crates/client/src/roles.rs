@@ -7,14 +7,17 @@
 //! ```text
 //!            Warm ok            Assigned ok           Drain ok
 //!  Nothing ──────────► Warm ────────────────► Owned ──────────► Drained
-//!     ▲                 │                      │ Lost               │
+//!     ▲                 │ └─► CaughtUp ─┘      │ ▲                  │
+//!     │                 │                      │ └─── Assigned ─────┤
+//!     │                 │                      │ Lost               │
 //!     └──── Release ────┴──────────────────────┴──── Release ───────┘
 //! ```
 //!
 //! What it holds to: one call at a time for each partition; never more than the given number of preparations at
 //! once; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
-//! goes on without a call; what its handler calls spoiled is lost and prepared again; a failed call is repeated, and
-//! nothing counts as given up before the handler said so.
+//! goes on without a call, or with the state that it kept when it was drained; what its handler calls spoiled is lost
+//! and prepared again; a failed call is repeated, and nothing counts as given up before the handler said so. Under a
+//! grant of a stricter mode it acts only while the session's claim is valid: when that lapses, the partition is lost.
 
 mod change;
 mod entry;
@@ -24,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::RoleChange;
 use entry::{Entry, Next};
-pub use target::{Grant, Leave, Provenance, Target, Warming};
+pub use target::{Draining, Grant, Leave, Provenance, Reserved, Target, Warming};
 
 use crate::moment::Moment;
 use crate::partition::TopicPartition;
@@ -39,6 +42,15 @@ pub enum Call {
         /// Who owns the partition meanwhile; `None` = nobody.
         current_owner: Option<String>,
     },
+    /// Take every fence, then read what is left.
+    CatchUp {
+        /// The handoff.
+        handoff_id: String,
+        /// The epoch that is reserved for it.
+        epoch: u64,
+        /// Where the old owner stopped; `None` = it did not say.
+        until_offset: Option<i64>,
+    },
     /// Begin to process.
     Assigned {
         /// The fencing token.
@@ -47,6 +59,8 @@ pub enum Call {
         start_offset: Option<i64>,
         /// True = after a drain, with the state that was kept.
         resumed: bool,
+        /// Whether the mode of the grant promises one owner at a time.
+        strict: bool,
     },
     /// Stop, finish and commit.
     Drain,
@@ -56,8 +70,16 @@ pub enum Call {
     Lost,
 }
 
-/// How a call ended.
-pub type CallResult = Result<(), CallFailure>;
+impl Call {
+    /// Whether it may only begin while the claim of the stricter modes is valid. A fence that is taken without it
+    /// would shut out the rightful owner.
+    const fn needs_claim(&self) -> bool {
+        matches!(self, Self::CatchUp { .. } | Self::Assigned { strict: true, .. })
+    }
+}
+
+/// How a call ended. A drain returns the offset after the last handled record, where it knows one.
+pub type CallResult = Result<Option<i64>, CallFailure>;
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,10 +97,20 @@ pub enum AckKind {
     Ready,
     /// The preparation failed.
     WarmFailed,
+    /// It has stopped, and keeps its state.
+    Drained,
+    /// It has its fences, and has read what was left.
+    CaughtUp,
     /// It processes.
     Taken,
     /// It has stopped and dropped everything.
     Released,
+}
+
+impl AckKind {
+    /// All of them, those first on which a gap depends.
+    pub const ALL: [Self; 6] =
+        [Self::Drained, Self::CaughtUp, Self::Ready, Self::WarmFailed, Self::Taken, Self::Released];
 }
 
 /// One acknowledgement that waits for a definite answer.
@@ -90,6 +122,8 @@ pub struct Ack {
     pub handoff_id: String,
     /// With [`AckKind::WarmFailed`]: why.
     pub message: String,
+    /// With [`AckKind::Drained`]: where it stopped; `None` = it does not know.
+    pub next_offset: Option<i64>,
 }
 
 /// What happened.
@@ -99,6 +133,10 @@ pub enum RoleEvent {
     Changed(RoleChange),
     /// The session is over.
     SessionLost,
+    /// The claim of the stricter modes has run out, by this client's own clock.
+    ClaimLapsed,
+    /// It is valid, for the first time or again.
+    ClaimValid,
     /// The process stops: give everything up, and ignore what the service says from here on.
     LeaveAll,
     /// A call of the handler ended.
@@ -130,8 +168,15 @@ pub enum RoleAction {
     Call(TopicPartition, Call),
     /// Tell the running call that its result is not wanted any more.
     Cancel(TopicPartition),
-    /// The owner goes on under a higher epoch.
-    RaiseEpoch(TopicPartition, u64),
+    /// The owner goes on, as a rule under a higher epoch, and admits requests.
+    RaiseEpoch {
+        /// For this partition.
+        partition: TopicPartition,
+        /// The epoch.
+        epoch: u64,
+        /// Whether the mode of the new grant promises one owner at a time.
+        strict: bool,
+    },
     /// Nothing is left of the partition.
     Forget(TopicPartition),
 }
@@ -141,6 +186,8 @@ pub enum RoleAction {
 pub struct Roles {
     max_warming: usize,
     leaving: bool,
+    /// Whether the claim of the stricter modes has run out.
+    lapsed: bool,
     entries: BTreeMap<TopicPartition, Entry>,
 }
 
@@ -159,7 +206,7 @@ impl Roles {
     /// No partitions; at most `max_warming` (at least 1) preparations at once.
     #[must_use]
     pub fn new(max_warming: usize) -> Self {
-        Self { max_warming: max_warming.max(1), leaving: false, entries: BTreeMap::new() }
+        Self { max_warming: max_warming.max(1), leaving: false, lapsed: false, entries: BTreeMap::new() }
     }
 
     /// Takes an event in and says what to do.
@@ -203,6 +250,8 @@ impl Roles {
             RoleEvent::Changed(RoleChange::All { roles, undecided }) => self.replace(roles, &undecided),
             RoleEvent::Changed(RoleChange::Some(targets)) => self.aim(targets, true),
             RoleEvent::SessionLost => self.lose(actions),
+            RoleEvent::ClaimLapsed => self.lapse(actions),
+            RoleEvent::ClaimValid => self.lapsed = false,
             RoleEvent::LeaveAll => {
                 self.leaving = true;
                 self.entries.values_mut().for_each(Entry::leave);
@@ -251,20 +300,32 @@ impl Roles {
         }
     }
 
+    /// Whoever acts under a stricter grant has to have stopped before the margin is over, so it is lost now. It is
+    /// prepared again meanwhile, and begins when the claim is valid again.
+    fn lapse(&mut self, actions: &mut Vec<RoleAction>) {
+        self.lapsed = true;
+        for (partition, entry) in &mut self.entries {
+            if entry.lapse() {
+                actions.push(RoleAction::Cancel(partition.clone()));
+            }
+        }
+    }
+
     fn reconcile(&mut self, now: Moment, actions: &mut Vec<RoleAction>) {
         let mut waiting = Vec::new();
         for (partition, entry) in &mut self.entries {
             match entry.next(now) {
                 Next::Nothing => {}
                 Next::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
+                Next::Call(call) if self.lapsed && call.needs_claim() => {}
                 Next::Call(call) => start(partition, entry, call, actions),
                 Next::Cancel => {
                     entry.cancel();
                     actions.push(RoleAction::Cancel(partition.clone()));
                 }
-                Next::RaiseEpoch(epoch) => {
-                    entry.raise_epoch(epoch);
-                    actions.push(RoleAction::RaiseEpoch(partition.clone(), epoch));
+                Next::RaiseEpoch { epoch, strict } => {
+                    entry.go_on(epoch, strict);
+                    actions.push(RoleAction::RaiseEpoch { partition: partition.clone(), epoch, strict });
                 }
             }
         }

@@ -33,6 +33,7 @@ use std::time::Duration;
 
 pub use api::{Action, Ending, Event, Loss, OpenStream, SendHeartbeat};
 use claim_clock::ClaimClock;
+pub use claim_clock::Term;
 pub use dialect::{ConsumerDialect, Dialect, Heard, What};
 use endpoints::Endpoints;
 use heartbeat::Heartbeats;
@@ -321,7 +322,7 @@ impl<D: Dialect> Session<D> {
     ) {
         let claim = ClaimClock::granted(sent, ttl, self.outage_grace);
         self.heartbeats = self.heartbeats.for_session(sent, ttl);
-        actions.push(Action::Claim(Some(claim.until())));
+        actions.push(Action::Claim(Some(claim.term())));
         actions.push(Action::Opened { incarnation: incarnation.clone(), lease });
         self.life = Life::Live(Live { incarnation, lease, claim });
     }

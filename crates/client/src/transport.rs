@@ -46,6 +46,28 @@ pub trait Transport: Send + Sync + 'static {
         request: v1::PartitionReadyRequest,
     ) -> Result<v1::PartitionReadyResponse, Status>;
 
+    /// Acknowledges that partitions were stopped.
+    ///
+    /// # Errors
+    ///
+    /// The service's status, or the transport's.
+    async fn partition_drained(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionDrainedRequest,
+    ) -> Result<v1::PartitionDrainedResponse, Status>;
+
+    /// Acknowledges that partitions were caught up with.
+    ///
+    /// # Errors
+    ///
+    /// The service's status, or the transport's.
+    async fn partition_caught_up(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionCaughtUpRequest,
+    ) -> Result<v1::PartitionCaughtUpResponse, Status>;
+
     /// Acknowledges that partitions are processed.
     ///
     /// # Errors

@@ -209,7 +209,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             Action::CloseStream => self.stream = None,
             Action::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
             Action::SendDeregister { endpoint, incarnation, .. } => self.send_detach(endpoint, incarnation),
-            Action::Claim(until) => self.claim(until),
+            Action::Claim(term) => self.claim(term.map(|term| term.strict)),
             Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
             Action::News(news) => self.news(news),
             Action::Lost(loss) => {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use kafka_assigner_proto::MAX_ACKS;
 use kafka_assigner_proto::v1::{
-    AckOutcome, AckResult, Caller, PartitionAck, PartitionReadyRequest, PartitionReleasedRequest,
-    PartitionTakenRequest, WarmFailedRequest, WarmFailure,
+    AckOutcome, AckResult, Caller, DrainedPartition, PartitionAck, PartitionCaughtUpRequest,
+    PartitionDrainedRequest, PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest,
+    WarmFailedRequest, WarmFailure,
 };
 use tonic::Status;
 use tracing::{debug, warn};
@@ -98,7 +99,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             return;
         }
         let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
-        for kind in [AckKind::Ready, AckKind::WarmFailed, AckKind::Taken, AckKind::Released] {
+        for kind in AckKind::ALL {
             let due = self.roles.due_acks().filter(|(at, ack)| ack.kind == kind && !self.acks.waits(at, ack));
             let due: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();
             if !due.is_empty() && self.acks.under_way.insert(kind) {
@@ -121,8 +122,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let edges = self.held.get(partition).and_then(|held| held.edges.as_ref());
         let handled = match ack.kind {
             AckKind::Taken => edges.and_then(|edges| edges.first()),
-            AckKind::Released => edges.and_then(|edges| edges.last()),
-            AckKind::Ready | AckKind::WarmFailed => None,
+            AckKind::Drained | AckKind::Released => edges.and_then(|edges| edges.last()),
+            AckKind::Ready | AckKind::CaughtUp | AckKind::WarmFailed => None,
         };
         let (topic, partition) = (partition.topic().to_owned(), partition.partition());
         PartitionAck { topic, partition, handoff_id: ack.handoff_id.clone(), handled }
@@ -180,6 +181,16 @@ async fn call<T: Transport>(
             let request = PartitionReadyRequest { caller, partitions };
             Ok(transport.partition_ready(endpoint, request).await?.results)
         }
+        AckKind::Drained => {
+            let partitions =
+                partitions.into_iter().zip(sent).map(|(item, (_, ack))| drained(item, ack)).collect();
+            let request = PartitionDrainedRequest { caller, partitions };
+            Ok(transport.partition_drained(endpoint, request).await?.results)
+        }
+        AckKind::CaughtUp => {
+            let request = PartitionCaughtUpRequest { caller, partitions };
+            Ok(transport.partition_caught_up(endpoint, request).await?.results)
+        }
         AckKind::Taken => {
             let request = PartitionTakenRequest { caller, partitions };
             Ok(transport.partition_taken(endpoint, request).await?.results)
@@ -193,6 +204,16 @@ async fn call<T: Transport>(
             let request = WarmFailedRequest { caller, partitions };
             Ok(transport.warm_failed(endpoint, request).await?.results)
         }
+    }
+}
+
+fn drained(item: PartitionAck, ack: &Ack) -> DrainedPartition {
+    DrainedPartition {
+        topic: item.topic,
+        partition: item.partition,
+        handoff_id: item.handoff_id,
+        next_offset: ack.next_offset,
+        handled: item.handled,
     }
 }
 

@@ -10,10 +10,11 @@ use tracing::{info, warn};
 
 use super::Driver;
 use crate::claim::Claim;
-use crate::context::{Alarm, Edges, OwnedContext, Progress, WarmContext};
+use crate::context::{Alarm, Edges, OwnedContext, Progress, ReservedContext, WarmContext};
+use crate::gate::Gate;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
-use crate::roles::{Call, CallFailure, Provenance, RoleEvent};
+use crate::roles::{Call, CallFailure, CallResult, Provenance, RoleEvent};
 use crate::transport::Transport;
 
 /// What the shell keeps of one partition.
@@ -21,6 +22,7 @@ use crate::transport::Transport;
 pub(super) struct Held {
     /// The running preparation's.
     pub(super) warm: Option<WarmContext>,
+    reserved: Option<ReservedContext>,
     owned: Option<OwnedContext>,
     /// Outlives `owned`, since the last acknowledgement comes after everything was dropped.
     pub(super) edges: Option<Arc<Edges>>,
@@ -35,7 +37,7 @@ type Run = BoxFuture<'static, Result<Option<i64>, HandlerError>>;
 pub(super) struct CallEnd {
     partition: TopicPartition,
     call: Call,
-    result: Result<Option<i64>, CallFailure>,
+    result: CallResult,
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -63,17 +65,32 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                     progress: Arc::new(Progress::default()),
                     cancelled,
                 };
-                self.held.entry(partition.clone()).or_default().warm = Some(context.clone());
+                let held = self.held.entry(partition.clone()).or_default();
+                held.warm = Some(context.clone());
+                // What was handled in an earlier life of the partition is of no interest any more.
+                held.edges = None;
                 async move { handler.warm(&context).await.map(|()| None) }.boxed()
             }
-            Call::Assigned { epoch, start_offset, resumed } => {
-                let claim = self.consumer.claim.partition(*epoch);
+            Call::CatchUp { epoch, until_offset, .. } => {
+                let context = ReservedContext {
+                    group: self.group.clone(),
+                    partition: partition.clone(),
+                    claim: self.consumer.claim.partition(*epoch, true),
+                    until_offset: *until_offset,
+                    cancelled,
+                };
+                self.held.entry(partition.clone()).or_default().reserved = Some(context.clone());
+                async move { handler.reserved(&context).await.map(|()| None) }.boxed()
+            }
+            Call::Assigned { epoch, start_offset, resumed, strict } => {
+                let claim = self.consumer.claim.partition(*epoch, *strict);
                 let context = self.granted(partition, claim, *start_offset, *resumed, cancelled);
                 async move { handler.assigned(&context).await.map(|()| None) }.boxed()
             }
             Call::Drain => {
                 let context = self.held_context(partition);
-                async move { handler.drain(&context).await }.boxed()
+                context.gate.close();
+                drained(handler, context).boxed()
             }
             Call::Release => {
                 let partition = partition.clone();
@@ -103,9 +120,18 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let alarm = Alarm::new(self.alarms.clone());
         let held = self.held.entry(partition.clone()).or_default();
         held.edges = Some(edges.clone());
-        let (group, partition) = (self.group.clone(), partition.clone());
-        let context =
-            OwnedContext { group, partition, claim, start_offset, resumed, edges, alarm, cancelled };
+        let context = OwnedContext {
+            group: self.group.clone(),
+            partition: partition.clone(),
+            claim,
+            start_offset,
+            resumed,
+            gate: Arc::new(Gate::default()),
+            edges,
+            alarm,
+            cancelled,
+        };
+        held.end_claims();
         held.owned = Some(context.clone());
         context
     }
@@ -118,14 +144,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     pub(super) fn cancel(&mut self, partition: &TopicPartition) {
         let Some(held) = self.held.get(partition) else { return };
         held.cancelled.cancel();
-        if let Some(owned) = &held.owned {
-            owned.claim.end();
-        }
+        held.end_claims();
     }
 
-    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64) {
+    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64, strict: bool) {
         if let Some(owned) = self.held.get(partition).and_then(|held| held.owned.as_ref()) {
-            owned.claim.raise_epoch(epoch);
+            owned.claim.go_on(epoch, strict);
+            owned.gate.open();
         }
     }
 
@@ -148,7 +173,6 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         if let Some(held) = self.held.get_mut(&partition) {
             held.ended(&call, &result);
         }
-        let result = result.map(|_| ());
         self.role_event(RoleEvent::CallEnded { partition, result });
     }
 }
@@ -159,25 +183,29 @@ impl Held {
         OwnedContext { cancelled: self.cancelled.clone(), ..owned }
     }
 
-    fn ended(&mut self, call: &Call, result: &Result<Option<i64>, CallFailure>) {
+    /// Nothing may act under the grants that there were; another one brings a claim of its own.
+    fn end_claims(&self) {
+        let reserved = self.reserved.as_ref().map(|reserved| &reserved.claim);
+        let owned = self.owned.as_ref().map(|owned| &owned.claim);
+        reserved.into_iter().chain(owned).for_each(Claim::end);
+    }
+
+    fn ended(&mut self, call: &Call, result: &CallResult) {
         match (call, result) {
             (Call::Warm { .. }, _) => self.warm = None,
             (Call::Drain, Ok(next)) => self.drained(*next),
-            (Call::Release | Call::Lost, Ok(_)) => self.owned = None,
-            (Call::Assigned { .. }, Err(_)) => {
-                // Nothing may act under a grant whose start failed; the next attempt gets a claim of its own.
-                if let Some(owned) = self.owned.take() {
-                    owned.claim.end();
-                }
+            (Call::CatchUp { .. } | Call::Assigned { .. }, Err(_)) => self.end_claims(),
+            (Call::Release | Call::Lost, Ok(_)) => {
+                self.end_claims();
+                (self.reserved, self.owned) = (None, None);
             }
-            (Call::Assigned { .. }, Ok(_)) | (Call::Drain | Call::Release | Call::Lost, Err(_)) => {}
+            (Call::CatchUp { .. } | Call::Assigned { .. }, Ok(_))
+            | (Call::Drain | Call::Release | Call::Lost, Err(_)) => {}
         }
     }
 
     fn drained(&self, next: Option<i64>) {
-        if let Some(owned) = &self.owned {
-            owned.claim.end();
-        }
+        self.end_claims();
         if let (Some(edges), Some(next)) = (&self.edges, next) {
             edges.drained(next);
         }
@@ -191,10 +219,23 @@ fn handoff_id(provenance: &Provenance) -> Option<String> {
     }
 }
 
+/// Drains once nothing is in flight that was admitted before. That is waited for as long as the drain is wanted.
+async fn drained<H: PartitionHandler>(
+    handler: Arc<H>,
+    context: OwnedContext,
+) -> Result<Option<i64>, HandlerError> {
+    tokio::select! {
+        biased;
+        // Whatever is in flight can't act any more.
+        () = context.cancelled() => return Err("cancelled while requests were in flight".into()),
+        // The usual case.
+        () = context.gate.emptied() => {}
+    }
+    handler.drain(&context).await
+}
+
 /// Turns errors and panics of a handler into failures. A panic may have left anything behind.
-async fn caught(
-    call: impl Future<Output = Result<Option<i64>, HandlerError>>,
-) -> Result<Option<i64>, CallFailure> {
+async fn caught(call: impl Future<Output = Result<Option<i64>, HandlerError>>) -> CallResult {
     match AssertUnwindSafe(call).catch_unwind().await {
         Ok(Ok(next)) => Ok(next),
         Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),

@@ -9,9 +9,10 @@ use crate::partition::TopicPartition;
 
 /// Handles the records of partitions, with a state for each partition that the runner owns.
 ///
-/// The calls of [`PartitionHandler`] come too: `warm` before the first record is read, `assigned` before the first
-/// one is processed, `drain` after the last one and before its commit, `release` and `lost` when the state is gone.
-/// After a `drain` that failed, records are processed until it is tried again.
+/// The calls of [`PartitionHandler`] come too: `warm` before the first record is read, `reserved` before the rest is
+/// read up to where the old owner stopped, `assigned` before the first one is processed, `drain` after the last one
+/// and before its commit, `release` and `lost` when the state is gone. After a `drain` that failed, records are
+/// processed until it is tried again.
 #[async_trait]
 pub trait RecordHandler: PartitionHandler {
     /// What the records of one partition amount to, for example counts for each key; `()` where there is none.

@@ -31,7 +31,7 @@ const QUIET_WAIT: Duration = Duration::from_millis(20);
 const IN_USE_WAIT: Duration = Duration::from_millis(500);
 /// How long a record is waited for that is in the log. A slow fetch takes less; what the log counts but never delivers,
 /// such as the markers of transactions, must not hold a switch up for longer.
-const FETCH_WAIT: Duration = Duration::from_secs(1);
+pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
@@ -95,7 +95,9 @@ impl<H: RecordHandler> Processing<H> {
     /// The new owner has handled a record before that word was given. Its fetch may have been ahead of this one's, so
     /// stopping at once would leave up to a record's distance between the last record here and the first one there.
     async fn overlap(&mut self, partition: &mut Partition<H::State>) {
-        if self.overlapped || !self.context.claim().is_valid() {
+        let claim = self.context.claim();
+        // In the stricter modes the new owner waits for this one.
+        if self.overlapped || claim.is_strict() || !claim.is_valid() {
             return;
         }
         match self.next_comes(&mut partition.reader).await {
@@ -177,8 +179,14 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     async fn batch(&mut self, partition: &mut Partition<H::State>) {
-        let permits = self.permits.clone();
-        let _permit = permits.acquire().await.expect("never closed");
+        let (permits, stop) = (self.permits.clone(), self.stop.clone());
+        let _permit = tokio::select! {
+            biased;
+            // Nothing more is begun, so there is nothing to wait for.
+            () = stop.cancelled() => return,
+            // Its turn.
+            permit = permits.acquire() => permit.expect("never closed"),
+        };
         for _ in 0..BATCH {
             let may_go_on = !self.stop.is_cancelled() && self.context.claim().is_valid();
             if !may_go_on || !self.one(partition).await {

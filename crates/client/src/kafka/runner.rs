@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
@@ -15,12 +16,15 @@ use super::client::Client;
 use super::commits::Commits;
 use super::cursor::{Ahead, LogReset};
 use super::handler::RecordHandler;
-use super::processing::{Busy, Partition, Processing};
+use super::processing::{Busy, FETCH_WAIT, Partition, Processing};
 use super::{KafkaOptions, KafkaRunnerError};
-use crate::context::{OwnedContext, WarmContext};
+use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
 
+/// How long a start in the stricter modes waits for its first record. It already processes; only the service hears of
+/// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
+const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
 /// How many records are caught up with before other tasks get their turn.
 const CATCH_UP_BATCH: usize = 256;
 
@@ -180,6 +184,32 @@ impl<H: RecordHandler> KafkaRunner<H> {
         }
     }
 
+    /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
+    /// where nobody knows where the old owner stopped: what it has not finished is processed again, with its effects.
+    async fn read_rest(
+        &self,
+        context: &ReservedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<(), HandlerError> {
+        let at = context.partition();
+        let until = match context.until_offset() {
+            Some(offset) => offset,
+            None => self.client.committed(at).await?,
+        };
+        loop {
+            self.catch_up(at, partition, until).await?;
+            let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
+            if is_beyond || partition.reader.next() >= until {
+                return Ok(());
+            }
+            // The end was reached before the last records came. What never comes is not in the log, or is no record.
+            if timeout(FETCH_WAIT, partition.reader.record()).await.is_err() {
+                warn!(partition = %at, until, next = partition.reader.next(), "the rest is not there to be read");
+                return Ok(());
+            }
+        }
+    }
+
     /// From the warm position to the start, into the state only. Returns the start.
     async fn replay(
         &self,
@@ -312,6 +342,17 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         Ok(())
     }
 
+    async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
+        let at = context.partition();
+        self.handler.reserved(context).await?;
+        let Slot::Still(mut partition) = self.take(at)? else {
+            return Err(KafkaRunnerError::NotHeld(at.clone()).into());
+        };
+        let read = while_wanted(context.cancelled(), self.read_rest(context, &mut partition)).await;
+        self.put(at, Slot::Still(partition));
+        read
+    }
+
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         let at = context.partition();
         // Without one, an earlier start has lost it: a panic takes the partition along.
@@ -331,6 +372,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
             () = context.cancelled() => false,
             // An error means that processing ended before the first record.
             live = is_live => live.is_ok(),
+            // Nobody works on until this one has begun, so nothing has to be proven.
+            () = sleep(FIRST_RECORD_WAIT), if context.claim().is_strict() => true,
         };
         if !live {
             // Its claim has ended; what it left behind is dropped with the preparation.

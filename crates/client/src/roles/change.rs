@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::assignment_command::Command;
 
-use super::target::{Leave, Target, Warming};
+use super::target::{Draining, Leave, Reserved, Target, Warming};
 use crate::partition::TopicPartition;
 
 /// What a command says about partitions.
@@ -32,8 +32,10 @@ impl RoleChange {
             Command::Release(release) => {
                 Some(Self::Some(release.partitions.into_iter().map(releasing).collect()))
             }
-            // Of the stricter modes, for which this client lacks the capabilities.
-            Command::Drain(_) | Command::CatchUp(_) => None,
+            Command::Drain(drain) => Some(Self::Some(drain.partitions.into_iter().map(draining).collect())),
+            Command::CatchUp(catch_up) => {
+                Some(Self::Some(catch_up.partitions.into_iter().map(catching_up).collect()))
+            }
             Command::Snapshot(_) | Command::GoAway(_) | Command::Fenced(_) => None,
         }
     }
@@ -42,10 +44,12 @@ impl RoleChange {
     pub(crate) fn from_snapshot(snapshot: v1::Snapshot) -> Self {
         let assigned = snapshot.assigned.into_iter().map(owner);
         let warming = snapshot.warming.into_iter().map(warming);
+        let catching_up = snapshot.catching_up.into_iter().map(catching_up);
+        let draining = snapshot.draining.into_iter().map(draining);
         let releasing = snapshot.releasing.into_iter().map(releasing);
         let undecided = snapshot.undecided.into_iter();
         Self::All {
-            roles: assigned.chain(warming).chain(releasing).collect(),
+            roles: assigned.chain(warming).chain(catching_up).chain(draining).chain(releasing).collect(),
             undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
         }
     }
@@ -69,6 +73,16 @@ fn owner(wire: v1::AssignedPartition) -> (TopicPartition, Target) {
 fn warming(wire: v1::WarmPartition) -> (TopicPartition, Target) {
     let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
     (partition, Target::Warming(Warming::from(wire)))
+}
+
+fn catching_up(wire: v1::CatchUpPartition) -> (TopicPartition, Target) {
+    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    (partition, Target::CatchingUp(Reserved::from(wire)))
+}
+
+fn draining(wire: v1::DrainPartition) -> (TopicPartition, Target) {
+    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    (partition, Target::Draining(Draining::from(wire)))
 }
 
 fn releasing(wire: v1::ReleasePartition) -> (TopicPartition, Target) {

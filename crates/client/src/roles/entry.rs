@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::target::{Grant, Provenance, Target};
+use super::target::{Draining, Grant, Provenance, Reserved, Target, Warming};
 use super::{Ack, AckKind, Call, CallFailure, CallResult};
 use crate::moment::Moment;
 
@@ -19,12 +19,23 @@ pub(super) enum Held {
     Nothing,
     /// A finished preparation.
     Warm(Provenance),
+    /// Its fences, and everything up to where the old owner stopped, for this handoff.
+    CaughtUp(String),
     /// The rest of a preparation that failed or was cancelled, or that a failed start made useless.
     Spoiled,
     /// It processes.
     Owned,
-    /// It has stopped, and keeps its state. The epoch is the last it held.
-    Drained(u64),
+    /// It has stopped, and keeps its state.
+    Drained(Stop),
+}
+
+/// Where an owner stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stop {
+    /// The last epoch that it held.
+    epoch: u64,
+    /// The offset after the last handled record; `None` = not known.
+    next_offset: Option<i64>,
 }
 
 /// A call that the handler has not answered yet.
@@ -40,8 +51,12 @@ pub(super) struct Entry {
     held: Held,
     /// What is held was taken away: it must be dropped, whatever the target has become since.
     lost: bool,
-    /// The highest epoch that was held; meaningful while owned.
+    /// The highest epoch that was started, in whichever run.
     epoch: u64,
+    /// Whether the last grant that was started promises one owner at a time.
+    strict: bool,
+    /// Whether it owns what it was told to drain and could not: it processes, but admits no requests.
+    closed: bool,
     running: Option<Running>,
     failures: u32,
     retry_at: Option<Moment>,
@@ -57,7 +72,7 @@ pub(super) enum Next {
     Nothing,
     Call(Call),
     Cancel,
-    RaiseEpoch(u64),
+    RaiseEpoch { epoch: u64, strict: bool },
 }
 
 impl Entry {
@@ -110,9 +125,22 @@ impl Entry {
         starting || self.is_owned()
     }
 
+    /// The claim of the stricter modes has run out. Returns whether the running call has to be cancelled.
+    pub(super) fn lapse(&mut self) -> bool {
+        let stops = self.strict && self.acts();
+        self.lost |= stops;
+        let may_act = |running: &Running| matches!(running.call, Call::Assigned { .. } | Call::Drain);
+        stops && self.running.as_ref().is_some_and(may_act) && self.cancel()
+    }
+
+    /// Whether any epoch of `run` was started here.
+    const fn has_started(&self, run: u64) -> bool {
+        self.epoch >= run
+    }
+
     /// Gives the partition up without telling the service.
     pub(super) fn leave(&mut self) {
-        let owner = matches!(self.target, Target::Owner(_) | Target::Releasing(_));
+        let owner = matches!(self.target, Target::Owner(_) | Target::Draining(_) | Target::Releasing(_));
         let leave = super::target::Leave { handoff_id: None, new_owner: None };
         self.target = if owner { Target::Releasing(leave) } else { Target::None };
     }
@@ -133,7 +161,9 @@ impl Entry {
             Target::Warming(warming) => {
                 self.towards_warm(&warming.handoff_id, warming.current_owner.as_ref())
             }
+            Target::CatchingUp(reserved) => self.towards_caught_up(reserved),
             Target::Owner(grant) => self.towards_owner(grant),
+            Target::Draining(draining) => self.towards_drained(draining),
             Target::Releasing(_) => self.towards_released(),
         }
     }
@@ -144,8 +174,20 @@ impl Entry {
             (Call::Warm { provenance, .. }, Target::Warming(w)) => {
                 *provenance == Provenance::Handoff(w.handoff_id.clone())
             }
+            (Call::Warm { provenance, .. }, Target::CatchingUp(reserved)) => {
+                *provenance == Provenance::Handoff(reserved.handoff_id.clone())
+            }
             (Call::Warm { provenance, .. }, Target::Owner(grant)) => grant.accepts(provenance),
             (Call::Warm { .. }, _) => false,
+            (Call::CatchUp { handoff_id, .. }, Target::CatchingUp(reserved)) => {
+                *handoff_id == reserved.handoff_id
+            }
+            (Call::CatchUp { handoff_id, .. }, Target::Owner(grant)) => {
+                grant.prepared_by.as_ref() == Some(handoff_id)
+            }
+            (Call::CatchUp { .. }, _) => false,
+            // What has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
+            (Call::Assigned { epoch, .. }, Target::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, Target::Owner(_)),
             (Call::Drain | Call::Release | Call::Lost, _) => true,
         }
@@ -155,7 +197,7 @@ impl Entry {
         match &self.held {
             Held::Nothing => Next::Nothing,
             Held::Owned => Next::Call(Call::Lost),
-            Held::Warm(_) | Held::Spoiled | Held::Drained(_) => Next::Call(Call::Release),
+            Held::Warm(_) | Held::CaughtUp(_) | Held::Spoiled | Held::Drained(_) => Next::Call(Call::Release),
         }
     }
 
@@ -165,28 +207,54 @@ impl Entry {
             Held::Nothing if self.has_declined(handoff_id) => Next::Nothing,
             Held::Nothing => Next::Call(Call::Warm { provenance, current_owner: current_owner.cloned() }),
             Held::Warm(made_for) if *made_for == provenance => Next::Nothing,
-            Held::Warm(_) | Held::Spoiled | Held::Drained(_) | Held::Owned => self.towards_nothing(),
+            _ => self.towards_nothing(),
+        }
+    }
+
+    fn towards_caught_up(&self, reserved: &Reserved) -> Next {
+        let Reserved { handoff_id, epoch, until_offset } = reserved;
+        match &self.held {
+            Held::Warm(Provenance::Handoff(made_for)) if made_for == handoff_id => {
+                let (handoff_id, epoch, until_offset) = (handoff_id.clone(), *epoch, *until_offset);
+                Next::Call(Call::CatchUp { handoff_id, epoch, until_offset })
+            }
+            Held::CaughtUp(done_for) if done_for == handoff_id => Next::Nothing,
+            _ => self.towards_warm(handoff_id, None),
         }
     }
 
     fn towards_owner(&self, grant: &Grant) -> Next {
-        let assigned = |resumed| {
-            Next::Call(Call::Assigned { epoch: grant.epoch, start_offset: grant.start_offset, resumed })
-        };
+        let &Grant { epoch, run, strict, .. } = grant;
+        let is_same_run = self.has_started(run);
+        let start_offset = grant.start_offset.filter(|_| !is_same_run);
+        let assigned = |resumed| Next::Call(Call::Assigned { epoch, start_offset, resumed, strict });
         match &self.held {
             Held::Nothing => Next::Call(Call::Warm { provenance: grant.provenance(), current_owner: None }),
             Held::Warm(made_for) if grant.accepts(made_for) => assigned(false),
-            Held::Drained(epoch) if *epoch >= grant.run => assigned(true),
-            Held::Owned if self.epoch < grant.epoch => Next::RaiseEpoch(grant.epoch),
+            Held::CaughtUp(id) if grant.prepared_by.as_ref() == Some(id) => assigned(false),
+            Held::Drained(stop) if stop.epoch >= run => assigned(true),
+            // In `overlap` an owner works on in any case.
+            Held::Owned if strict && !is_same_run => Next::Call(Call::Lost),
+            Held::Owned if self.epoch < epoch || self.closed => Next::RaiseEpoch { epoch, strict },
             Held::Owned => Next::Nothing,
-            Held::Warm(_) | Held::Spoiled | Held::Drained(_) => Next::Call(Call::Release),
+            _ => self.towards_nothing(),
+        }
+    }
+
+    /// One that has started no epoch of the run does not begin to: it answers at once, and keeps what it prepared.
+    const fn towards_drained(&self, draining: &Draining) -> Next {
+        match &self.held {
+            Held::Owned if self.has_started(draining.run) => Next::Call(Call::Drain),
+            Held::Drained(stop) if stop.epoch >= draining.run => Next::Nothing,
+            Held::Warm(_) => Next::Nothing,
+            _ => self.towards_nothing(),
         }
     }
 
     const fn towards_released(&self) -> Next {
         match &self.held {
             Held::Owned => Next::Call(Call::Drain),
-            Held::Nothing | Held::Warm(_) | Held::Spoiled | Held::Drained(_) => self.towards_nothing(),
+            _ => self.towards_nothing(),
         }
     }
 
@@ -194,11 +262,16 @@ impl Entry {
         self.declined.as_ref().is_some_and(|(id, _)| id == handoff_id)
     }
 
-    pub(super) fn raise_epoch(&mut self, epoch: u64) {
+    pub(super) fn go_on(&mut self, epoch: u64, strict: bool) {
         self.epoch = self.epoch.max(epoch);
+        self.strict = strict;
+        self.closed = false;
     }
 
     pub(super) fn started(&mut self, call: Call) {
+        if let Call::Assigned { strict, .. } = call {
+            self.strict = strict;
+        }
         self.running = Some(Running { call, cancelled: false });
     }
 
@@ -212,17 +285,17 @@ impl Entry {
     pub(super) fn ended(&mut self, now: Moment, result: &CallResult) {
         let Some(Running { call, cancelled }) = self.running.take() else { return };
         match result {
-            Ok(()) => {
+            Ok(next_offset) => {
                 // Cancelling has ended the claim it started under: it owns the partition, but can't act.
                 self.lost |= cancelled && matches!(call, Call::Assigned { .. });
-                self.succeeded(call);
+                self.succeeded(call, *next_offset);
             }
             Err(failure) => self.failed(now, call, cancelled, failure),
         }
         self.lost &= !self.is_idle();
     }
 
-    fn succeeded(&mut self, call: Call) {
+    fn succeeded(&mut self, call: Call, next_offset: Option<i64>) {
         // Dropping the rest of a failed preparation is no success: the next one still waits longer.
         if call != Call::Release {
             self.failures = 0;
@@ -230,24 +303,31 @@ impl Entry {
         self.retry_at = None;
         self.held = match call {
             Call::Warm { provenance, .. } => Held::Warm(provenance),
+            Call::CatchUp { handoff_id, .. } => Held::CaughtUp(handoff_id),
             Call::Assigned { epoch, .. } => {
-                self.epoch = epoch;
+                self.epoch = self.epoch.max(epoch);
+                self.closed = false;
                 Held::Owned
             }
-            Call::Drain => Held::Drained(self.epoch),
+            Call::Drain => Held::Drained(Stop { epoch: self.epoch, next_offset }),
             Call::Release | Call::Lost => Held::Nothing,
         };
     }
 
     fn failed(&mut self, now: Moment, call: Call, cancelled: bool, failure: &CallFailure) {
-        if failure.spoiled && matches!(call, Call::Assigned { .. }) {
-            self.held = Held::Spoiled;
-        }
-        if let Call::Warm { provenance, .. } = call {
-            self.held = Held::Spoiled;
-            if let (false, Provenance::Handoff(id)) = (cancelled, provenance) {
-                self.declined = Some((id, failure.message.clone()));
+        match call {
+            Call::Assigned { epoch, .. } if failure.spoiled => {
+                // Nobody knows how far it came, so nothing is said of where it stopped.
+                self.epoch = self.epoch.max(epoch);
+                self.held = Held::Spoiled;
             }
+            Call::Warm { provenance: Provenance::Handoff(id), .. } | Call::CatchUp { handoff_id: id, .. } => {
+                self.held = Held::Spoiled;
+                self.declined = (!cancelled).then(|| (id, failure.message.clone())).or(self.declined.take());
+            }
+            Call::Warm { provenance: Provenance::Run(_), .. } => self.held = Held::Spoiled,
+            Call::Drain => self.closed = true,
+            Call::Assigned { .. } | Call::Release | Call::Lost => {}
         }
         if !cancelled {
             let wait = FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY);
@@ -262,28 +342,49 @@ impl Entry {
 
     /// What the service should be told and has not answered yet.
     pub(super) fn due_ack(&self) -> Option<Ack> {
-        let (kind, handoff_id) = self.reached()?;
+        let (kind, handoff_id, next_offset) = self.reached()?;
         let answered = self.acked.as_ref().is_some_and(|(k, id)| *k == kind && id == handoff_id);
         let message = match (&kind, &self.declined) {
             (AckKind::WarmFailed, Some((_, message))) => message.clone(),
             _ => String::new(),
         };
-        (!answered).then(|| Ack { kind, handoff_id: handoff_id.to_owned(), message })
+        (!answered).then(|| Ack { kind, handoff_id: handoff_id.to_owned(), message, next_offset })
     }
 
-    fn reached(&self) -> Option<(AckKind, &str)> {
-        match (&self.target, &self.held) {
-            (Target::Warming(w), _) if self.has_declined(&w.handoff_id) => {
-                Some((AckKind::WarmFailed, &w.handoff_id))
-            }
+    /// What the service should hear, about which handoff, and with [`AckKind::Drained`] where this one stopped.
+    fn reached(&self) -> Option<(AckKind, &str, Option<i64>)> {
+        let (kind, id) = match (&self.target, &self.held) {
+            (
+                Target::Warming(Warming { handoff_id, .. }) | Target::CatchingUp(Reserved { handoff_id, .. }),
+                _,
+            ) if self.has_declined(handoff_id) => (AckKind::WarmFailed, handoff_id),
             (Target::Warming(w), Held::Warm(Provenance::Handoff(id))) if w.handoff_id == *id => {
-                Some((AckKind::Ready, id))
+                (AckKind::Ready, id)
             }
-            (Target::Owner(grant), Held::Owned) => Some((AckKind::Taken, grant.taken_for.as_ref()?)),
+            (Target::CatchingUp(reserved), Held::CaughtUp(id)) if reserved.handoff_id == *id => {
+                (AckKind::CaughtUp, id)
+            }
+            (Target::Owner(grant), Held::Owned) => (AckKind::Taken, grant.taken_for.as_ref()?),
+            (Target::Draining(draining), _) => {
+                return Some((AckKind::Drained, &draining.handoff_id, self.stopped_at(draining)?));
+            }
             (Target::Releasing(leave), Held::Nothing) if self.running.is_none() => {
-                Some((AckKind::Released, leave.handoff_id.as_ref()?))
+                (AckKind::Released, leave.handoff_id.as_ref()?)
             }
-            _ => None,
+            _ => return None,
+        };
+        Some((kind, id, None))
+    }
+
+    /// Where it stopped, and whether it knows; `None` = it has not stopped yet.
+    #[expect(clippy::option_option, reason = "having stopped, and knowing where, are two things")]
+    fn stopped_at(&self, draining: &Draining) -> Option<Option<i64>> {
+        match &self.held {
+            _ if self.acts() => None,
+            Held::Drained(stop) if stop.epoch >= draining.run => Some(stop.next_offset),
+            // It has, and then it was lost.
+            _ if self.has_started(draining.run) => Some(None),
+            _ => Some(draining.start_offset),
         }
     }
 

@@ -10,8 +10,12 @@ pub enum Target {
     None,
     /// Prepare to own it.
     Warming(Warming),
+    /// Be about to own it: take its fences, and read what is left.
+    CatchingUp(Reserved),
     /// Own it.
     Owner(Grant),
+    /// Stop, say where, and keep the state for now.
+    Draining(Draining),
     /// Give it up.
     Releasing(Leave),
 }
@@ -25,6 +29,17 @@ pub struct Warming {
     pub current_owner: Option<String>,
 }
 
+/// A partition that is kept for this member until it has caught up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reserved {
+    /// The handoff that it is for.
+    pub handoff_id: String,
+    /// The epoch that is reserved.
+    pub epoch: u64,
+    /// Where the old owner stopped; `None` = it did not say.
+    pub until_offset: Option<i64>,
+}
+
 /// A grant of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
@@ -32,12 +47,25 @@ pub struct Grant {
     pub epoch: u64,
     /// The epoch of the first grant of this unbroken run.
     pub run: u64,
-    /// Where to start reading; `None` = at the committed offset.
+    /// Where to start reading; `None` = at the committed offset. Only for one who has started no epoch of the run.
     pub start_offset: Option<i64>,
+    /// Whether the mode promises one owner at a time: such an owner stops by its own clock.
+    pub strict: bool,
     /// The handoff whose `PartitionTaken` the service waits for; `None` = it does not wait.
     pub taken_for: Option<String>,
     /// The handoff whose preparation counts for this grant; `None` = only one made for the run itself counts.
     pub prepared_by: Option<String>,
+}
+
+/// A partition to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draining {
+    /// The handoff to acknowledge.
+    pub handoff_id: String,
+    /// The epoch of the first grant of its run.
+    pub run: u64,
+    /// Where its grant told it to start: what a member answers that has started no epoch of the run.
+    pub start_offset: Option<i64>,
 }
 
 /// A partition to give up.
@@ -82,7 +110,11 @@ impl Grant {
             return;
         }
         self.prepared_by = match before {
-            Target::Warming(warming) if unbroken => Some(warming.handoff_id.clone()),
+            Target::Warming(Warming { handoff_id, .. }) | Target::CatchingUp(Reserved { handoff_id, .. })
+                if unbroken =>
+            {
+                Some(handoff_id.clone())
+            }
             Target::Owner(grant) if grant.run == self.run => grant.prepared_by.clone(),
             _ => None,
         };
@@ -91,8 +123,10 @@ impl Grant {
 
 impl From<v1::AssignedPartition> for Grant {
     fn from(wire: v1::AssignedPartition) -> Self {
+        let strict = wire.mode() != v1::Mode::Overlap;
         let handoff = non_empty(wire.handoff_id);
         Self {
+            strict,
             epoch: wire.epoch,
             run: wire.run,
             start_offset: wire.start_offset,
@@ -105,6 +139,18 @@ impl From<v1::AssignedPartition> for Grant {
 impl From<v1::WarmPartition> for Warming {
     fn from(wire: v1::WarmPartition) -> Self {
         Self { handoff_id: wire.handoff_id, current_owner: non_empty(wire.current_owner) }
+    }
+}
+
+impl From<v1::CatchUpPartition> for Reserved {
+    fn from(wire: v1::CatchUpPartition) -> Self {
+        Self { handoff_id: wire.handoff_id, epoch: wire.epoch, until_offset: wire.until_offset }
+    }
+}
+
+impl From<v1::DrainPartition> for Draining {
+    fn from(wire: v1::DrainPartition) -> Self {
+        Self { handoff_id: wire.handoff_id, run: wire.run, start_offset: wire.start_offset }
     }
 }
 

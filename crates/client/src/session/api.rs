@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
 use tonic::Status;
 
-use crate::moment::Moment;
+use super::Term;
 
 /// What happened.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub enum Action<N> {
         mode: DeregisterMode,
     },
     /// The session's claim is valid until then; `None` = it has ended.
-    Claim(Option<Moment>),
+    Claim(Option<Term>),
     /// A session was opened: the first one, or one after a loss.
     Opened {
         /// Its incarnation.

@@ -6,46 +6,52 @@ use kafka_assigner_core::claim;
 
 use crate::moment::Moment;
 
-/// The claim of one session in the mode `overlap`.
+/// Until when the member may act that a session belongs to. In the stricter modes never longer than in `overlap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Term {
+    /// For what is owned in the mode `overlap`.
+    pub overlap: Moment,
+    /// For what is owned in a mode that promises one owner at a time.
+    pub strict: Moment,
+}
+
+/// The claim of one session.
 ///
 /// Valid for two thirds of the granted time to live, counted from the *sending* of the last call that was
 /// confirmed: the service may have looked at any moment after that. The last third is the margin within which
 /// nobody else is given anything. While instances answer that the store can't be reached, nobody can be given
-/// anything either, so the claim goes on, for at most the outage grace; but only one that has not lapsed: what
-/// lapsed may have been given away before the store went.
+/// anything either, so in `overlap` the claim goes on, for at most the outage grace; but only one that has not lapsed:
+/// what lapsed may have been given away before the store went. The stricter modes have no grace: an instance that can't
+/// reach the store knows nothing of what another one may write there.
 #[derive(Debug, Clone)]
 pub(crate) struct ClaimClock {
     ttl: Duration,
     outage_grace: Duration,
     confirmed: Moment,
-    until: Moment,
+    overlap_until: Moment,
 }
 
 impl ClaimClock {
     pub(crate) fn granted(sent: Moment, ttl: Duration, outage_grace: Duration) -> Self {
-        Self { ttl, outage_grace, confirmed: sent, until: sent + claim::span(ttl) }
+        Self { ttl, outage_grace, confirmed: sent, overlap_until: sent + claim::span(ttl) }
     }
 
-    pub(crate) const fn until(&self) -> Moment {
-        self.until
+    pub(crate) fn term(&self) -> Term {
+        Term { overlap: self.overlap_until, strict: self.confirmed + claim::span(self.ttl) }
     }
 
     /// A heartbeat that was sent at `sent` was confirmed.
     pub(crate) fn confirmed(&mut self, sent: Moment) {
         self.confirmed = self.confirmed.max(sent);
-        self.until = self.until_now();
+        self.overlap_until = self.overlap_until.max(self.term().strict);
     }
 
     /// A heartbeat that was sent at `sent` was answered with "the store can't be reached".
     pub(crate) fn outage(&mut self, now: Moment, sent: Moment) {
-        if now < self.until {
+        if now < self.overlap_until {
             let grace_over = self.confirmed + self.outage_grace;
-            self.until = self.until.max((sent + claim::span(self.ttl)).min(grace_over));
+            self.overlap_until = self.overlap_until.max((sent + claim::span(self.ttl)).min(grace_over));
         }
-    }
-
-    fn until_now(&self) -> Moment {
-        self.until.max(self.confirmed + claim::span(self.ttl))
     }
 }
 
@@ -64,9 +70,9 @@ mod tests {
     #[test]
     fn two_thirds_count_from_the_sending() {
         let mut clock = clock();
-        assert_eq!(clock.until(), at(20));
+        assert_eq!(clock.term().overlap, at(20));
         clock.confirmed(at(10));
-        assert_eq!(clock.until(), at(30));
+        assert_eq!(clock.term().overlap, at(30));
     }
 
     #[test]
@@ -75,15 +81,15 @@ mod tests {
         for sent in (10..=900).step_by(10) {
             clock.outage(at(sent), at(sent));
         }
-        assert_eq!(clock.until(), at(600));
+        assert_eq!(clock.term(), Term { overlap: at(600), strict: at(20) });
     }
 
     #[test]
     fn an_outage_never_revives_a_lapsed_claim() {
         let mut clock = clock();
         clock.outage(at(20), at(15));
-        assert_eq!(clock.until(), at(20));
+        assert_eq!(clock.term().overlap, at(20));
         clock.confirmed(at(40));
-        assert_eq!(clock.until(), at(60));
+        assert_eq!(clock.term().overlap, at(60));
     }
 }

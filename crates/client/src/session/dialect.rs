@@ -86,6 +86,8 @@ impl Dialect for ConsumerDialect {
     fn append(whole: &mut Snapshot, mut part: Snapshot) {
         whole.assigned.append(&mut part.assigned);
         whole.warming.append(&mut part.warming);
+        whole.catching_up.append(&mut part.catching_up);
+        whole.draining.append(&mut part.draining);
         whole.releasing.append(&mut part.releasing);
         whole.undecided.append(&mut part.undecided);
     }

@@ -130,7 +130,7 @@ impl<D: Dialect> Session<D> {
     fn confirmed(&mut self, now: Moment, sent: Moment, concerned: u64, actions: &mut Vec<Action<D::News>>) {
         let Life::Live(live) = &mut self.life else { return };
         live.claim.confirmed(sent);
-        actions.push(Action::Claim(Some(live.claim.until())));
+        actions.push(Action::Claim(Some(live.claim.term())));
         if let Some(stream) = &mut self.stream {
             stream.expect(now, concerned);
         }
@@ -143,7 +143,7 @@ impl<D: Dialect> Session<D> {
     fn store_unavailable(&mut self, now: Moment, sent: Moment, actions: &mut Vec<Action<D::News>>) {
         let Life::Live(live) = &mut self.life else { return };
         live.claim.outage(now, sent);
-        actions.push(Action::Claim(Some(live.claim.until())));
+        actions.push(Action::Claim(Some(live.claim.term())));
         self.answered_with_nothing(now);
     }
 

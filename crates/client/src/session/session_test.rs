@@ -19,6 +19,7 @@ struct Rig {
     opened: Option<OpenStream>,
     heartbeat: Option<SendHeartbeat>,
     claim: Option<Moment>,
+    strict_claim: Option<Moment>,
     roles: Vec<RoleChange>,
     losses: Vec<Loss>,
     deregistered: Vec<DeregisterMode>,
@@ -37,6 +38,7 @@ impl Rig {
             opened: None,
             heartbeat: None,
             claim: None,
+            strict_claim: None,
             roles: Vec::new(),
             losses: Vec::new(),
             deregistered: Vec::new(),
@@ -64,7 +66,10 @@ impl Rig {
                     self.heartbeat = Some(heartbeat);
                 }
                 Action::SendDeregister { mode, .. } => self.deregistered.push(mode),
-                Action::Claim(until) => self.claim = until,
+                Action::Claim(term) => {
+                    self.claim = term.map(|term| term.overlap);
+                    self.strict_claim = term.map(|term| term.strict);
+                }
                 Action::Opened { .. } => {}
                 Action::News(change) => self.roles.push(change),
                 Action::Lost(loss) => self.losses.push(loss),
@@ -380,6 +385,7 @@ fn an_answered_outage_keeps_the_claim_for_the_grace() {
         rig.answer(HeartbeatOutcome::StoreUnavailable, 0);
     }
     assert_eq!(rig.claim, Some(Moment::after_start(Duration::from_secs(600))));
+    assert_eq!(rig.strict_claim, Some(Moment::after_start(TTL * 2 / 3)));
     assert_eq!(rig.losses, []);
 }
 
@@ -529,8 +535,9 @@ proptest! {
                 _ => {}
             }
             // Sent at the latest when it was answered, and never more than the grace beyond that.
-            if let Some(until) = rig.claim {
+            if let (Some(until), Some(strict)) = (rig.claim, rig.strict_claim) {
                 let confirmed = last_confirmed.expect("a claim needs a confirmation");
+                prop_assert!(strict <= confirmed + TTL * 2 / 3 && strict <= until);
                 prop_assert!(until <= confirmed + Duration::from_secs(600));
                 prop_assert!(rig.session.incarnation().is_some());
             }

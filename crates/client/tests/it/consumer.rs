@@ -14,19 +14,19 @@ use crate::fake::{Asked, Fake, Pulse};
 use crate::recorder::{Manner, Recorder};
 
 /// A consumer that runs beside the test.
-struct Running {
-    fake: Fake,
-    recorder: Recorder,
-    handle: ConsumerHandle,
+pub(crate) struct Running {
+    pub(crate) fake: Fake,
+    pub(crate) recorder: Recorder,
+    pub(crate) handle: ConsumerHandle,
     shutdown: CancellationToken,
     end: JoinHandle<Result<Stopped, ConsumerError>>,
 }
 
-fn options() -> ConsumerOptions {
+pub(crate) fn options() -> ConsumerOptions {
     ConsumerOptions { seed: Some(4), ..ConsumerOptions::new("a", ["http://one", "http://two"]) }
 }
 
-fn start(fake: Fake, options: ConsumerOptions, manner: Manner) -> Running {
+pub(crate) fn start(fake: Fake, options: ConsumerOptions, manner: Manner) -> Running {
     let recorder = Recorder::with(manner);
     let consumer = Consumer::over(options, fake.clone()).expect("valid options");
     let (handle, shutdown) = (consumer.handle(), CancellationToken::new());
@@ -35,7 +35,7 @@ fn start(fake: Fake, options: ConsumerOptions, manner: Manner) -> Running {
 }
 
 /// A consumer that owns t/0 under epoch 5.
-async fn owning(options: ConsumerOptions, manner: Manner) -> Running {
+pub(crate) async fn owning(options: ConsumerOptions, manner: Manner) -> Running {
     let fake = Fake::new();
     fake.show(Snapshot { assigned: vec![grant(0, 5, "")], ..Snapshot::default() });
     let mut running = start(fake, options, manner);
@@ -43,34 +43,34 @@ async fn owning(options: ConsumerOptions, manner: Manner) -> Running {
     running
 }
 
-fn grant(partition: i32, epoch: u64, handoff_id: &str) -> AssignedPartition {
+pub(crate) fn grant(partition: i32, epoch: u64, handoff_id: &str) -> AssignedPartition {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
     AssignedPartition { topic, partition, epoch, run: epoch, start_offset: None, handoff_id, mode: 0 }
 }
 
-fn assign(granted: AssignedPartition) -> Command {
+pub(crate) fn assign(granted: AssignedPartition) -> Command {
     Command::Assignment(Assignment { assigned: vec![granted], ..Assignment::default() })
 }
 
-fn unassign(partition: i32) -> Command {
+pub(crate) fn unassign(partition: i32) -> Command {
     let gone = UnassignedPartition { topic: "t".into(), partition, ..UnassignedPartition::default() };
     Command::Assignment(Assignment { unassigned: vec![gone], ..Assignment::default() })
 }
 
-fn warm(partition: i32, handoff_id: &str) -> Command {
+pub(crate) fn warm(partition: i32, handoff_id: &str) -> Command {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
     let partition = WarmPartition { topic, partition, handoff_id, current_owner: "b".into(), deadline_ms: 0 };
     Command::Warm(Warm { partitions: vec![partition] })
 }
 
-fn release(partition: i32, handoff_id: &str) -> Command {
+pub(crate) fn release(partition: i32, handoff_id: &str) -> Command {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
     let partition = ReleasePartition { topic, partition, handoff_id, epoch: 5, new_owner: "b".into() };
     Command::Release(Release { partitions: vec![partition] })
 }
 
 impl Running {
-    async fn stop(self) -> Result<Stopped, ConsumerError> {
+    pub(crate) async fn stop(self) -> Result<Stopped, ConsumerError> {
         self.shutdown.cancel();
         self.end.await.expect("no panic")
     }

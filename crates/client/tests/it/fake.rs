@@ -8,6 +8,7 @@ use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
     AckOutcome, AckResult, AssignmentCommand, DeregisterMode, DeregisterRequest, DeregisterResponse,
     FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse, PartitionAck,
+    PartitionCaughtUpRequest, PartitionCaughtUpResponse, PartitionDrainedRequest, PartitionDrainedResponse,
     PartitionReadyRequest, PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse,
     PartitionTakenRequest, PartitionTakenResponse, RegisterRequest, SessionInfo, Snapshot, WarmFailedRequest,
     WarmFailedResponse,
@@ -24,6 +25,8 @@ pub(crate) const TTL_MS: u64 = 30_000;
 pub(crate) enum Asked {
     Register { endpoint: String, incarnation: String, resume_lease: i64 },
     Ready(String),
+    Drained(String, Option<i64>),
+    CaughtUp(String),
     Taken(String),
     Released(String),
     WarmFailed(String, String),
@@ -158,6 +161,10 @@ impl Fake {
         for ack in partitions {
             self.log(asked(ack.handoff_id.clone()));
         }
+        self.answer(partitions)
+    }
+
+    fn answer(&self, partitions: &[PartitionAck]) -> Result<Vec<AckResult>, Status> {
         let mut state = self.state();
         if state.lose_acks > 0 {
             state.lose_acks -= 1;
@@ -236,6 +243,31 @@ impl Transport for Fake {
         request: PartitionReadyRequest,
     ) -> Result<PartitionReadyResponse, Status> {
         Ok(PartitionReadyResponse { results: self.ack(&request.partitions, Asked::Ready)? })
+    }
+
+    async fn partition_drained(
+        &self,
+        _: &str,
+        request: PartitionDrainedRequest,
+    ) -> Result<PartitionDrainedResponse, Status> {
+        for drained in &request.partitions {
+            self.log(Asked::Drained(drained.handoff_id.clone(), drained.next_offset));
+        }
+        let items = request.partitions.into_iter().map(|drained| PartitionAck {
+            topic: drained.topic,
+            partition: drained.partition,
+            handoff_id: drained.handoff_id,
+            handled: drained.handled,
+        });
+        Ok(PartitionDrainedResponse { results: self.answer(&items.collect::<Vec<_>>())? })
+    }
+
+    async fn partition_caught_up(
+        &self,
+        _: &str,
+        request: PartitionCaughtUpRequest,
+    ) -> Result<PartitionCaughtUpResponse, Status> {
+        Ok(PartitionCaughtUpResponse { results: self.ack(&request.partitions, Asked::CaughtUp)? })
     }
 
     async fn partition_taken(

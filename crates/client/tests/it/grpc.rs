@@ -57,16 +57,16 @@ impl KafkaAssigner for Served {
 
     async fn partition_drained(
         &self,
-        _: Request<v1::PartitionDrainedRequest>,
+        request: Request<v1::PartitionDrainedRequest>,
     ) -> Result<Response<v1::PartitionDrainedResponse>, Status> {
-        Err(Status::unimplemented("of the stricter modes"))
+        Transport::partition_drained(&self.0, "served", request.into_inner()).await.map(Response::new)
     }
 
     async fn partition_caught_up(
         &self,
-        _: Request<v1::PartitionCaughtUpRequest>,
+        request: Request<v1::PartitionCaughtUpRequest>,
     ) -> Result<Response<v1::PartitionCaughtUpResponse>, Status> {
-        Err(Status::unimplemented("of the stricter modes"))
+        Transport::partition_caught_up(&self.0, "served", request.into_inner()).await.map(Response::new)
     }
 
     async fn partition_released(

@@ -6,3 +6,4 @@ mod grpc;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod recorder;
+mod strict;

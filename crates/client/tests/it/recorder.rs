@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext};
+use kafka_assigner_client::{
+    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -73,6 +75,12 @@ impl PartitionHandler for Recorder {
             }
             Manner::Plain | Manner::DrainHangs | Manner::Stuck => Ok(()),
         }
+    }
+
+    async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
+        assert!(context.claim().is_valid());
+        self.write(format!("reserved {} epoch {}", context.partition(), context.epoch()));
+        Ok(())
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {

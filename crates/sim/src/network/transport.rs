@@ -165,6 +165,30 @@ impl Transport for Wire {
         self.ack(endpoint, serve).await
     }
 
+    async fn partition_drained(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionDrainedRequest,
+    ) -> Result<v1::PartitionDrainedResponse, Status> {
+        let serve = move |face: Arc<Consumers>| {
+            let request = request.clone();
+            async move { face.partition_drained(Request::new(request)).await }
+        };
+        self.ack(endpoint, serve).await
+    }
+
+    async fn partition_caught_up(
+        &self,
+        endpoint: &str,
+        request: v1::PartitionCaughtUpRequest,
+    ) -> Result<v1::PartitionCaughtUpResponse, Status> {
+        let serve = move |face: Arc<Consumers>| {
+            let request = request.clone();
+            async move { face.partition_caught_up(Request::new(request)).await }
+        };
+        self.ack(endpoint, serve).await
+    }
+
     async fn partition_taken(
         &self,
         endpoint: &str,

@@ -11,20 +11,22 @@ enum Random {
     Snapshot(Vec<(i32, Target)>),
     End(i32, bool),
     Lost,
+    Lapsed,
+    Valid,
     Spoiled(i32),
     Wait,
 }
 
 fn target() -> impl Strategy<Value = Target> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
+    let grant = || (1..6_u64, 0..3_u64, prop::sample::select(vec!["", "a", "b"]));
     prop_oneof![
         Just(Target::None),
         id.clone().prop_map(warming),
-        (1..6_u64, 0..3_u64, prop::sample::select(vec!["", "a", "b"])).prop_map(|(run, more, id)| owner(
-            run + more,
-            run,
-            id
-        )),
+        id.clone().prop_map(|id| catching_up(id, 9, None)),
+        grant().prop_map(|(run, more, id)| owner(run + more, run, id)),
+        grant().prop_map(|(run, more, id)| strict_owner(run + more, run, id)),
+        (id.clone(), 1..6_u64).prop_map(|(id, run)| draining(id, run, Some(7))),
         id.prop_map(releasing),
     ]
 }
@@ -35,6 +37,8 @@ fn random() -> impl Strategy<Value = Random> {
         1 => prop::collection::vec((0..3, target()), 0..3).prop_map(Random::Snapshot),
         6 => (0..3, prop::bool::weighted(0.8)).prop_map(|(n, ok)| Random::End(n, ok)),
         1 => Just(Random::Lost),
+        1 => Just(Random::Lapsed),
+        1 => Just(Random::Valid),
         1 => (0..3).prop_map(Random::Spoiled),
         2 => Just(Random::Wait),
     ]
@@ -46,6 +50,7 @@ enum Seen {
     #[default]
     Nothing,
     Warm,
+    CaughtUp,
     Owned,
     Drained,
     Spoiled,
@@ -56,6 +61,9 @@ enum Seen {
 struct Handler {
     seen: BTreeMap<TopicPartition, Seen>,
     running: BTreeMap<TopicPartition, Call>,
+    lapsed: bool,
+    /// Partitions that were begun under a grant of a stricter mode.
+    strict: BTreeSet<TopicPartition>,
     /// Partitions that may not be begun or gone on with before what is held of them was dropped.
     must_drop: BTreeSet<TopicPartition>,
 }
@@ -69,7 +77,9 @@ impl Handler {
         for action in actions {
             match action {
                 RoleAction::Call(at, call) => self.called(at, call),
-                RoleAction::RaiseEpoch(at, _) => {
+                RoleAction::RaiseEpoch { partition: at, strict, .. } => {
+                    self.strict.remove(&at);
+                    self.strict.extend(strict.then(|| at.clone()));
                     assert_eq!(self.seen(&at), Seen::Owned);
                     assert!(!self.must_drop.contains(&at), "{at} goes on over a lost session");
                 }
@@ -85,12 +95,19 @@ impl Handler {
         let seen = self.seen(&at);
         let allowed = match &call {
             Call::Warm { .. } => seen == Seen::Nothing,
-            Call::Assigned { resumed, .. } => seen == if *resumed { Seen::Drained } else { Seen::Warm },
+            Call::CatchUp { .. } => seen == Seen::Warm && !self.lapsed,
+            Call::Assigned { strict: true, .. } if self.lapsed => false,
+            Call::Assigned { resumed: true, .. } => seen == Seen::Drained,
+            Call::Assigned { .. } => matches!(seen, Seen::Warm | Seen::CaughtUp),
             Call::Drain | Call::Lost => seen == Seen::Owned,
-            Call::Release => matches!(seen, Seen::Warm | Seen::Drained | Seen::Spoiled),
+            Call::Release => matches!(seen, Seen::Warm | Seen::CaughtUp | Seen::Drained | Seen::Spoiled),
         };
         assert!(allowed, "{call:?} of {at} while {seen:?}");
-        if matches!(call, Call::Warm { .. } | Call::Assigned { .. }) {
+        if let Call::Assigned { strict, .. } = call {
+            self.strict.remove(&at);
+            self.strict.extend(strict.then(|| at.clone()));
+        }
+        if matches!(call, Call::Warm { .. } | Call::CatchUp { .. } | Call::Assigned { .. } | Call::Drain) {
             assert!(!self.must_drop.contains(&at), "{call:?} of {at} over a lost session");
         }
         assert!(self.running.insert(at, call).is_none(), "two calls at once");
@@ -101,7 +118,8 @@ impl Handler {
         let ok = ok || call == Call::Lost;
         let after = match (&call, ok) {
             (Call::Warm { .. }, true) => Seen::Warm,
-            (Call::Warm { .. }, false) => Seen::Spoiled,
+            (Call::CatchUp { .. }, true) => Seen::CaughtUp,
+            (Call::Warm { .. } | Call::CatchUp { .. }, false) => Seen::Spoiled,
             (Call::Assigned { .. }, true) => Seen::Owned,
             (Call::Drain, true) => Seen::Drained,
             (Call::Release | Call::Lost, true) => Seen::Nothing,
@@ -111,16 +129,26 @@ impl Handler {
         if after == Seen::Nothing {
             self.must_drop.remove(at);
         }
-        let result = if ok { Ok(()) } else { Err(failure("failed")) };
+        let result = if ok { Ok(None) } else { Err(failure("failed")) };
         Some(RoleEvent::CallEnded { partition: at.clone(), result })
     }
 
     /// Only an owner, or one that begins to be, can be spoiled.
     fn spoiled(&mut self, at: &TopicPartition) {
-        let begins = matches!(self.running.get(at), Some(Call::Assigned { .. }));
-        if begins || self.seen(at) == Seen::Owned {
+        if self.acts(at) {
             self.must_drop.insert(at.clone());
         }
+    }
+
+    fn acts(&self, at: &TopicPartition) -> bool {
+        let begins = matches!(self.running.get(at), Some(Call::Assigned { .. }));
+        begins || self.seen(at) == Seen::Owned
+    }
+
+    fn claim_lapsed(&mut self) {
+        self.lapsed = true;
+        let lost: Vec<_> = self.strict.iter().filter(|at| self.acts(at)).cloned().collect();
+        self.must_drop.extend(lost);
     }
 
     fn session_lost(&mut self) {
@@ -131,6 +159,8 @@ impl Handler {
 
 /// Lets every call succeed until nothing happens any more.
 fn settle(roles: &mut Roles, handler: &mut Handler, now: &mut Moment) {
+    handler.lapsed = false;
+    handler.perform(roles.step(*now, RoleEvent::ClaimValid), 2);
     for _ in 0..200 {
         *now = *now + Duration::from_secs(60);
         handler.perform(roles.step(*now, RoleEvent::Timer), 2);
@@ -147,7 +177,9 @@ fn reached(target: &Target, seen: Seen, declined: bool) -> bool {
     match target {
         Target::None | Target::Releasing(_) => seen == Seen::Nothing,
         Target::Warming(_) => seen == Seen::Warm || (declined && seen == Seen::Nothing),
+        Target::CatchingUp(_) => seen == Seen::CaughtUp || (declined && seen == Seen::Nothing),
         Target::Owner(_) => seen == Seen::Owned,
+        Target::Draining(_) => !matches!(seen, Seen::Owned | Seen::CaughtUp),
     }
 }
 
@@ -176,6 +208,14 @@ proptest! {
                     handler.session_lost();
                     Some(RoleEvent::SessionLost)
                 }
+                Random::Lapsed => {
+                    handler.claim_lapsed();
+                    Some(RoleEvent::ClaimLapsed)
+                }
+                Random::Valid => {
+                    handler.lapsed = false;
+                    Some(RoleEvent::ClaimValid)
+                }
                 Random::Spoiled(n) => {
                     handler.spoiled(&p(n));
                     Some(RoleEvent::Spoiled(p(n)))
@@ -192,6 +232,8 @@ proptest! {
         settle(&mut roles, &mut handler, &mut now);
         for n in 0..3 {
             let target = targets.get(&p(n)).cloned().unwrap_or_default();
+            let drained = acks(&roles).iter().any(|(at, kind, _)| *at == n && *kind == AckKind::Drained);
+            prop_assert!(drained == matches!(target, Target::Draining(_)), "{n}: {target:?} is unanswered");
             let declined = acks(&roles).iter().any(|(at, kind, _)| *at == n && *kind == AckKind::WarmFailed);
             prop_assert!(reached(&target, handler.seen(&p(n)), declined), "{n}: {target:?}, {:?}", handler.seen(&p(n)));
         }

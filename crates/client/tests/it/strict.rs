@@ -1,0 +1,212 @@
+//! Whole consumers in the modes in which there is one owner at a time.
+
+use std::time::Duration;
+
+use kafka_assigner_client::proto::v1::assignment_command::Command;
+use kafka_assigner_client::proto::v1::{
+    AssignedPartition, CatchUp, CatchUpPartition, Drain, DrainPartition, FenceReason, Mode, Snapshot,
+};
+use kafka_assigner_client::{ConsumerOptions, OnStop, Refusal, Stopped};
+use tokio::time::{Instant, sleep};
+
+use crate::consumer::{Running, assign, grant, options, release, start, warm};
+use crate::fake::{Asked, Fake, Pulse};
+use crate::recorder::Manner;
+
+fn strict(epoch: u64, run: u64, handoff_id: &str) -> AssignedPartition {
+    AssignedPartition { run, mode: Mode::Exclusive.into(), ..grant(0, epoch, handoff_id) }
+}
+
+fn drain(handoff_id: &str, start_offset: Option<i64>) -> Command {
+    Command::Drain(Drain { partitions: vec![draining(handoff_id, start_offset)] })
+}
+
+fn draining(handoff_id: &str, start_offset: Option<i64>) -> DrainPartition {
+    let (topic, handoff_id) = ("t".into(), handoff_id.into());
+    DrainPartition { topic, partition: 0, handoff_id, epoch: 5, run: 5, start_offset }
+}
+
+fn catch_up(handoff_id: &str, epoch: u64) -> Command {
+    let (topic, handoff_id) = ("t".into(), handoff_id.into());
+    let partition = CatchUpPartition { topic, partition: 0, handoff_id, epoch, until_offset: Some(42) };
+    Command::CatchUp(CatchUp { partitions: vec![partition] })
+}
+
+/// A consumer that owns t/0 under epoch 5 of run 5, in the mode `exclusive`.
+async fn owning(manner: Manner) -> Running {
+    owning_with(options(), manner).await
+}
+
+async fn owning_with(options: ConsumerOptions, manner: Manner) -> Running {
+    let fake = Fake::new();
+    fake.show(Snapshot { assigned: vec![strict(5, 5, "")], ..Snapshot::default() });
+    let mut running = start(fake, options, manner);
+    running.handle.wait_for(|status| status.partitions.owned == 1).await.expect("it runs");
+    running
+}
+
+// H18: a new owner does its part, phase by phase.
+#[tokio::test(start_paused = true)]
+async fn a_new_owner_warms_catches_up_and_is_assigned() {
+    let mut running = start(Fake::new(), options(), Manner::Plain);
+    running.handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Ready("h".into())).await;
+    running.fake.push(catch_up("h", 9));
+    running.fake.wait_for(|asked| *asked == Asked::CaughtUp("h".into())).await;
+    running.fake.push(assign(AssignedPartition { start_offset: Some(42), ..strict(9, 9, "h") }));
+    running.fake.wait_for(|asked| *asked == Asked::Taken("h".into())).await;
+    assert_eq!(running.recorder.lines(), ["warm t/0", "reserved t/0 epoch 9", "assigned t/0 epoch 9"]);
+    assert_eq!(running.recorder.owned().start_offset(), Some(42));
+}
+
+// H19: an old owner stops, says where, and lets go when it is told to.
+#[tokio::test(start_paused = true)]
+async fn an_old_owner_drains_says_where_it_stopped_and_releases_later() {
+    let running = owning(Manner::Plain).await;
+    let claim = running.recorder.owned().claim().clone();
+    running.fake.lose_acks(2);
+    running.fake.push(drain("h", None));
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), Some(42))).await;
+    sleep(Duration::from_secs(60)).await;
+    let said = running.fake.asked().into_iter().filter(|asked| matches!(asked, Asked::Drained(..))).count();
+    assert_eq!(said, 3, "repeated until it is answered");
+    assert!(claim.has_ended());
+    running.recorder.wait_for(&["drain t/0"]).await;
+    running.fake.push(release(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Released("h".into())).await;
+    running.recorder.wait_for(&["drain t/0", "release t/0"]).await;
+}
+
+// H4
+#[tokio::test(start_paused = true)]
+async fn a_drained_owner_whose_handoff_is_cancelled_resumes_its_own_state() {
+    let running = owning(Manner::Plain).await;
+    running.fake.push(drain("h", None));
+    running.fake.wait_for(|asked| matches!(asked, Asked::Drained(..))).await;
+    let grant = AssignedPartition { start_offset: Some(42), ..strict(9, 5, "") };
+    running.fake.push(assign(grant));
+    running.recorder.wait_for(&["drain t/0", "assigned t/0 epoch 9"]).await;
+    let owned = running.recorder.owned();
+    assert!(owned.is_resumed() && owned.claim().is_valid());
+    assert_eq!(owned.start_offset(), None, "its own position counts");
+}
+
+// H7, H8: a process that came back is told what it is, and has nothing to stop.
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_starts_while_it_is_drained_answers_at_once_and_serves_after_a_cancel() {
+    let fake = Fake::new();
+    fake.show(Snapshot { draining: vec![draining("h", Some(7))], ..Snapshot::default() });
+    let running = start(fake, options(), Manner::Plain);
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), Some(7))).await;
+    assert!(running.recorder.lines().is_empty());
+    running.fake.push(assign(AssignedPartition { start_offset: Some(7), ..strict(9, 5, "") }));
+    running.recorder.wait_for(&["warm t/0", "assigned t/0 epoch 9"]).await;
+    assert_eq!(running.recorder.owned().start_offset(), Some(7));
+}
+
+// H1: nothing of the old session is used in the next one, and what is still its own is prepared again.
+#[tokio::test(start_paused = true)]
+async fn a_fence_loses_what_is_drained_and_the_next_session_starts_over() {
+    let running = owning(Manner::Plain).await;
+    running.fake.push(drain("h", None));
+    running.fake.wait_for(|asked| matches!(asked, Asked::Drained(..))).await;
+    running.fake.show(Snapshot { assigned: vec![strict(9, 9, "")], ..Snapshot::default() });
+    running.fake.fence(FenceReason::Expired);
+    running.recorder.wait_for(&["drain t/0", "release t/0", "warm t/0", "assigned t/0 epoch 9"]).await;
+}
+
+// H39: no instance answers.
+#[tokio::test(start_paused = true)]
+async fn silence_loses_the_partition_at_two_thirds_and_a_confirmation_brings_it_back() {
+    lapses_under(Pulse::Silence).await;
+}
+
+// H43: the store can't be reached; in `overlap` that would change nothing.
+#[tokio::test(start_paused = true)]
+async fn a_store_outage_loses_the_partition_at_two_thirds_as_well() {
+    lapses_under(Pulse::StoreUnavailable).await;
+}
+
+async fn lapses_under(pulse: Pulse) {
+    let running = owning(Manner::Plain).await;
+    let (claim, begun) = (running.recorder.owned().claim().clone(), Instant::now());
+    running.fake.pulse(pulse);
+    running.recorder.wait_for(&["lost t/0", "warm t/0"]).await;
+    let lasted = begun.elapsed();
+    assert!((Duration::from_secs(19)..=Duration::from_millis(20_010)).contains(&lasted), "{lasted:?}");
+    assert!(claim.has_ended() && claim.is_strict());
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(
+        running.recorder.lines().last().map(String::as_str),
+        Some("warm t/0"),
+        "begun without a claim"
+    );
+    running.fake.pulse(Pulse::Confirm);
+    running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 5"]).await;
+    assert!(running.recorder.owned().claim().is_valid());
+    assert_eq!(running.handle.status().sessions_lost, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gate_admits_requests_for_the_owned_epoch_only() {
+    let running = owning(Manner::Plain).await;
+    let owned = running.recorder.owned();
+    assert_eq!(owned.admit(4).err(), Some(Refusal::OtherEpoch { asked: 4, owned: 5 }));
+    assert!(owned.admit(5).is_ok());
+    running.fake.pulse(Pulse::Silence);
+    running.recorder.wait_for(&["lost t/0", "warm t/0"]).await;
+    assert_eq!(owned.admit(5).err(), Some(Refusal::NoClaim));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_refuses_new_requests_and_waits_for_those_in_flight() {
+    let running = owning(Manner::Plain).await;
+    let owned = running.recorder.owned();
+    let permit = owned.admit(5).expect("it is owned");
+    running.fake.push(drain("h", None));
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(owned.admit(5).err(), Some(Refusal::Draining));
+    assert!(!running.recorder.lines().contains(&"drain t/0".to_owned()), "drained beside a request");
+    drop(permit);
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), Some(42))).await;
+    running.fake.push(assign(strict(9, 5, "")));
+    running.recorder.wait_for(&["drain t/0", "assigned t/0 epoch 9"]).await;
+    assert!(running.recorder.owned().admit(9).is_ok());
+}
+
+// H49: what hangs is bounded by the claim, and reported as an end without an offset.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_never_ends_holds_a_drain_up_no_longer_than_the_claim() {
+    let running = owning(Manner::Plain).await;
+    let permit = running.recorder.owned().admit(5).expect("it is owned");
+    running.fake.push(drain("h", None));
+    running.fake.pulse(Pulse::Silence);
+    running.recorder.wait_for(&["lost t/0"]).await;
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), None)).await;
+    drop(permit);
+}
+
+// H49: a drain that hangs keeps its partition, and the run ends with an error in time.
+#[tokio::test(start_paused = true)]
+async fn a_stop_during_a_drain_that_hangs_is_bounded_and_an_error() {
+    let options = ConsumerOptions { on_stop: OnStop::Restart, ..options() };
+    let running = owning_with(options, Manner::DrainHangs).await;
+    running.fake.push(drain("h", None));
+    running.recorder.wait_for(&["drain t/0"]).await;
+    let begun = Instant::now();
+    assert!(running.stop().await.is_err());
+    assert!(begun.elapsed() <= Duration::from_secs(24), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_partition_is_dropped_before_the_process_says_that_it_left() {
+    let options = ConsumerOptions { on_stop: OnStop::Restart, ..options() };
+    let running = owning_with(options, Manner::Plain).await;
+    running.fake.push(drain("h", None));
+    running.fake.wait_for(|asked| matches!(asked, Asked::Drained(..))).await;
+    let (fake, recorder) = (running.fake.clone(), running.recorder.clone());
+    assert_eq!(running.stop().await, Ok(Stopped::Left));
+    assert_eq!(recorder.lines().last().map(String::as_str), Some("release t/0"));
+    assert!(matches!(fake.asked().last(), Some(Asked::Deregister(_))));
+}
