@@ -226,9 +226,14 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             return;
         }
         self.router.table.claim(until);
-        let is_valid = until.is_some_and(|until| self.now() < until);
-        if is_valid && self.has_table && !self.router.table.is_open() {
-            let steps = self.router.table.change(Routes::reopen);
+        self.open_if_confirmed();
+    }
+
+    /// Opens the table once both are there: its routes, and a session that was confirmed lately.
+    fn open_if_confirmed(&mut self) {
+        let is_confirmed = self.router.table.open_until().is_some_and(|until| self.now() < until);
+        if is_confirmed && self.has_table && !self.router.table.is_open() {
+            let steps = self.router.table.change(Routes::open);
             self.carry_out(steps);
         }
     }
@@ -250,6 +255,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         if is_whole {
             self.has_table = true;
             self.drains.repeat_all(self.now());
+            self.open_if_confirmed();
         }
     }
 

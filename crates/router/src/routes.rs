@@ -26,7 +26,7 @@ pub(crate) enum Step {
     Remove(TopicPartition),
 }
 
-/// The routes of all partitions. Closed until the first table has come, and whenever the session is over.
+/// The routes of all partitions; closed at first.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     is_open: bool,
@@ -53,7 +53,7 @@ impl Routes {
         last.map_or(0, |last| last.saturating_add(1))
     }
 
-    /// Takes news in and says what to do. A table opens the routes.
+    /// Takes news in and says what to do. While the table is closed, nobody is switched to: [`open`](Self::open) does.
     pub(crate) fn apply(&mut self, news: News) -> Vec<Step> {
         let mut steps = Vec::new();
         match news {
@@ -70,7 +70,7 @@ impl Routes {
         steps
     }
 
-    /// Stops everything until the next table, or until it is opened again. Routes stay known.
+    /// Stops everything until it is opened again. Routes stay known.
     pub(crate) fn close(&mut self) -> Vec<Step> {
         if !std::mem::replace(&mut self.is_open, false) {
             return Vec::new();
@@ -79,8 +79,8 @@ impl Routes {
         self.partitions().into_iter().filter(sends).map(Step::Stop).collect()
     }
 
-    /// Goes on after [`close`](Self::close) with the routes that are known.
-    pub(crate) fn reopen(&mut self) -> Vec<Step> {
+    /// Opens the table, with the routes that are known.
+    pub(crate) fn open(&mut self) -> Vec<Step> {
         self.is_open = true;
         let switch = |at: TopicPartition| match self.routes.get(&at) {
             Some(Route::Open(target)) => Some(Step::Switch(at, target.clone())),
@@ -104,9 +104,6 @@ impl Routes {
         undecided: &BTreeSet<TopicPartition>,
         steps: &mut Vec<Step>,
     ) {
-        if !self.is_open {
-            steps.extend(self.reopen());
-        }
         let listed: BTreeSet<_> = routes.iter().map(|(at, _)| at.clone()).collect();
         for gone in self.partitions().into_iter().filter(|at| !listed.contains(at) && !undecided.contains(at))
         {
@@ -127,7 +124,8 @@ impl Routes {
             return;
         }
         match route {
-            Route::Open(target) => steps.push(Step::Switch(at, target)),
+            Route::Open(target) if self.is_open => steps.push(Step::Switch(at, target)),
+            Route::Open(_) => {}
             Route::Unowned => steps.push(Step::Stop(at)),
             Route::Stash(handoff) => {
                 steps.extend([Step::Stop(at.clone()), Step::Drain(at, handoff)]);

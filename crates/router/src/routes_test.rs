@@ -38,7 +38,8 @@ fn some(routes: &[(i32, Route)], removed: &[i32]) -> News {
 fn routes() -> Routes {
     let mut routes = Routes::default();
     assert_eq!(routes.get(&at(0)), None, "closed until loaded");
-    assert_eq!(routes.apply(all(&[(0, open("a", 5))], &[])), [Step::Switch(at(0), target("a", 5))]);
+    assert_eq!(routes.apply(all(&[(0, open("a", 5))], &[])), [], "not before it is opened");
+    assert_eq!(routes.open(), [Step::Switch(at(0), target("a", 5))]);
     routes
 }
 
@@ -104,6 +105,7 @@ fn what_a_table_does_not_list_is_gone_unless_it_is_undecided() {
 fn an_undecided_partition_that_nothing_is_known_of_holds_requests() {
     let mut routes = Routes::default();
     assert_eq!(routes.apply(all(&[], &[4])), [Step::Stop(at(4))]);
+    assert_eq!(routes.open(), []);
     assert_eq!(routes.get(&at(4)), Some(&Route::Unowned));
 }
 
@@ -113,7 +115,8 @@ fn a_closed_table_says_nothing_and_goes_on_where_it_was() {
     assert_eq!(routes.close(), [Step::Stop(at(0))]);
     assert_eq!(routes.get(&at(0)), None);
     assert_eq!(routes.close(), [], "once is enough");
-    assert_eq!(routes.reopen(), [Step::Switch(at(0), target("a", 5))]);
+    routes.apply(some(&[(1, open("b", 6))], &[]));
+    assert_eq!(routes.open(), [Step::Switch(at(0), target("a", 5)), Step::Switch(at(1), target("b", 6))]);
 }
 
 // Whoever owned an undecided partition may be gone when the next session begins.
@@ -121,7 +124,7 @@ fn a_closed_table_says_nothing_and_goes_on_where_it_was() {
 fn a_lost_session_takes_its_owners_with_it() {
     let mut routes = routes();
     assert_eq!(routes.forget(), [Step::Stop(at(0))]);
-    assert_eq!(routes.apply(all(&[], &[0])), []);
+    assert_eq!((routes.apply(all(&[], &[0])), routes.open()), (Vec::new(), Vec::new()));
     assert_eq!(routes.get(&at(0)), Some(&Route::Unowned));
 }
 
