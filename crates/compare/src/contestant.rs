@@ -1,13 +1,17 @@
 //! Strategies, asked in names and answering in names.
 
 mod group;
+mod kept;
+mod lots;
 mod problem;
 
 use kafka_assigner_strategies::kafka::{Assignment, Group, cooperative_sticky, range, roundrobin, sticky};
 use kafka_assigner_strategies::{Strategy, all, by_name};
 
+use crate::event::Event;
 use crate::input::Input;
 use crate::output::Shares;
+pub(crate) use kept::Kept;
 
 /// A rule of Kafka's.
 #[derive(Debug)]
@@ -56,8 +60,15 @@ impl Contestant {
         }
     }
 
-    /// Asks it. This is what is timed: from names to names, with everything in between, and with what it takes to
-    /// free that.
+    /// The group before the event, kept in numbers by one that can do with that: units are single partitions and there
+    /// are no standbys to tell.
+    pub(crate) fn keep(&self, before: &Input, after: &Input, event: Event) -> Option<Kept> {
+        let Self::Problem(strategy) = self else { return None };
+        let is_plain = after.set_size == 1 && after.standbys == 0;
+        is_plain.then(|| Kept::of(*strategy, before, after, event))
+    }
+
+    /// Asks it from names to names, with everything in between, and with what it takes to free that.
     pub(crate) fn solve<'a>(&self, input: &'a Input) -> Shares<'a> {
         match self {
             Self::Group(rule) => group::solve(rule.assign, input),

@@ -12,11 +12,16 @@ const MOST_RUNS: usize = 25;
 
 /// The median time of a warm run of `work`. What it comes to is dropped when the clock has stopped.
 pub(crate) fn median<R>(work: impl Fn() -> R) -> Duration {
-    timed(&work);
+    median_from(|| (), |()| work())
+}
+
+/// The same where each run starts from what `prepare` makes, which is not timed.
+pub(crate) fn median_from<T, R>(prepare: impl Fn() -> T, work: impl Fn(T) -> R) -> Duration {
+    timed(prepare(), &work);
     let mut times = Vec::with_capacity(MOST_RUNS);
     let mut sum = Duration::ZERO;
     while times.len() < RUNS || (times.len() < MOST_RUNS && sum < MEASURED) {
-        let time = timed(&work);
+        let time = timed(prepare(), &work);
         times.push(time);
         sum += time;
     }
@@ -24,9 +29,9 @@ pub(crate) fn median<R>(work: impl Fn() -> R) -> Duration {
     times[times.len() / 2]
 }
 
-fn timed<R>(work: impl Fn() -> R) -> Duration {
+fn timed<T, R>(start_from: T, work: impl Fn(T) -> R) -> Duration {
     let start = Instant::now();
-    let done = black_box(work());
+    let done = black_box(work(start_from));
     let time = start.elapsed();
     drop(done);
     time

@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use kafka_assigner_strategies::{
-    MemberHandle, MemberIndex, MemberSpec, Placement, Problem, Strategy, Subscription, TopicHandle, all,
+    MemberHandle, MemberIndex, MemberSpec, Placement, Problem, Strategy, TopicHandle, all,
 };
 
 const PARTITIONS_PER_TOPIC: usize = 2_000;
@@ -89,7 +89,7 @@ impl Shape {
     fn spec(self, member: usize, topics: &[TopicHandle]) -> MemberSpec {
         let interest = self.interest.of(member, topics.len());
         MemberSpec {
-            subscription: Subscription::Topics(topics[interest].to_vec()),
+            subscription: topics[interest].iter().copied().collect(),
             ..MemberSpec::new(format!("member-{member:05}"))
         }
     }

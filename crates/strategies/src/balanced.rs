@@ -1,5 +1,6 @@
 //! The strategy `balanced`: the best balance, and of all placements with it the one with the fewest moves.
 
+mod alike;
 mod budget;
 mod cheapen;
 mod classes;
@@ -14,7 +15,8 @@ mod standbys;
 mod stock;
 mod weighted;
 
-use crate::{MemberIndex, MoveReason, Placement, Problem, Strategy, UnitIndex};
+use crate::placement::Surplus;
+use crate::{Placement, Problem, Strategy};
 use classes::Classes;
 use roles::Roles;
 
@@ -76,35 +78,7 @@ impl Strategy for Balanced {
         let mut owner = place(problem, &roles, &classes);
         budget::restrict(problem, &roles, &mut owner);
         let standbys = standbys::place(problem, &classes, &owner);
-        let mut placement =
-            Placement::new(problem, owner, |had, target| MoveReason::OverTarget { had, target });
-        placement.standbys = standbys;
-        if problem.has_weights() {
-            weigh_reasons(problem, &mut placement);
-        }
-        placement
+        let surplus = if problem.has_weights() { Surplus::Weight } else { Surplus::Count };
+        Placement { standbys, ..Placement::new(problem, owner, surplus) }
     }
-}
-
-/// Tells in weights instead of numbers of units why units leave who could have kept them.
-fn weigh_reasons(problem: &Problem, placement: &mut Placement) {
-    let today = |unit| problem.fixed(unit).or(problem.current(unit));
-    let had = loads(problem, today);
-    let has = loads(problem, |unit: UnitIndex| placement.owner[unit.index()]);
-    for change in &mut placement.moves {
-        if let (MoveReason::OverTarget { .. }, Some(from)) = (change.reason, change.from) {
-            change.reason = MoveReason::Overloaded { had: had[from.index()], target: has[from.index()] };
-        }
-    }
-}
-
-/// By member the weight of its units in thousandths.
-fn loads(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -> Vec<u64> {
-    let mut loads = vec![0; problem.members().len()];
-    for unit in problem.unit_indices() {
-        if let Some(owner) = owner(unit) {
-            loads[owner.index()] += problem.weight(unit).thousandths();
-        }
-    }
-    loads
 }

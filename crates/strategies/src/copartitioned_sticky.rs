@@ -12,7 +12,8 @@ mod standbys;
 mod strays;
 
 use crate::ledger::Ledger;
-use crate::{Move, MoveReason, Placement, Problem, Strategy};
+use crate::placement::Surplus;
+use crate::{MemberIndex, Placement, Problem, Strategy, UnitIndex};
 use set::Set;
 
 /// Puts equal partition numbers of topics that belong together on one member, and keeps standbys
@@ -66,25 +67,27 @@ impl Strategy for CopartitionedSticky {
         let mut ledger = Ledger::preserve(problem);
         while sets.iter().filter(|set| owners::settle(set, &mut ledger)).count() > 0 {}
         let standbys = standbys::place(&sets, &ledger);
-        let surplus = |had, target| MoveReason::OverTarget { had, target };
-        let mut placement = Placement::new(problem, ledger.into_owners(), surplus);
-        explain(problem, &sets, &mut placement.moves);
-        Placement { standbys, ..placement }
+        let owner = ledger.into_owners();
+        let surplus = Surplus::Spread(spread(problem, &sets, &owner));
+        Placement { standbys, ..Placement::new(problem, owner, surplus) }
     }
 }
 
-/// Says of units that could have stayed, but for the others of their slot, that these are why.
-fn explain(problem: &Problem, sets: &[Set], moves: &mut [Move]) {
+/// The units that leave their owners and whose slots were with several; ascending.
+fn spread(problem: &Problem, sets: &[Set], owner: &[Option<MemberIndex>]) -> Vec<UnitIndex> {
     let mut set_of = vec![None; problem.topics().len()];
     for set in sets {
         set.topics().for_each(|topic| set_of[topic.index()] = Some(set));
     }
-    for moved in moves.iter_mut().filter(|moved| matches!(moved.reason, MoveReason::OverTarget { .. })) {
-        let (topic, slot) = problem.topic_of(moved.unit);
-        if set_of[topic.index()].is_some_and(|set| set.is_spread(problem, slot)) {
-            moved.reason = MoveReason::SetSpread;
-        }
-    }
+    let leaves = |unit: &UnitIndex| {
+        let today = problem.current(*unit);
+        today.is_some() && today != owner[unit.index()]
+    };
+    let is_spread = |unit: &UnitIndex| {
+        let (topic, slot) = problem.topic_of(*unit);
+        set_of[topic.index()].is_some_and(|set| set.is_spread(problem, slot))
+    };
+    problem.unit_indices().filter(leaves).filter(is_spread).collect()
 }
 
 #[cfg(test)]

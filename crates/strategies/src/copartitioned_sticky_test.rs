@@ -1,7 +1,7 @@
 //! Worked examples: what keeps a slot whole, what splits it, and where standbys go.
 
 use super::*;
-use crate::{MemberIndex, MemberSpec, MemberState, ProblemBuilder, TopicHandle};
+use crate::{MemberSpec, MemberState, MoveReason, ProblemBuilder, TopicHandle};
 
 fn member(id: &str) -> MemberSpec {
     MemberSpec::new(id)
@@ -76,7 +76,7 @@ fn a_spread_slot_gathers_where_most_of_it_is() {
     });
     let placement = CopartitionedSticky.assign(&problem);
     assert_eq!(owners(&problem), ["b"; 3]);
-    let reasons: Vec<_> = placement.moves.iter().map(|moved| moved.reason).collect();
+    let reasons: Vec<_> = placement.moves(&problem).iter().map(|moved| moved.reason).collect();
     assert_eq!(reasons, [MoveReason::SetSpread]);
     assert_eq!(reasons[0].to_string(), "its set was spread over several members");
 }

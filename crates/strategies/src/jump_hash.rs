@@ -1,8 +1,7 @@
 //! The strategy `jump-hash`: each unit goes where its hash points.
 
-use crate::{
-    Member, MemberIndex, MemberState, MoveReason, Placement, Problem, Strategy, Topic, TopicIndex, UnitIndex,
-};
+use crate::placement::Surplus;
+use crate::{Member, MemberIndex, MemberState, Placement, Problem, Strategy, Topic, TopicIndex, UnitIndex};
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm",
 /// 2014) over the members that may take a unit, sorted by id.
@@ -37,7 +36,7 @@ impl Strategy for JumpHash {
         for topic in problem.topic_indices() {
             hashing.place_topic(topic);
         }
-        Placement::new(problem, hashing.owner, |_, _| MoveReason::Hash)
+        Placement::new(problem, hashing.owner, Surplus::Hash)
     }
 }
 

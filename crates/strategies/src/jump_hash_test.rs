@@ -1,7 +1,7 @@
 //! The function as published, and what the strategy adds to it.
 
 use super::*;
-use crate::{MemberSpec, ProblemBuilder};
+use crate::{MemberSpec, MoveReason, ProblemBuilder};
 
 /// Forty partitions and the members `a`, `b` and `c`.
 fn problem(tell: impl FnOnce(&mut ProblemBuilder, crate::TopicHandle)) -> Problem {
@@ -67,7 +67,7 @@ fn the_reason_of_a_move_is_the_hash() {
         let a = builder.member_handle("a").unwrap();
         (0..40).for_each(|partition| builder.current(topic, partition, a));
     });
-    let moves = JumpHash.assign(&problem).moves;
+    let moves = JumpHash.assign(&problem).moves(&problem);
     assert!(!moves.is_empty() && moves.iter().all(|moved| moved.reason == MoveReason::Hash));
 }
 
@@ -79,6 +79,7 @@ fn what_nobody_can_take_stays_where_it_is() {
     let leaving = builder.member(MemberSpec { state: MemberState::Draining, ..MemberSpec::new("leaving") });
     builder.current(topic, 0, full);
     builder.current(topic, 1, leaving);
-    let placement = JumpHash.assign(&builder.build().unwrap());
-    assert!(placement.moves.is_empty() && placement.unassigned.is_empty());
+    let problem = builder.build().unwrap();
+    let placement = JumpHash.assign(&problem);
+    assert!(placement.moves(&problem).is_empty() && placement.unassigned.is_empty());
 }

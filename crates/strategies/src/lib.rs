@@ -16,9 +16,10 @@
 //! (0..4).for_each(|partition| builder.current(clicks, partition, a));
 //!
 //! let strategy = by_name("sticky-balanced").expect("a strategy of this crate");
-//! let placement = strategy.assign(&builder.build()?);
-//! assert_eq!(placement.moves.len(), 2);
-//! assert_eq!(placement.moves[0].reason.to_string(), "its owner had 4 and is to have 2");
+//! let problem = builder.build()?;
+//! let moves = strategy.assign(&problem).moves(&problem);
+//! assert_eq!(moves.len(), 2);
+//! assert_eq!(moves[0].reason.to_string(), "its owner had 4 and is to have 2");
 //! # Ok::<(), kafka_assigner_strategies::InvalidProblem>(())
 //! ```
 //!

@@ -1,16 +1,22 @@
 //! What a strategy answers: [`Placement`].
 
 mod bound;
+mod moves;
 mod standbys;
 mod unassigned;
 
 use std::fmt;
 
-use crate::{MemberIndex, MemberState, Problem, UnitIndex};
+use crate::{MemberIndex, Problem, UnitIndex};
+pub use moves::Move;
+pub(crate) use moves::Surplus;
 pub use standbys::Standbys;
 pub use unassigned::Unassigned;
 
-/// Who should own what, and what changes.
+/// Who should own what.
+///
+/// What differs from today is told on request: in bare numbers by [`changes`](Self::changes), which takes no longer
+/// than to look, and with reasons by [`moves`](Self::moves).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// By unit: the member that should own it; `None` only if it is in
@@ -20,24 +26,7 @@ pub struct Placement {
     pub standbys: Standbys,
     /// The units that nobody should own, ascending, each with the reason.
     pub unassigned: Vec<(UnitIndex, Unassigned)>,
-    /// Every unit whose owner differs from [`Problem::current`], ascending. Fixed units are never
-    /// among them: their move is under way already.
-    pub moves: Vec<Move>,
-}
-
-/// One unit that changes hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// The unit.
-    pub unit: UnitIndex,
-    /// The member that owns it today.
-    pub from: Option<MemberIndex>,
-    /// The member that should own it; never equal to `from`.
-    pub to: Option<MemberIndex>,
-    /// Why it does not stay.
-    pub reason: MoveReason,
-    /// What speaks for its new owner.
-    pub choice: Choice,
+    pub(crate) surplus: Surplus,
 }
 
 impl Placement {
@@ -49,34 +38,16 @@ impl Placement {
     /// If `owner` does not say one thing of each unit, or names a member that there is not.
     pub fn of(problem: &Problem, owner: Vec<Option<MemberIndex>>) -> Self {
         assert_eq!(owner.len(), problem.units(), "every unit has one entry");
-        Self::new(problem, owner, |had, target| MoveReason::OverTarget { had, target })
+        let is_known = |member: &MemberIndex| member.index() < problem.members().len();
+        assert!(owner.iter().flatten().all(is_known), "every owner is a member");
+        Self::new(problem, owner, Surplus::Count)
     }
 
-    /// The placement in which `owner` says by unit who owns it. A unit that its owner could have
-    /// kept moves for the reason that `surplus` gives for a member that had the first and gets to
-    /// have the second number of units.
-    pub(crate) fn new(
-        problem: &Problem,
-        owner: Vec<Option<MemberIndex>>,
-        surplus: impl Fn(u32, u32) -> MoveReason,
-    ) -> Self {
-        let had = counts(problem, |unit| problem.fixed(unit).or(problem.current(unit)));
-        let has = counts(problem, |unit| owner[unit.index()]);
-        let reason = |unit, from: Option<MemberIndex>| {
-            let Some(from) = from else { return MoveReason::Unowned };
-            compelled(problem, unit, from, had[from.index()])
-                .unwrap_or_else(|| surplus(had[from.index()], has[from.index()]))
-        };
-        let moves = moved(problem, &owner)
-            .map(|(unit, from, to)| Move {
-                unit,
-                from,
-                to,
-                reason: reason(unit, from),
-                choice: choice(problem, unit, to),
-            })
-            .collect();
-        Self { unassigned: unassigned::explain(problem, &owner), moves, owner, standbys: Standbys::default() }
+    /// The placement in which `owner` says by unit who owns it, and units that their owners could have kept move for
+    /// the reason that `surplus` gives.
+    pub(crate) fn new(problem: &Problem, owner: Vec<Option<MemberIndex>>, surplus: Surplus) -> Self {
+        let unassigned = unassigned::explain(problem, &owner);
+        Self { unassigned, owner, standbys: Standbys::default(), surplus }
     }
 }
 
@@ -87,45 +58,6 @@ fn counts(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -
         counts[member.index()] += 1;
     }
     counts
-}
-
-/// The units whose owner is not the current one, with the current and the new one.
-fn moved(
-    problem: &Problem,
-    owner: &[Option<MemberIndex>],
-) -> impl Iterator<Item = (UnitIndex, Option<MemberIndex>, Option<MemberIndex>)> {
-    problem
-        .unit_indices()
-        .filter(|unit| problem.fixed(*unit).is_none())
-        .map(|unit| (unit, problem.current(unit), owner[unit.index()]))
-        .filter(|(_, from, to)| from != to)
-}
-
-/// Why `owner`, which has `had` units, must let go of `unit` under any strategy, if it must.
-fn compelled(problem: &Problem, unit: UnitIndex, owner: MemberIndex, had: u32) -> Option<MoveReason> {
-    let member = problem.member(owner);
-    if problem.is_pinned(unit) && problem.is_banned(unit, owner) {
-        Some(MoveReason::Pinned)
-    } else if !problem.may_own(unit, owner) {
-        Some(MoveReason::OwnerNotEligible)
-    } else if member.state == MemberState::Draining {
-        Some(MoveReason::OwnerDraining)
-    } else if member.max_partitions.is_some_and(|limit| had > limit) {
-        Some(MoveReason::OverLimit)
-    } else {
-        None
-    }
-}
-
-/// What speaks for `to` as the owner of `unit`.
-fn choice(problem: &Problem, unit: UnitIndex, to: Option<MemberIndex>) -> Choice {
-    let standby = problem.standbys(unit).iter().find(|standby| Some(standby.member) == to);
-    let rack = to.and_then(|to| problem.member(to).rack);
-    match (standby, rack) {
-        (Some(standby), _) => Choice::Standby { lag: standby.lag },
-        (None, Some(rack)) if problem.replica_racks(unit).contains(&rack) => Choice::SameRack,
-        _ => Choice::Room,
-    }
 }
 
 /// What speaks for the new owner of a unit, beside that it may have it and has room. Displays as a phrase for people.

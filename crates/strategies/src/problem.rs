@@ -10,6 +10,7 @@ mod options;
 mod rack;
 mod sorting;
 mod standby;
+mod succession;
 mod topic;
 
 use std::ops::Range;
@@ -26,13 +27,6 @@ pub use standby::Standby;
 use standby::StandbyList;
 pub use topic::Topic;
 
-/// Who has a unit, in the numbering of `M`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Holders<M> {
-    pub(crate) current: Option<M>,
-    pub(crate) fixed: Option<M>,
-}
-
 /// Everything a strategy may look at: topics, members, who owns what today, and what must not
 /// change. Immutable and valid by construction; made by a [`ProblemBuilder`].
 ///
@@ -45,8 +39,10 @@ pub struct Problem {
     racks: Vec<Arc<str>>,
     /// The first unit of each topic, and at the end the number of units.
     first_unit: Vec<usize>,
-    /// By unit.
-    holders: Vec<Holders<MemberIndex>>,
+    /// By unit its owner today; empty if there are none at all.
+    current: Vec<Option<MemberIndex>>,
+    /// By unit whom it is on its way to; empty if none is.
+    fixed: Vec<Option<MemberIndex>>,
     /// By unit; empty if all are one.
     weights: Vec<Weight>,
     replica_racks: RackSets,
@@ -55,6 +51,8 @@ pub struct Problem {
     bans: Vec<(UnitIndex, MemberIndex)>,
     /// Sorted and distinct; only those of units that a member they are pinned to can have.
     pins: Vec<(UnitIndex, MemberIndex)>,
+    /// All that were told, sorted and distinct: which of them count may change with the members.
+    told_pins: Vec<(UnitIndex, MemberIndex)>,
     /// Sorted and distinct.
     cooling: Vec<UnitIndex>,
     options: Options,
@@ -82,7 +80,7 @@ impl Problem {
 
     /// How many units there are: the sum of the topics' partitions.
     pub fn units(&self) -> usize {
-        self.holders.len()
+        self.first_unit[self.topics.len()]
     }
 
     /// The topic at `topic`.
@@ -184,7 +182,7 @@ impl Problem {
     ///
     /// If there is no such unit.
     pub fn current(&self, unit: UnitIndex) -> Option<MemberIndex> {
-        self.holders[unit.index()].current
+        self.holder(&self.current, unit)
     }
 
     /// The member that `unit` is on its way to and must stay with, if it is.
@@ -193,7 +191,39 @@ impl Problem {
     ///
     /// If there is no such unit.
     pub fn fixed(&self, unit: UnitIndex) -> Option<MemberIndex> {
-        self.holders[unit.index()].fixed
+        self.holder(&self.fixed, unit)
+    }
+
+    fn holder(&self, list: &[Option<MemberIndex>], unit: UnitIndex) -> Option<MemberIndex> {
+        if list.is_empty() {
+            assert!(unit.index() < self.units(), "{unit:?} is not one of {} units", self.units());
+            return None;
+        }
+        list[unit.index()]
+    }
+
+    /// Whether the units at `positions` are owned by `owners` today.
+    pub(crate) fn is_owned_by(&self, positions: Range<usize>, owners: &[Option<MemberIndex>]) -> bool {
+        if self.current.is_empty() {
+            return owners.iter().all(Option::is_none);
+        }
+        self.current[positions] == *owners
+    }
+
+    /// Whether any unit is on its way to a member.
+    pub(crate) fn has_fixed(&self) -> bool {
+        !self.fixed.is_empty()
+    }
+
+    /// By member the weight in thousandths of the units that `owner` says are its.
+    pub(crate) fn loads(&self, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -> Vec<u64> {
+        let mut loads = vec![0; self.members.len()];
+        for unit in self.unit_indices() {
+            if let Some(owner) = owner(unit) {
+                loads[owner.index()] += self.weight(unit).thousandths();
+            }
+        }
+        loads
     }
 
     /// Whether `member` is subscribed to `topic`.
@@ -238,6 +268,11 @@ impl Problem {
     /// Whether `unit` moved lately and so stays with its owner while that may own it.
     pub fn is_cooling(&self, unit: UnitIndex) -> bool {
         !self.cooling.is_empty() && self.cooling.binary_search(&unit).is_ok()
+    }
+
+    /// Whether any unit moved lately.
+    pub(crate) fn has_cooling(&self) -> bool {
+        !self.cooling.is_empty()
     }
 
     /// How much work `unit` is.

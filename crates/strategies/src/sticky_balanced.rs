@@ -4,7 +4,8 @@ mod level;
 mod share;
 
 use crate::ledger::Ledger;
-use crate::{MoveReason, Placement, Problem, Strategy};
+use crate::placement::Surplus;
+use crate::{Placement, Problem, Strategy};
 
 /// Five steps: preserve, collect, target, strip, fill. The totals over all topics are balanced,
 /// not each topic by itself. (Seed: Kafka Assigner architecture, "Sticky balanced assignment".)
@@ -51,7 +52,7 @@ impl Strategy for StickyBalanced {
         } else {
             level::settle(&mut ledger);
         }
-        Placement::new(problem, ledger.into_owners(), |had, target| MoveReason::OverTarget { had, target })
+        Placement::new(problem, ledger.into_owners(), Surplus::Count)
     }
 }
 

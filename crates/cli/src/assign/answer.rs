@@ -36,7 +36,7 @@ impl<'a> Answer<'a> {
             assignment: ByMember { problem, order: order.clone(), units: &placed.owned },
             standbys: ByMember { problem, order, units: &placed.standbys },
             unassigned: placed.unassigned.iter().map(unassigned).collect(),
-            moves: placement.moves.iter().filter(|change| change.from.is_some()).count(),
+            moves: placement.changes(problem).filter(|(_, from, _)| from.is_some()).count(),
             moves_lower_bound: placement.moves_lower_bound(problem),
             balance: Balance::of(problem, placement),
         }

@@ -81,7 +81,8 @@ impl Sets<'_> {
         });
         let standbys = Standbys::new(standbys);
         let why: BTreeMap<UnitIndex, Unassigned> = placement.unassigned.iter().copied().collect();
-        let mut split = Placement { standbys, ..Placement::of(&problem, owner) };
+        let mut split = Placement::of(&problem, owner);
+        split.standbys = standbys;
         for (partition, reason) in &mut split.unassigned {
             *reason = why.get(&whole[partition.index()].0).copied().unwrap_or(*reason);
         }

@@ -105,7 +105,7 @@ impl Telling<'_> {
             self.line.subscribed[member].iter().map(|topic| self.layout.set_of[*topic]).collect();
         sets.sort_unstable();
         let whole = sets.chunk_by(|a, b| a == b).filter(|set| set.len() == self.layout.sets[set[0]].len());
-        Subscription::Topics(whole.map(|set| self.topics[set[0]]).collect())
+        whole.map(|set| self.topics[set[0]]).collect()
     }
 
     /// A unit is owned by whoever owns the first of its partitions that anybody owns.

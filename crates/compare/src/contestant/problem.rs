@@ -20,7 +20,7 @@ pub(super) fn solve<'a>(strategy: &dyn Strategy, input: &'a Input) -> Shares<'a>
 type Handles<'a> = FxHashMap<&'a str, TopicHandle>;
 
 /// What `input` says, as a problem.
-fn problem(input: &Input) -> Problem {
+pub(super) fn problem(input: &Input) -> Problem {
     let mut builder = Problem::builder();
     let topics = tell_topics(&mut builder, input);
     let members = tell_members(&mut builder, input, &topics);

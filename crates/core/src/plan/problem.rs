@@ -76,7 +76,7 @@ pub(super) fn solve(
         (0..sets.len()).flat_map(|set| telling.units(&sets[set], set)).collect();
     let problem = telling.builder.build()?;
     let placement = strategy.assign(&problem);
-    let moves = placement.moves.iter().map(|change| (change.unit, *change)).collect();
+    let moves = placement.moves(&problem).into_iter().map(|change| (change.unit, change)).collect();
     let names = problem.members().iter().map(|member| MemberName::new(&member.id).ok()).collect();
     // Sets are told by name, the order in which the problem numbers its units.
     let units = told
@@ -144,7 +144,7 @@ impl<'a> Telling<'a> {
             consumer.keeps(self.state.mode_of(&set.firsts()))
                 && set.topics.iter().all(|(topic, _)| consumer.subscribes(topic))
         };
-        Subscription::Topics(self.topics.iter().filter(|(_, set)| takes(set)).map(|(t, _)| *t).collect())
+        self.topics.iter().filter(|(_, set)| takes(set)).map(|(t, _)| *t).collect()
     }
 
     /// Tells the units of one set.
@@ -175,7 +175,7 @@ impl<'a> Telling<'a> {
 
     /// A member that is told only where it is needed, so that it appears in no reason otherwise.
     fn nobody(&mut self) -> MemberHandle {
-        let spec = || MemberSpec { subscription: Subscription::Topics(Vec::new()), ..hold(NOBODY) };
+        let spec = || MemberSpec { subscription: Subscription::from_iter([]), ..hold(NOBODY) };
         *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
     }
 

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use super::loads;
 use super::roles::{Role, Roles};
 use crate::{Member, MemberIndex, Problem, UnitIndex};
 
@@ -59,7 +58,7 @@ fn voluntary(
 
 /// By member the load that it has today for its capacity.
 fn levels(problem: &Problem) -> Vec<u128> {
-    let loads = loads(problem, |unit| problem.fixed(unit).or(problem.current(unit)));
+    let loads = problem.loads(|unit| problem.fixed(unit).or(problem.current(unit)));
     let level =
         |(member, load): (&Member, u64)| (u128::from(load) << 20) / u128::from(member.capacity.thousandths());
     problem.members().iter().zip(loads).map(level).collect()

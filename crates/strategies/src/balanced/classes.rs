@@ -26,6 +26,11 @@ pub(super) struct Class {
 }
 
 impl Class {
+    /// How many units there are in it.
+    pub(super) fn len(&self) -> usize {
+        self.units.iter().map(Range::len).sum()
+    }
+
     /// All units of the class, ascending.
     pub(super) fn unit_indices(&self) -> impl DoubleEndedIterator<Item = UnitIndex> {
         self.units.iter().cloned().flatten().map(UnitIndex::new)
@@ -157,6 +162,8 @@ fn kinds<'a>(
     roles: &Roles,
 ) -> (Vec<Kind>, Vec<Option<usize>>, Vec<&'a Subscription<TopicIndex>>) {
     let mut numbers: FxHashMap<(&Subscription<TopicIndex>, bool), usize> = FxHashMap::default();
+    // Most members share their list with others, and it is as long as there are topics.
+    let mut shared: FxHashMap<(Option<*const TopicIndex>, bool), usize> = FxHashMap::default();
     let (mut kinds, mut subscriptions) = (Vec::new(), Vec::new());
     let mut kind_of = vec![None; problem.members().len()];
     for member in problem.member_indices() {
@@ -166,7 +173,9 @@ fn kinds<'a>(
             Role::Keeps | Role::Gives => continue,
         };
         let subscription = &problem.member(member).subscription;
-        let number = *numbers.entry((subscription, is_last)).or_insert(kinds.len());
+        let number = *shared
+            .entry((address(subscription), is_last))
+            .or_insert_with(|| *numbers.entry((subscription, is_last)).or_insert(kinds.len()));
         if number == kinds.len() {
             kinds.push(Kind { members: Vec::new() });
             subscriptions.push(subscription);
@@ -175,6 +184,14 @@ fn kinds<'a>(
         kind_of[member.index()] = Some(number);
     }
     (kinds, kind_of, subscriptions)
+}
+
+/// Where the list of topics is, if it is one.
+fn address(subscription: &Subscription<TopicIndex>) -> Option<*const TopicIndex> {
+    match subscription {
+        Subscription::All => None,
+        Subscription::Topics(topics) => Some(topics.as_ptr()),
+    }
 }
 
 fn takes(subscription: &Subscription<TopicIndex>, topic: TopicIndex) -> bool {
@@ -192,7 +209,7 @@ fn refine(problem: &Problem, subscriptions: &[&Subscription<TopicIndex>]) -> Vec
     for subscription in subscriptions {
         let Subscription::Topics(topics) = subscription else { continue };
         let mut split: FxHashMap<usize, usize> = FxHashMap::default();
-        for topic in topics {
+        for topic in topics.iter() {
             let class = &mut class_of[topic.index()];
             *class = *split.entry(*class).or_insert_with(|| {
                 classes += 1;

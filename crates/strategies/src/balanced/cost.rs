@@ -46,7 +46,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// What one unit after the other costs at a member.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Toll {
     each: Cost,
     slope: Cost,

@@ -2,7 +2,7 @@
 
 use super::classes::{Class, Classes};
 use super::equal::{ClassFlow, Flow};
-use super::stock::{Eligible, Stock};
+use super::stock::{ClassStock, Eligible, Stock};
 use crate::{MemberIndex, Problem, RackIndex, UnitIndex};
 
 /// The owner of each unit, such that everybody keeps and gets as many units as `flow` says.
@@ -20,12 +20,7 @@ pub(super) fn deal(
     let mut dealer = Dealer { problem, classes, takes: flow.takes, position: vec![0; classes.kinds.len()] };
     let mut pools = Vec::with_capacity(classes.classes.len());
     for ((class, of_class), held) in classes.classes.iter().zip(flow.classes).zip(&stock.classes) {
-        let units = dealer.keep(
-            class,
-            held.holdings.iter().map(|held| (held.owner, held.units)),
-            &of_class,
-            &mut owner,
-        );
+        let units = dealer.keep(class, held, &of_class, &mut owner);
         pools.push(Pool { class, kinds: of_class.kinds, members: of_class.members, units });
     }
     if problem.has_standbys() {
@@ -64,21 +59,25 @@ impl Dealer<'_> {
     fn keep(
         &self,
         class: &Class,
-        holdings: impl Iterator<Item = (MemberIndex, u32)>,
+        held: &ClassStock,
         flow: &ClassFlow,
         owner: &mut [Option<MemberIndex>],
     ) -> Vec<UnitIndex> {
         let mut surplus = vec![0; self.problem.members().len()];
-        for ((member, had), keeps) in holdings.zip(&flow.keeps) {
-            surplus[member.index()] = had - keeps;
+        for (holding, keeps) in held.holdings.iter().zip(&flow.keeps) {
+            surplus[holding.owner.index()] = holding.units - keeps;
         }
+        let mut left = (held.unowned + surplus.iter().sum::<u32>()) as usize;
         let eligible = Eligible::of(self.problem, self.classes, class);
-        let mut leaving = Vec::new();
+        let mut leaving = Vec::with_capacity(left);
         if !self.problem.racks().is_empty() {
             self.take_the_far(class, &eligible, owner, &mut surplus, &mut leaving);
         }
         let far = leaving.clone();
-        for unit in class.unit_indices().rev() {
+        left -= far.len();
+        let mut units = class.unit_indices().rev();
+        while left > 0 {
+            let unit = units.next().expect("as many units leave as there are to be given");
             if owner[unit.index()].is_some()
                 || (!far.is_empty() && far.binary_search_by(|other| unit.cmp(other)).is_ok())
             {
@@ -88,13 +87,33 @@ impl Dealer<'_> {
                 Some(member) if surplus[member.index()] == 0 => owner[unit.index()] = Some(member),
                 Some(member) => {
                     surplus[member.index()] -= 1;
+                    left -= 1;
                     leaving.push(unit);
                 }
-                None => leaving.push(unit),
+                None => {
+                    left -= 1;
+                    leaving.push(unit);
+                }
             }
         }
+        self.keep_rest(units, &far, owner);
         leaving.sort_unstable();
         leaving
+    }
+
+    /// Leaves `units`, of which none need go but the `far`, with their owners.
+    fn keep_rest(
+        &self,
+        units: impl Iterator<Item = UnitIndex>,
+        far: &[UnitIndex],
+        owner: &mut [Option<MemberIndex>],
+    ) {
+        for unit in units {
+            let is_settled = owner[unit.index()].is_some();
+            if !is_settled && (far.is_empty() || far.binary_search_by(|other| unit.cmp(other)).is_err()) {
+                owner[unit.index()] = self.problem.current(unit);
+            }
+        }
     }
 
     /// Takes from who has a surplus the units that have replicas elsewhere only; descending.

@@ -9,7 +9,7 @@ use super::cost::{Scale, Toll};
 use super::network::{ANY, Account, Arc, Network, Node};
 use super::roles::{Role, Roles};
 use super::stock::{Holding, Stock};
-use super::{cheapen, deal, fill, level};
+use super::{alike, cheapen, deal, fill, level};
 use crate::{Capacity, Member, MemberIndex, Problem};
 
 /// How many units of each class each member keeps and each kind or member gets.
@@ -40,7 +40,11 @@ pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<
 
 /// The cheapest flow of the units in `stock`.
 fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
-    let mut solver = Solver::new(problem, roles, classes, stock);
+    let accounts = accounts(problem, roles, stock);
+    if let Some(flow) = alike::flow(roles, classes, stock, &accounts) {
+        return flow;
+    }
+    let mut solver = Solver::new(problem, roles, classes, stock, accounts);
     solver.start(stock);
     solver.settle();
     if solver.lift_shares() {
@@ -68,7 +72,13 @@ struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    fn new(problem: &Problem, roles: &'a Roles, classes: &'a Classes, stock: &Stock) -> Self {
+    fn new(
+        problem: &Problem,
+        roles: &'a Roles,
+        classes: &'a Classes,
+        stock: &Stock,
+        accounts: Vec<Account>,
+    ) -> Self {
         let members = problem.members().len();
         let layout = Layout { nobody: members, classes: classes.classes.len() };
         let mut pairs = Pairs(Vec::new());
@@ -83,7 +93,7 @@ impl<'a> Solver<'a> {
             })
             .collect();
         let nodes = layout.kind(classes.kinds.len());
-        let network = Network::new(nodes, accounts(problem, roles, stock), &pairs.0);
+        let network = Network::new(nodes, accounts, &pairs.0);
         Self { roles, classes, network, arcs, from_kind, nobody: members }
     }
 
@@ -134,28 +144,9 @@ impl<'a> Solver<'a> {
         {
             return None;
         }
-        let held = &stock.classes[class];
-        let mut has = vec![0; self.nobody];
-        let mut targets: Vec<u32> = stock.settled.clone();
-        for holding in &held.holdings {
-            has[holding.owner.index()] = holding.units;
-        }
-        let takers: Vec<_> = self
-            .classes
-            .takers(&self.classes.classes[class])
-            .map(|taker| {
-                let account = self.network.accounts[taker.index()];
-                let load = stock.settled[taker.index()];
-                let most = if account.load > account.limit { account.limit } else { account.most };
-                (taker.index(), Account { load, most: most.max(load), ..account })
-            })
-            .collect();
-        let units = held.unowned + held.holdings.iter().map(|holding| holding.units).sum::<u32>();
-        let shares = fill::shares(&takers, units, |taker| Reverse(u64::from(has[taker])));
-        for ((taker, _), share) in takers.iter().zip(shares) {
-            targets[*taker] += share;
-        }
-        Some(targets)
+        let of_class = &self.classes.classes[class];
+        let takers: Vec<Node> = self.classes.takers(of_class).map(MemberIndex::index).collect();
+        Some(alike::targets(&takers, &stock.classes[class], &stock.settled, &self.network.accounts))
     }
 
     /// Spreads `pool` units of `class` over its takers, and the rest over those that had some, or nobody.
@@ -167,7 +158,7 @@ impl<'a> Solver<'a> {
             .map(|taker| (taker.index(), self.network.accounts[taker.index()]))
             .filter(|(_, account)| account.load < account.limit)
             .collect();
-        let shares = fill::shares(&takers, pool, |taker| Reverse(stock.warm[taker]));
+        let shares = fill::shares(&takers, pool, |taker, _| Reverse(stock.warm[taker]));
         let own: FxHashMap<Node, usize> =
             self.arcs[class].keeps.iter().map(|keep| (self.network.arcs[*keep].to, *keep)).collect();
         let mut rest = pool;

@@ -46,6 +46,15 @@ impl Roles {
         self.role[member.index()]
     }
 
+    /// Whether `member` keeps all that it may own.
+    pub(super) fn keeps(&self, member: MemberIndex) -> bool {
+        match self.role(member) {
+            Role::Keeps | Role::TakesLast => true,
+            Role::Takes => self.keeps[member.index()],
+            Role::Gives => false,
+        }
+    }
+
     /// Who keeps `unit` whatever the others have: the member that it is on its way to, or its owner
     /// if that only keeps, if the unit is cooling, or if members of older generations are still to be
     /// replaced: what evens out now would be uneven again after the next of them. `owner` is its current owner if that may own it.
@@ -55,10 +64,8 @@ impl Roles {
         unit: UnitIndex,
         owner: Option<MemberIndex>,
     ) -> Option<MemberIndex> {
-        let keeps = |owner: &MemberIndex| match self.role(*owner) {
-            Role::Keeps | Role::TakesLast => true,
-            Role::Takes => self.keeps[owner.index()] || problem.is_cooling(unit),
-            Role::Gives => false,
+        let keeps = |owner: &MemberIndex| {
+            self.keeps(*owner) || (self.role(*owner) == Role::Takes && problem.is_cooling(unit))
         };
         problem.fixed(unit).or_else(|| owner.filter(keeps))
     }

@@ -153,7 +153,7 @@ impl<'a> Copies<'a> {
         let accounts: Vec<(Node, Account)> =
             takers.iter().map(|member| (member.index(), account(member))).collect();
         let copies = u32::try_from(copies).expect("standbys are counted in u32");
-        let shares = fill::shares(&accounts, copies, |_| Reverse(0));
+        let shares = fill::shares(&accounts, copies, |_, _| Reverse(0));
         let mut left: Vec<(MemberIndex, u32)> = takers.into_iter().zip(shares).collect();
         let mut turns = Vec::with_capacity(copies as usize);
         while !left.is_empty() {

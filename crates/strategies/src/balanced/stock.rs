@@ -48,13 +48,32 @@ impl Stock {
         for class in &classes.classes {
             let eligible = Eligible::of(problem, classes, class);
             let mut of_class = ClassStock::default();
+            let is_worth_a_table = class.len() >= members && !problem.has_fixed() && !problem.has_cooling();
+            let fates = if is_worth_a_table { eligible.fates(roles) } else { Vec::new() };
             for unit in class.unit_indices() {
-                stock.enter(problem, roles, &eligible, unit, &mut of_class, &mut entries);
+                match fates.get(problem.current(unit).map_or(usize::MAX, MemberIndex::index)) {
+                    Some(Fate::Gives(owner)) => stock.has(&mut of_class, &mut entries, *owner),
+                    Some(Fate::Keeps(keeper)) => stock.settle(unit, *keeper),
+                    Some(Fate::Depends) | None => {
+                        stock.enter(problem, roles, &eligible, unit, &mut of_class, &mut entries);
+                    }
+                }
             }
             of_class.holdings.iter().for_each(|held| entries.0[held.owner.index()] = None);
             stock.classes.push(of_class);
         }
         stock
+    }
+
+    fn settle(&mut self, unit: UnitIndex, keeper: MemberIndex) {
+        self.owner[unit.index()] = Some(keeper);
+        self.settled[keeper.index()] += 1;
+        self.loads[keeper.index()] += 1;
+    }
+
+    fn has(&mut self, of_class: &mut ClassStock, entries: &mut Entries, owner: MemberIndex) {
+        entries.count(of_class, owner);
+        self.loads[owner.index()] += 1;
     }
 
     fn enter(
@@ -68,12 +87,9 @@ impl Stock {
     ) {
         let owner = eligible.owner(unit);
         if let Some(keeper) = roles.keeper(problem, unit, owner) {
-            self.owner[unit.index()] = Some(keeper);
-            self.settled[keeper.index()] += 1;
-            self.loads[keeper.index()] += 1;
+            self.settle(unit, keeper);
         } else if let Some(owner) = owner {
-            entries.count(of_class, owner);
-            self.loads[owner.index()] += 1;
+            self.has(of_class, entries, owner);
         } else {
             of_class.unowned += 1;
             let nearest =
@@ -83,6 +99,17 @@ impl Stock {
             }
         }
     }
+}
+
+/// What an owner does with its units of a class.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// It keeps them for certain.
+    Keeps(MemberIndex),
+    /// It may lose them.
+    Gives(MemberIndex),
+    /// It may not own all of them, or not any.
+    Depends,
 }
 
 /// By member: where in the holdings of a class it is.
@@ -118,6 +145,17 @@ impl<'a> Eligible<'a> {
     /// The current owner of `unit`, if it may own it.
     pub(super) fn owner(&self, unit: UnitIndex) -> Option<MemberIndex> {
         self.problem.current(unit).filter(|owner| self.may(unit, *owner))
+    }
+
+    /// By member what it does with the units, where none is on its way to a member or cooling.
+    fn fates(&self, roles: &Roles) -> Vec<Fate> {
+        let fate = |member: MemberIndex| match self.classes.kind_of[member.index()] {
+            Some(_) if !self.classes.takes(member, self.class) => Fate::Depends,
+            Some(_) if roles.keeps(member) => Fate::Keeps(member),
+            Some(_) => Fate::Gives(member),
+            None => Fate::Depends,
+        };
+        self.problem.member_indices().map(fate).collect()
     }
 
     /// The units of a class have the same takers. Of the other members, the topics may differ.

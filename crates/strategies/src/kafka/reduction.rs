@@ -4,7 +4,8 @@ mod round;
 mod settled;
 
 use super::{Assignment, Group};
-use crate::{MoveReason, Placement, Problem};
+use crate::placement::Surplus;
+use crate::{Placement, Problem};
 use round::Round;
 use settled::Settled;
 
@@ -33,5 +34,5 @@ pub(super) fn place(problem: &Problem, counting: Counting, rule: fn(&Group) -> A
         }
     }
     settled.leave_rest_with_owners(problem);
-    Placement::new(problem, settled.owner, |had, target| MoveReason::OverTarget { had, target })
+    Placement::new(problem, settled.owner, Surplus::Count)
 }

@@ -33,6 +33,9 @@ impl fmt::Display for Unassigned {
 
 /// The units without an owner, ascending, with the reasons.
 pub(crate) fn explain(problem: &Problem, owner: &[Option<MemberIndex>]) -> Vec<(UnitIndex, Unassigned)> {
+    if owner.iter().all(Option::is_some) {
+        return Vec::new();
+    }
     let of_topic = |topic| {
         let mut usual = None;
         let nobodys = problem.units_of(topic).filter(|unit| owner[unit.index()].is_none());

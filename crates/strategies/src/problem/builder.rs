@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Holders;
 use super::rack::RackSetsBuilder;
 use super::sorting;
 use crate::{
@@ -42,7 +41,12 @@ pub struct ProblemBuilder {
     pub(super) first_slot: Vec<usize>,
     pub(super) members: Vec<MemberSpec>,
     member_by_id: FxHashMap<Arc<str>, MemberHandle>,
-    pub(super) slots: Vec<Holders<MemberHandle>>,
+    /// How many partitions all topics have.
+    pub(super) slots: usize,
+    /// By slot its owner; empty, or too short, until one of the last is told.
+    pub(super) current: Vec<Option<MemberHandle>>,
+    /// By slot whom it is on its way to, just so.
+    pub(super) fixed: Vec<Option<MemberHandle>>,
     /// By slot; empty until the first is told.
     pub(super) weights: Vec<Weight>,
     pub(super) racks: Vec<Arc<str>>,
@@ -66,9 +70,8 @@ impl ProblemBuilder {
         }
         let partitions = self.within_bounds(&name, partitions);
         let handle = TopicHandle::new(self.topics.len());
-        self.first_slot.push(self.slots.len());
-        let slots = self.slots.len() + partitions as usize;
-        self.slots.resize(slots, Holders { current: None, fixed: None });
+        self.first_slot.push(self.slots);
+        self.slots += partitions as usize;
         self.topic_by_name.insert(name.clone(), handle);
         self.topics.push(Topic { name, partitions, standbys: 0 });
         handle
@@ -76,7 +79,7 @@ impl ProblemBuilder {
 
     /// `partitions` if there is room for them, otherwise none.
     fn within_bounds(&mut self, name: &Arc<str>, partitions: u32) -> u32 {
-        if partitions as usize <= Problem::MAX_UNITS - self.slots.len() {
+        if partitions as usize <= Problem::MAX_UNITS - self.slots {
             return partitions;
         }
         self.refuse(InvalidProblem::TooManyUnits { topic: name.clone(), partitions });
@@ -153,8 +156,8 @@ impl ProblemBuilder {
             let topic = self.topics[topic.index()].name.clone();
             return self.refuse(InvalidProblem::Weight { topic, partition, weight });
         };
-        if self.weights.len() < self.slots.len() {
-            self.weights.resize(self.slots.len(), Weight::ONE);
+        if self.weights.len() < self.slots {
+            self.weights.resize(self.slots, Weight::ONE);
         }
         self.weights[slot] = weight_of_slot;
     }
@@ -165,7 +168,7 @@ impl ProblemBuilder {
             return self.refuse(InvalidProblem::ForeignHandle);
         }
         match self.slot(topic, partition) {
-            Ok(slot) => self.replica_racks.set(slot, self.slots.len(), racks),
+            Ok(slot) => self.replica_racks.set(slot, self.slots, racks),
             Err(mistake) => self.refuse(mistake),
         }
     }
@@ -195,20 +198,20 @@ impl ProblemBuilder {
         names: impl IntoIterator<Item = N>,
     ) -> Subscription<TopicHandle> {
         let handles = names.into_iter().filter_map(|name| self.topic_handle(name.as_ref()));
-        Subscription::Topics(handles.collect())
+        handles.collect()
     }
 
     /// Says that `member` owns the partition today. An owner that is no member is not told: its
     /// partitions are nobody's.
     pub fn current(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.hold(topic, partition, member, |slot| &mut slot.current);
+        self.hold(topic, partition, member, |builder| &mut builder.current);
     }
 
     /// Says that a handoff of the partition to `member` is under way, which therefore keeps it
     /// and counts it, whatever its subscription, bans, limit and state. The owner until then may
     /// be told with [`current`](Self::current) and does not matter.
     pub fn fixed(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.hold(topic, partition, member, |slot| &mut slot.fixed);
+        self.hold(topic, partition, member, |builder| &mut builder.fixed);
     }
 
     /// Says that the partition must not go to `member`, nor stay there.
@@ -242,12 +245,18 @@ impl ProblemBuilder {
         topic: TopicHandle,
         partition: u32,
         member: MemberHandle,
-        holder: impl Fn(&mut Holders<MemberHandle>) -> &mut Option<MemberHandle>,
+        holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
     ) {
-        let taken = match self.slot_with(topic, partition, member) {
-            Ok(slot) => holder(&mut self.slots[slot]).replace(member),
+        let slot = match self.slot_with(topic, partition, member) {
+            Ok(slot) => slot,
             Err(mistake) => return self.refuse(mistake),
         };
+        let slots = self.slots;
+        let holders = holders(self);
+        if holders.len() <= slot {
+            holders.resize(slots, None);
+        }
+        let taken = holders[slot].replace(member);
         if let Some(first) = taken.filter(|first| *first != member) {
             self.refuse(InvalidProblem::TwoOwners {
                 topic: self.topics[topic.index()].name.clone(),

@@ -52,14 +52,14 @@ fn a_subscription_leaves_out_unknown_names() {
     let mut builder = Problem::builder();
     builder.topic("a", 1);
     let b = builder.topic("b", 1);
-    assert_eq!(builder.subscription(["b", "c"]), Subscription::Topics(vec![b]));
+    assert_eq!(builder.subscription(["b", "c"]), Subscription::from_iter([b]));
 }
 
 #[test]
 fn a_subscription_to_every_topic_is_to_all() {
     let mut builder = Problem::builder();
     let (b, a) = (builder.topic("b", 1), builder.topic("a", 1));
-    let subscription = Subscription::Topics(vec![b, a, b]);
+    let subscription = Subscription::from_iter([b, a, b]);
     builder.member(MemberSpec { subscription, ..MemberSpec::new("m") });
     assert_eq!(builder.build().unwrap().members()[0].subscription, Subscription::All);
 }
@@ -115,7 +115,7 @@ fn handles_of_another_builder_are_refused() {
     let topic = other.topic("t", 1);
     let member = other.member(MemberSpec::new("m"));
     assert_eq!(refused(|builder| builder.ban(topic, 0, member)), InvalidProblem::ForeignHandle);
-    let subscription = Subscription::Topics(vec![topic]);
+    let subscription = Subscription::from_iter([topic]);
     let spec = MemberSpec { subscription, ..MemberSpec::new("m") };
     let mistake = refused(|builder| {
         builder.member(spec);

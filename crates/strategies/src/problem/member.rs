@@ -10,8 +10,23 @@ pub enum Subscription<T> {
     /// Every topic of the problem.
     All,
     /// These topics. In a [`Problem`](crate::Problem) they are sorted and distinct, and never all
-    /// there are (that is [`All`](Self::All)); in a [`MemberSpec`] any order will do.
-    Topics(Vec<T>),
+    /// there are (that is [`All`](Self::All)); in a [`MemberSpec`] any order will do. Clones share the list, and
+    /// what many members share is looked at once.
+    Topics(Arc<[T]>),
+}
+
+impl<T> FromIterator<T> for Subscription<T> {
+    /// The subscription to these topics.
+    fn from_iter<I: IntoIterator<Item = T>>(topics: I) -> Self {
+        Self::Topics(topics.into_iter().collect())
+    }
+}
+
+impl Subscription<TopicIndex> {
+    /// The subscription to `sorted` topics of `all` there are.
+    pub(super) fn of(sorted: Vec<TopicIndex>, all: usize) -> Self {
+        if sorted.len() == all { Self::All } else { Self::Topics(sorted.into()) }
+    }
 }
 
 /// What a member does with partitions at the moment.

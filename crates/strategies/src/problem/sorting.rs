@@ -1,48 +1,40 @@
 //! From what a builder was told, in its order, to a problem, sorted by name.
 
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::builder::Pair;
+use super::generation;
 use super::standby::StandbyList;
-use super::{Holders, generation};
 use crate::{
-    Capacity, Member, MemberHandle, MemberIndex, MemberSpec, MemberState, Problem, ProblemBuilder, RackIndex,
-    Standby, Subscription, TopicHandle, TopicIndex, UnitIndex, Weight,
+    Capacity, Member, MemberHandle, MemberIndex, MemberSpec, Problem, ProblemBuilder, RackIndex, Standby,
+    Subscription, TopicHandle, TopicIndex, UnitIndex, Weight,
 };
 
 /// The problem that `told`, which has no mistakes, describes.
 pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
     let order = Order::of(&told);
-    let pins = order.pairs(&told.pins);
     let cooling = std::mem::take(&mut told.cooling);
+    let [current, fixed] = [std::mem::take(&mut told.current), std::mem::take(&mut told.fixed)];
     let mut problem = Problem {
-        members: order.members(&told.members),
-        racks: order.racks.order.iter().map(|at| told.racks[*at].clone()).collect(),
+        members: order.members(std::mem::take(&mut told.members)),
+        racks: order.racks.arranged(std::mem::take(&mut told.racks)),
         replica_racks: told.replica_racks.sorted(&order.racks.rank, order.slots(&told)),
         standbys: order.standbys(&told),
         bans: order.pairs(&told.bans),
         pins: Vec::new(),
+        told_pins: order.pairs(&told.pins),
         cooling: sorted_set(cooling.into_iter().map(|(topic, partition)| order.unit(topic, partition))),
         weights: order.weights(&told),
-        holders: order.holders(&told),
-        topics: order.topics.order.iter().map(|at| told.topics[*at].clone()).collect(),
+        current: order.holders(&told, current),
+        fixed: order.holders(&told, fixed),
+        topics: order.topics.arranged(std::mem::take(&mut told.topics)),
         options: told.options,
         first_unit: order.first_unit,
     };
-    problem.pins = effective(&problem, &pins);
+    problem.choose_pins();
     problem
-}
-
-/// The pins of units that a member they are pinned to can have.
-fn effective(problem: &Problem, pins: &[(UnitIndex, MemberIndex)]) -> Vec<(UnitIndex, MemberIndex)> {
-    let can_have = |(unit, member): &(UnitIndex, MemberIndex)| match problem.member(*member).state {
-        MemberState::Active => problem.may_own(*unit, *member),
-        MemberState::Hold => problem.current(*unit) == Some(*member) && problem.may_own(*unit, *member),
-        MemberState::Draining => false,
-    };
-    let of_one_unit = pins.chunk_by(|a, b| a.0 == b.0);
-    of_one_unit.filter(|pins| pins.iter().any(can_have)).flatten().copied().collect()
 }
 
 /// How everything that was told is put in order.
@@ -86,43 +78,39 @@ impl Order {
         })
     }
 
-    fn members(&self, told: &[MemberSpec]) -> Vec<Member> {
+    fn members(&self, told: Vec<MemberSpec>) -> Vec<Member> {
         let labels: BTreeSet<Label<'_>> =
             told.iter().filter_map(|spec| spec.generation.as_deref()).map(Label).collect();
         let labels: Vec<_> = labels.into_iter().collect();
-        self.members.order.iter().map(|at| self.ranked(&told[*at], &labels)).collect()
-    }
-
-    /// The member that `spec` describes; `labels` are all there are, ascending.
-    fn ranked(&self, spec: &MemberSpec, labels: &[Label<'_>]) -> Member {
-        let label = spec.generation.as_deref().map(Label);
-        let generation = label.map_or(0, |label| labels.partition_point(|other| *other <= label));
-        Member {
-            id: spec.id.clone(),
-            subscription: self.subscription(&spec.subscription),
+        let generation = |spec: &MemberSpec| {
+            let label = spec.generation.as_deref().map(Label);
+            label.map_or(0, |label| labels.partition_point(|other| *other <= label))
+        };
+        let generations: Vec<_> = told.iter().map(generation).collect();
+        let mut ranked = Subscriptions { order: self, known: FxHashMap::default() };
+        let member = |(spec, generation): (MemberSpec, usize)| Member {
+            subscription: ranked.of(&spec.subscription),
+            id: spec.id,
             max_partitions: spec.max_partitions,
             state: spec.state,
             capacity: Capacity::new(spec.capacity).expect("the builder checked it"),
             rack: spec.rack.map(|rack| RackIndex::new(self.racks.rank[rack.index()])),
             generation: u32::try_from(generation).expect("members are counted in u32"),
-        }
-    }
-
-    fn subscription(&self, told: &Subscription<TopicHandle>) -> Subscription<TopicIndex> {
-        let Subscription::Topics(handles) = told else { return Subscription::All };
-        let rank = |topic: &TopicHandle| TopicIndex::new(self.topics.rank[topic.index()]);
-        let topics = sorted_set(handles.iter().map(rank));
-        if topics.len() == self.topics.order.len() { Subscription::All } else { Subscription::Topics(topics) }
-    }
-
-    fn holders(&self, told: &ProblemBuilder) -> Vec<Holders<MemberIndex>> {
-        let ranked = |holder: Option<MemberHandle>| holder.map(|handle| self.member(handle));
-        let of_slot = |slot: usize| {
-            let Holders { current, fixed } = told.slots[slot];
-            Holders { current: ranked(current), fixed: ranked(fixed) }
         };
-        let mut holders = Vec::with_capacity(told.slots.len());
-        holders.extend(self.slots(told).map(of_slot));
+        self.members.arranged(told.into_iter().zip(generations).map(member).collect())
+    }
+
+    /// By unit what `told` says by slot.
+    fn holders(&self, builder: &ProblemBuilder, told: Vec<Option<MemberHandle>>) -> Vec<Option<MemberIndex>> {
+        if told.is_empty() {
+            return Vec::new();
+        }
+        let ranked = |holder: Option<MemberHandle>| holder.map(|handle| self.member(handle));
+        if self.topics.is_sorted && told.len() == builder.slots {
+            return told.into_iter().map(ranked).collect();
+        }
+        let mut holders = Vec::with_capacity(builder.slots);
+        holders.extend(self.slots(builder).map(|slot| ranked(told.get(slot).copied().flatten())));
         holders
     }
 
@@ -130,7 +118,7 @@ impl Order {
         if told.weights.is_empty() {
             return Vec::new();
         }
-        let mut weights = Vec::with_capacity(told.slots.len());
+        let mut weights = Vec::with_capacity(told.slots);
         let of_slot = |slot: usize| told.weights.get(slot).copied().unwrap_or(Weight::ONE);
         weights.extend(self.slots(told).map(of_slot));
         weights
@@ -140,7 +128,7 @@ impl Order {
         let ranked = |((topic, partition, member), lag): &(Pair, u64)| {
             (self.unit(*topic, *partition), Standby { lag: *lag, member: self.member(*member) })
         };
-        StandbyList::new(told.slots.len(), told.standbys.iter().map(ranked).collect())
+        StandbyList::new(told.slots, told.standbys.iter().map(ranked).collect())
     }
 
     fn pairs(&self, told: &[Pair]) -> Vec<(UnitIndex, MemberIndex)> {
@@ -151,7 +139,7 @@ impl Order {
     }
 }
 
-fn sorted_set<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+pub(super) fn sorted_set<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut items: Vec<_> = items.collect();
     items.sort_unstable();
     items.dedup();
@@ -174,20 +162,58 @@ impl PartialOrd for Label<'_> {
     }
 }
 
+/// Ranks the topics of subscriptions, of one that members share but once.
+struct Subscriptions<'a> {
+    order: &'a Order,
+    /// By where the list of handles is: all lists were there before the first was ranked, so no two were at one place.
+    known: FxHashMap<*const TopicHandle, Subscription<TopicIndex>>,
+}
+
+impl Subscriptions<'_> {
+    fn of(&mut self, told: &Subscription<TopicHandle>) -> Subscription<TopicIndex> {
+        let Subscription::Topics(handles) = told else { return Subscription::All };
+        if let Some(known) = self.known.get(&handles.as_ptr()) {
+            return known.clone();
+        }
+        let ranked = self.ranked(handles);
+        self.known.insert(handles.as_ptr(), ranked.clone());
+        ranked
+    }
+
+    fn ranked(&self, handles: &[TopicHandle]) -> Subscription<TopicIndex> {
+        let rank = |topic: &TopicHandle| TopicIndex::new(self.order.topics.rank[topic.index()]);
+        Subscription::of(sorted_set(handles.iter().map(rank)), self.order.topics.rank.len())
+    }
+}
+
 /// How a list is put in order: positions in the old order by rank, and ranks by old position.
 struct Ranks {
     order: Vec<usize>,
     rank: Vec<usize>,
+    /// Whether the old order is the new one.
+    is_sorted: bool,
 }
 
 impl Ranks {
     fn by<T>(items: &[T], compare: impl Fn(&T, &T) -> Ordering) -> Self {
         let mut order: Vec<usize> = (0..items.len()).collect();
+        let is_sorted = items.is_sorted_by(|a, b| compare(a, b).is_le());
+        if is_sorted {
+            return Self { rank: order.clone(), order, is_sorted };
+        }
         order.sort_unstable_by(|a, b| compare(&items[*a], &items[*b]));
         let mut rank = vec![0; items.len()];
         for (at, item) in order.iter().enumerate() {
             rank[*item] = at;
         }
-        Self { order, rank }
+        Self { order, rank, is_sorted }
+    }
+
+    /// `items` in the new order.
+    fn arranged<T: Clone>(&self, items: Vec<T>) -> Vec<T> {
+        if self.is_sorted {
+            return items;
+        }
+        self.order.iter().map(|at| items[*at].clone()).collect()
     }
 }

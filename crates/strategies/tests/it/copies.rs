@@ -45,7 +45,7 @@ impl Group {
             .map(|(at, sketch)| {
                 let subscription = sketch.topics.as_ref().map_or(Subscription::All, |wanted| {
                     let wanted = topics.iter().zip(wanted).filter(|(_, wanted)| **wanted);
-                    Subscription::Topics(wanted.map(|(topic, _)| *topic).collect())
+                    wanted.map(|(topic, _)| *topic).collect()
                 });
                 let rack = sketch.rack.map(|rack| racks[rack]);
                 builder.member(MemberSpec {

@@ -161,8 +161,12 @@ fn a_full_member_with_a_warm_copy_exchanges_for_it() {
     assert_eq!(after.members["c1"].owns, [0, 1]);
     after.assert_sound();
     let problem = cluster.problem();
-    let reasons: Vec<_> =
-        CopartitionedSticky.assign(&problem).moves.iter().map(|moved| moved.reason.to_string()).collect();
+    let reasons: Vec<_> = CopartitionedSticky
+        .assign(&problem)
+        .moves(&problem)
+        .iter()
+        .map(|moved| moved.reason.to_string())
+        .collect();
     assert_eq!(reasons[0], "its owner takes others instead");
     assert_eq!(reasons[2], MoveReason::Unowned.to_string());
 }

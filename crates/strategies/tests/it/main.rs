@@ -17,4 +17,5 @@ mod rolling;
 mod scenario;
 mod sound;
 mod steady;
+mod succession;
 mod weights;

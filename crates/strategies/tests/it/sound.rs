@@ -120,7 +120,7 @@ proptest! {
     fn no_live_owner_loses_a_unit_to_nobody(scenario in any_scenario()) {
         let problem = scenario.problem();
         for outcome in outcomes(&problem) {
-            for lost in outcome.placement.moves.iter().filter(|moved| moved.to.is_none()) {
+            for lost in outcome.placement.moves(&problem).iter().filter(|moved| moved.to.is_none()) {
                 prop_assert!(matches!(lost.reason, MoveReason::OwnerNotEligible | MoveReason::Pinned));
             }
         }
@@ -159,7 +159,7 @@ proptest! {
                 .map(|unit| (unit, problem.current(unit), outcome.owner(unit)))
                 .filter(|(_, from, to)| from != to)
                 .collect();
-            let moves = &outcome.placement.moves;
+            let moves = &outcome.placement.moves(&problem);
             let told: Vec<_> = moves.iter().map(|Move { unit, from, to, .. }| (*unit, *from, *to)).collect();
             prop_assert_eq!(told, difference);
         }
@@ -169,7 +169,7 @@ proptest! {
     fn reasons_are_true(scenario in any_scenario()) {
         let problem = scenario.problem();
         for outcome in outcomes(&problem) {
-            for Move { unit, from, reason, .. } in &outcome.placement.moves {
+            for Move { unit, from, reason, .. } in &outcome.placement.moves(&problem) {
                 let from = *from;
                 let may = from.is_some_and(|from| problem.may_own(*unit, from));
                 let state = from.map(|from| outcome.state(from));

@@ -1,0 +1,123 @@
+//! A group that is kept as a [`Problem`] from one event to the next, as a broker keeps what its assignor is given.
+
+use std::time::Duration;
+
+use kafka_assigner_strategies::{Member, MemberIndex, Placement, Problem, Strategy};
+
+use super::lots::Lots;
+use super::problem;
+use crate::event::Event;
+use crate::input::Input;
+use crate::output::Shares;
+use crate::stopwatch;
+
+/// What is known before an event, and the event.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    strategy: &'static dyn Strategy,
+    before: Problem,
+    change: Change,
+}
+
+#[derive(Debug)]
+enum Change {
+    Nothing,
+    Joins(Member),
+    Leaves(MemberIndex),
+}
+
+impl Kept {
+    /// Members own what `strategy` gave those before the event.
+    pub(super) fn of(strategy: &'static dyn Strategy, before: &Input, after: &Input, event: Event) -> Self {
+        let known = problem::problem(if event == Event::Fresh { after } else { before });
+        let settled = |known: Problem| {
+            let placement = strategy.assign(&known);
+            known.after(placement)
+        };
+        let change = match event {
+            Event::Fresh | Event::Unchanged => Change::Nothing,
+            Event::Join => Change::Joins(missing(&problem::problem(after), &known).clone()),
+            Event::Leave => {
+                let gone = missing(&known, &problem::problem(after));
+                Change::Leaves(known.member_named(&gone.id).expect("it is one of them"))
+            }
+        };
+        Self { strategy, before: if event == Event::Fresh { known } else { settled(known) }, change }
+    }
+
+    /// How long it takes to decide what to do about the event and to tell it: from the group before it to the names of
+    /// what each member gets for whom anything changed. Nothing is freed that what comes next starts from.
+    pub(crate) fn median(&self, input: &Input) -> Duration {
+        stopwatch::median_from(|| self.before.clone(), |before| self.solve(before, input))
+    }
+
+    /// What it comes to.
+    pub(crate) fn shares<'a>(&self, input: &'a Input) -> Shares<'a> {
+        self.solve(self.before.clone(), input).shares(input)
+    }
+
+    fn solve<'a>(&self, before: Problem, input: &'a Input) -> Solved<'a> {
+        let problem = match &self.change {
+            Change::Nothing => before,
+            Change::Joins(member) => before.with(member.clone()).expect("it is not there yet"),
+            Change::Leaves(member) => before.without(*member),
+        };
+        let placement = self.strategy.assign(&problem);
+        let lots = Lots::of(input, &problem, &placement);
+        Solved { problem, placement, lots }
+    }
+}
+
+/// The member of `more` that is not in `less`.
+fn missing<'a>(more: &'a Problem, less: &Problem) -> &'a Member {
+    let mut members = more.members().iter();
+    members.find(|member| less.member_named(&member.id).is_none()).expect("one member makes the difference")
+}
+
+/// What a run comes to.
+#[derive(Debug)]
+pub(crate) struct Solved<'a> {
+    problem: Problem,
+    /// What comes next starts from it.
+    #[expect(dead_code, reason = "it is kept, not freed, as long as the clock runs")]
+    placement: Placement,
+    lots: Lots<'a>,
+}
+
+impl<'a> Solved<'a> {
+    fn shares(&self, input: &'a Input) -> Shares<'a> {
+        let mut shares = Shares::with_sizes(input, self.problem.members().iter().map(|_| 0));
+        self.problem
+            .member_indices()
+            .for_each(|member| shares.of(member).partitions = self.lots.of_member(input, member));
+        shares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_strategies::Balanced;
+
+    use super::*;
+    use crate::count::Moves;
+    use crate::digest::Digest;
+    use crate::shape::{Shape, Subscriptions};
+
+    #[test]
+    fn a_kept_group_comes_to_what_the_same_comes_to_in_names() {
+        for subscriptions in [Subscriptions::All, Subscriptions::MixedA, Subscriptions::MixedC] {
+            let shape = Shape { members: 7, partitions: 60, topics: 6, subscriptions, racks: true };
+            for event in Event::ALL {
+                let before = Input::new(&shape, &event.before(7));
+                let mut after = Input::new(&shape, &event.after(7));
+                if event != Event::Fresh {
+                    after.own(&problem::solve(&Balanced, &before));
+                }
+                let kept = Kept::of(&Balanced, &before, &after, event).shares(&after);
+                let named = problem::solve(&Balanced, &after);
+                assert_eq!(Digest::of(&kept), Digest::of(&named), "{subscriptions}, {event}");
+                assert_eq!(Moves::between(&after, &kept), Moves::between(&after, &named));
+            }
+        }
+    }
+}
