@@ -16,7 +16,7 @@ mod stock;
 mod weighted;
 
 use crate::placement::Surplus;
-use crate::{Placement, Problem, Strategy};
+use crate::{Place, Placement, Problem, Strategy};
 use classes::Classes;
 use roles::Roles;
 
@@ -73,11 +73,11 @@ impl Strategy for Balanced {
 
     fn assign(&self, problem: &Problem) -> Placement {
         let roles = Roles::of(problem);
-        let classes = Classes::of(problem, &roles);
+        let classes = Classes::of(problem, &roles, Place::Owner);
         let place = if problem.has_weights() { weighted::place } else { equal::place };
         let mut owner = place(problem, &roles, &classes);
         budget::restrict(problem, &roles, &mut owner);
-        let standbys = standbys::place(problem, &classes, &owner);
+        let standbys = standbys::place(problem, &roles, &classes, &owner);
         let surplus = if problem.has_weights() { Surplus::Weight } else { Surplus::Count };
         Placement { standbys, ..Placement::new(problem, owner, surplus) }
     }

@@ -59,6 +59,7 @@ pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
 pub use placement::{Choice, Move, MoveReason, Placement, Standbys, Unassigned};
+pub(crate) use problem::Place;
 pub use problem::{
     Capacity, InvalidProblem, Member, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
     ProblemBuilder, RackHandle, RackIndex, Standby, Subscription, Topic, TopicHandle, TopicIndex, UnitIndex,

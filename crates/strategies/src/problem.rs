@@ -27,6 +27,15 @@ pub use standby::Standby;
 use standby::StandbyList;
 pub use topic::Topic;
 
+/// What a member may have of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It owns it.
+    Owner,
+    /// It holds a copy of its state.
+    Standby,
+}
+
 /// Everything a strategy may look at: topics, members, who owns what today, and what must not
 /// change. Immutable and valid by construction; made by a [`ProblemBuilder`].
 ///
@@ -151,9 +160,10 @@ impl Problem {
         self.first_unit[topic.index()]
     }
 
-    /// The units that any member is banned from, or that are pinned; ascending.
-    pub(crate) fn banned_units(&self) -> impl Iterator<Item = UnitIndex> {
-        let mut units: Vec<_> = self.bans.iter().chain(&self.pins).map(|(unit, _)| *unit).collect();
+    /// The units that any member is banned from, or that are pinned if that counts for `place`; ascending.
+    pub(crate) fn banned_units(&self, place: Place) -> impl Iterator<Item = UnitIndex> {
+        let pins = self.pins_for(place);
+        let mut units: Vec<_> = self.bans.iter().chain(pins).map(|(unit, _)| *unit).collect();
         units.sort_unstable();
         units.dedup();
         units.into_iter()
@@ -238,10 +248,29 @@ impl Problem {
         }
     }
 
-    /// Whether `unit` must not go to `member`, nor stay there: it is banned, or pinned to others.
+    /// Whether `unit` must not go to `member`, nor stay there: it is banned, or pinned to others. A standby may be where
+    /// the unit is not pinned to.
     pub fn is_banned(&self, unit: UnitIndex, member: MemberIndex) -> bool {
+        self.is_barred(unit, member, Place::Owner)
+    }
+
+    /// Whether `member` must not have the `place` of `unit`.
+    pub(crate) fn is_barred(&self, unit: UnitIndex, member: MemberIndex, place: Place) -> bool {
         let is_listed = |list: &[_]| !list.is_empty() && list.binary_search(&(unit, member)).is_ok();
-        is_listed(&self.bans) || (self.is_pinned(unit) && !is_listed(&self.pins))
+        is_listed(&self.bans) || (place == Place::Owner && self.is_pinned(unit) && !is_listed(&self.pins))
+    }
+
+    /// The pins that count for `place`: they say who is to own a unit, not who holds copies of it.
+    fn pins_for(&self, place: Place) -> &[(UnitIndex, MemberIndex)] {
+        match place {
+            Place::Owner => &self.pins,
+            Place::Standby => &[],
+        }
+    }
+
+    /// Whether any unit is pinned.
+    pub(crate) fn has_pins(&self) -> bool {
+        !self.pins.is_empty()
     }
 
     /// Whether `unit` is pinned to members of which at least one can have it.
@@ -256,8 +285,8 @@ impl Problem {
 
     /// The members that `unit` is banned from, and those that it is pinned to; ascending. Units of one topic for
     /// which both are equal can go to the same members.
-    pub(crate) fn restriction(&self, unit: UnitIndex) -> (Vec<MemberIndex>, Vec<MemberIndex>) {
-        (listed_with(&self.bans, unit), listed_with(&self.pins, unit))
+    pub(crate) fn restriction(&self, unit: UnitIndex, place: Place) -> (Vec<MemberIndex>, Vec<MemberIndex>) {
+        (listed_with(&self.bans, unit), listed_with(self.pins_for(place), unit))
     }
 
     /// Whether any member is banned from any unit.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::roles::{Role, Roles};
-use crate::{MemberIndex, Problem, Subscription, TopicIndex, UnitIndex};
+use crate::{MemberIndex, Place, Problem, Subscription, TopicIndex, UnitIndex};
 
 /// Members that take units and have the same subscription and role.
 #[derive(Debug)]
@@ -48,7 +48,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    pub(super) fn of(problem: &Problem, roles: &Roles) -> Self {
+    /// Those of who may have the `place` of units.
+    pub(super) fn of(problem: &Problem, roles: &Roles, place: Place) -> Self {
         let (kinds, kind_of, subscriptions) = kinds(problem, roles);
         let class_of = refine(problem, &subscriptions);
         let mut classes = Vec::new();
@@ -64,7 +65,7 @@ impl Classes {
             of_class.units.push(first..end);
         }
         let mut all = Self { classes, kinds, kind_of };
-        all.set_apart(problem);
+        all.set_apart(problem, place);
         all
     }
 
@@ -82,8 +83,8 @@ impl Classes {
     }
 
     /// Moves units that some are banned from into classes of their own, one for each set of takers.
-    fn set_apart(&mut self, problem: &Problem) {
-        let banned: Vec<_> = problem.banned_units().collect();
+    fn set_apart(&mut self, problem: &Problem, place: Place) {
+        let banned: Vec<_> = problem.banned_units(place).collect();
         if banned.is_empty() {
             return;
         }
@@ -91,27 +92,26 @@ impl Classes {
         let mut alike: FxHashMap<_, usize> = FxHashMap::default();
         let mut numbers: FxHashMap<(usize, Vec<MemberIndex>), usize> = FxHashMap::default();
         for (from, unit) in self.take_out(&banned) {
-            let number = *alike
-                .entry((from, problem.restriction(unit)))
-                .or_insert_with(|| self.apart(problem, from, unit, &mut numbers));
+            let number = *alike.entry((from, problem.restriction(unit, place))).or_insert_with(|| {
+                let may = |member| !problem.is_barred(unit, member, place);
+                self.apart(from, may, &mut numbers)
+            });
             self.classes[number].units.push(unit.index()..unit.index() + 1);
         }
     }
 
-    /// The number of the class for the takers that class `from` leaves to `unit`; `numbers` are those there are.
+    /// The number of the class for the takers of class `from` that `may`; `numbers` are those there are.
     fn apart(
         &mut self,
-        problem: &Problem,
         from: usize,
-        unit: UnitIndex,
+        may: impl Fn(MemberIndex) -> bool,
         numbers: &mut FxHashMap<(usize, Vec<MemberIndex>), usize>,
     ) -> usize {
-        let takers: Vec<_> =
-            self.takers(&self.classes[from]).filter(|taker| !problem.is_banned(unit, *taker)).collect();
+        let takers: Vec<_> = self.takers(&self.classes[from]).filter(|taker| may(*taker)).collect();
         let next = self.classes.len();
         let number = *numbers.entry((from, takers)).or_insert(next);
         if number == next {
-            let apart = self.restricted(problem, from, unit);
+            let apart = self.restricted(from, may);
             self.classes.push(apart);
         }
         number
@@ -138,13 +138,12 @@ impl Classes {
         taken
     }
 
-    /// A class without units whose takers are those of class `from` that may have `unit`.
-    fn restricted(&self, problem: &Problem, from: usize, unit: UnitIndex) -> Class {
-        let may = |member: &&MemberIndex| !problem.is_banned(unit, **member);
+    /// A class without units whose takers are those of class `from` that `may`.
+    fn restricted(&self, from: usize, may: impl Fn(MemberIndex) -> bool) -> Class {
         let mut class = Class::default();
         for kind in &self.classes[from].kinds {
             let members = &self.kinds[*kind].members;
-            let able = members.iter().filter(may);
+            let able = members.iter().filter(|member| may(**member));
             if able.clone().count() == members.len() {
                 class.kinds.push(*kind);
             } else {

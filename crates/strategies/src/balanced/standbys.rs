@@ -9,7 +9,8 @@ use super::classes::{Class, Classes};
 use super::cost::{Scale, Toll};
 use super::fill;
 use super::network::{ANY, Account, Node};
-use crate::{MemberIndex, Problem, RackIndex, Standbys, UnitIndex};
+use super::roles::Roles;
+use crate::{MemberIndex, Place, Problem, RackIndex, Standbys, UnitIndex};
 
 /// How far to look among the next turns. Consecutive members differ, and are in different racks, where they can be.
 const LOOK_AHEAD: usize = 16;
@@ -19,10 +20,19 @@ const LOOK_AHEAD: usize = 16;
 /// Those that a unit has stay as far as they may, before them its previous owner, whose copy is as good as new. What is
 /// missing goes to those that hold the fewest. Then standbys move while that brings two members closer without putting
 /// two copies in one rack, or takes two copies apart without making the loads more uneven than by one.
-pub(super) fn place(problem: &Problem, classes: &Classes, owners: &[Option<MemberIndex>]) -> Standbys {
+///
+/// Pins bind the owner only: copies of a pinned unit may be with anybody who may have one.
+pub(super) fn place(
+    problem: &Problem,
+    roles: &Roles,
+    classes: &Classes,
+    owners: &[Option<MemberIndex>],
+) -> Standbys {
     if problem.topics().iter().all(|topic| topic.standbys == 0) {
         return Standbys::default();
     }
+    let unpinned = problem.has_pins().then(|| Classes::of(problem, roles, Place::Standby));
+    let classes = unpinned.as_ref().unwrap_or(classes);
     let mut copies = Copies::keep(problem, classes, owners);
     for class in &classes.classes {
         copies.fill(class);

@@ -113,7 +113,7 @@ impl<'a, 'p> Backups<'a, 'p> {
     pub(super) fn allows(&self, slot: u32, member: MemberIndex) -> bool {
         !self.of(slot).contains(&member)
             && !self.owners(slot).any(|owner| owner == member)
-            && !self.set.bars(self.ledger.problem, slot, member)
+            && !self.set.bars_copy(self.ledger.problem, slot, member)
     }
 
     /// The owners of the units of `slot`, once if all are the same.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{MemberIndex, MemberState, Problem, Subscription, TopicIndex, UnitIndex};
+use crate::{MemberIndex, MemberState, Place, Problem, Subscription, TopicIndex, UnitIndex};
 
 /// Topics with as many partitions as each other and the same subscribers. Its slot number `n` is
 /// partition `n` of each of them.
@@ -81,9 +81,18 @@ impl Set {
             .map(move |topic| slots.clone().map(move |slot| (slot, UnitIndex::new(topic.first_unit + slot))))
     }
 
-    /// Whether `member` must not have some unit of `slot`.
+    /// Whether `member` must not own some unit of `slot`.
     pub(super) fn bars(&self, problem: &Problem, slot: u32, member: MemberIndex) -> bool {
-        problem.is_ever_banned() && self.units(slot).any(|unit| problem.is_banned(unit, member))
+        self.bars_from(Place::Owner, problem, slot, member)
+    }
+
+    /// Whether `member` must not hold a copy of some unit of `slot`.
+    pub(super) fn bars_copy(&self, problem: &Problem, slot: u32, member: MemberIndex) -> bool {
+        self.bars_from(Place::Standby, problem, slot, member)
+    }
+
+    fn bars_from(&self, place: Place, problem: &Problem, slot: u32, member: MemberIndex) -> bool {
+        problem.is_ever_banned() && self.units(slot).any(|unit| problem.is_barred(unit, member, place))
     }
 
     /// Whether `slot` is with several members today, where it is on its way to one included.
