@@ -178,14 +178,13 @@ impl Entry {
                 *provenance == Provenance::Handoff(reserved.handoff_id.clone())
             }
             (Call::Warm { provenance, .. }, Target::Owner(grant)) => grant.accepts(provenance),
-            (Call::Warm { .. }, _) => false,
             (Call::CatchUp { handoff_id, .. }, Target::CatchingUp(reserved)) => {
                 *handoff_id == reserved.handoff_id
             }
             (Call::CatchUp { handoff_id, .. }, Target::Owner(grant)) => {
                 grant.prepared_by.as_ref() == Some(handoff_id)
             }
-            (Call::CatchUp { .. }, _) => false,
+            (Call::Warm { .. } | Call::CatchUp { .. }, _) => false,
             // What has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
             (Call::Assigned { epoch, .. }, Target::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, Target::Owner(_)),

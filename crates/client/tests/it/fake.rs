@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::proto::v1::assignment_command::Command;
@@ -18,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
 
-pub(crate) const TTL_MS: u64 = 30_000;
+const TTL: Duration = Duration::from_secs(30);
 
 /// What the service was asked, in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +44,7 @@ pub(crate) enum Pulse {
 
 #[derive(Debug)]
 struct State {
+    ttl: Duration,
     revision: u64,
     leases: i64,
     snapshot: Snapshot,
@@ -66,6 +68,7 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn new() -> Self {
         let state = State {
+            ttl: TTL,
             revision: 1,
             leases: 0,
             snapshot: Snapshot::default(),
@@ -97,6 +100,11 @@ impl Fake {
         let mut log = self.asked.subscribe();
         let log = log.wait_for(|log| log.iter().any(&wanted)).await.expect("the sender lives");
         log.iter().find(|asked| wanted(asked)).expect("just seen").clone()
+    }
+
+    /// The time to live of sessions; half a minute unless it is set.
+    pub(crate) fn grant_ttl(&self, ttl: Duration) {
+        self.state().ttl = ttl;
     }
 
     /// What every new stream shows first.
@@ -208,7 +216,8 @@ impl Transport for Fake {
             state.leases += 1;
         }
         let (sender, receiver) = mpsc::unbounded_channel();
-        let session = SessionInfo { incarnation: request.incarnation, lease: state.leases, ttl_ms: TTL_MS };
+        let ttl_ms = u64::try_from(state.ttl.as_millis()).expect("small");
+        let session = SessionInfo { incarnation: request.incarnation, lease: state.leases, ttl_ms };
         let snapshot = Snapshot { session: Some(session), ..state.snapshot.clone() };
         sender.send(Ok(command_at(state.revision, Command::Snapshot(snapshot)))).expect("just made");
         state.stream = Some(sender);

@@ -31,6 +31,7 @@ macro_rules! on_brokers {
 mod broker;
 mod faults;
 mod reading;
+mod strict;
 mod summing;
 mod switching;
 
@@ -44,7 +45,17 @@ struct Running {
 
 impl Running {
     async fn start(broker: &Broker, snapshot: Snapshot) -> Self {
-        let (fake, handler, shutdown) = (Fake::new(), Summing::default(), CancellationToken::new());
+        Self::start_on(Fake::new(), broker, snapshot).await
+    }
+
+    async fn start_with_ttl(broker: &Broker, snapshot: Snapshot, ttl: Duration) -> Self {
+        let fake = Fake::new();
+        fake.grant_ttl(ttl);
+        Self::start_on(fake, broker, snapshot).await
+    }
+
+    async fn start_on(fake: Fake, broker: &Broker, snapshot: Snapshot) -> Self {
+        let (handler, shutdown) = (Summing::default(), CancellationToken::new());
         fake.show(snapshot);
         let options =
             ConsumerOptions { on_stop: OnStop::Restart, ..ConsumerOptions::new("a", ["http://one"]) };
@@ -59,6 +70,15 @@ impl Running {
 
     async fn asked(&self, wanted: Asked) {
         timeout(PATIENCE, self.fake.wait_for(|asked| *asked == wanted)).await.expect("in time");
+    }
+
+    /// Where the partition was drained for a handoff.
+    async fn drained(&self, handoff_id: &str) -> Option<i64> {
+        let is_it = |asked: &Asked| matches!(asked, Asked::Drained(id, _) if id == handoff_id);
+        match timeout(PATIENCE, self.fake.wait_for(is_it)).await.expect("in time") {
+            Asked::Drained(_, next_offset) => next_offset,
+            other => panic!("{other:?}"),
+        }
     }
 
     async fn stop(self) {

@@ -10,7 +10,8 @@ use kafka_assigner_client::kafka::rdkafka::producer::{DefaultProducerContext, Fu
 use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
-    AssignedPartition, Assignment, Release, ReleasePartition, Warm, WarmPartition,
+    AssignedPartition, Assignment, CatchUp, CatchUpPartition, Drain, DrainPartition, Mode, Release,
+    ReleasePartition, Snapshot, Warm, WarmPartition,
 };
 
 use super::PATIENCE;
@@ -116,6 +117,38 @@ impl Broker {
             handoff_id: handoff_id.into(),
             mode: 0,
         }
+    }
+
+    /// A grant in a mode that promises one owner at a time.
+    pub(super) fn strict_grant(&self, epoch: u64, start_offset: Option<i64>, id: &str) -> AssignedPartition {
+        AssignedPartition { mode: Mode::Exclusive.into(), start_offset, ..self.grant(epoch, id) }
+    }
+
+    pub(super) fn strictly_granted(&self) -> Snapshot {
+        Snapshot { assigned: vec![self.strict_grant(5, None, "")], ..Snapshot::default() }
+    }
+
+    pub(super) fn drain(&self, handoff_id: &str) -> Command {
+        let partition = DrainPartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            handoff_id: handoff_id.into(),
+            epoch: 5,
+            run: 5,
+            start_offset: None,
+        };
+        Command::Drain(Drain { partitions: vec![partition] })
+    }
+
+    pub(super) fn catch_up(&self, handoff_id: &str, until_offset: Option<i64>) -> Command {
+        let partition = CatchUpPartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            handoff_id: handoff_id.into(),
+            epoch: 9,
+            until_offset,
+        };
+        Command::CatchUp(CatchUp { partitions: vec![partition] })
     }
 
     pub(super) fn assign(&self, epoch: u64, handoff_id: &str) -> Command {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler};
 use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::PATIENCE;
 
@@ -41,6 +41,8 @@ pub(super) struct Summing {
     pub(super) fates: Arc<watch::Sender<Vec<Fate>>>,
     /// When each record was processed, as a place in the order of all handlers.
     pub(super) turns: Arc<Mutex<Vec<u64>>>,
+    /// When the first and the last record were processed.
+    pub(super) span: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// So many calls of `process` fail first.
     pub(super) failures: Arc<AtomicU32>,
     /// So many calls of `catch_up` panic first.
@@ -149,6 +151,8 @@ impl RecordHandler for Summing {
         let number = number(record)?;
         *state += number;
         self.turns.lock().expect("no panic inside").push(TURN.fetch_add(1, Ordering::SeqCst));
+        let now = Instant::now();
+        self.span.lock().expect("no panic inside").get_or_insert((now, now)).1 = now;
         self.done.send_modify(|done| done.push(Did::Processed(number, *state)));
         Ok(())
     }

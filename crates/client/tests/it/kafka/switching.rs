@@ -78,7 +78,7 @@ async fn a_panic_at_the_switch_costs_only_another_preparation(broker: &Broker) {
 }
 
 /// Writes a number every two milliseconds until it is told to stop; returns the last one.
-fn keep_producing(broker: &Broker, from: u64, stop: CancellationToken) -> JoinHandle<u64> {
+pub(super) fn keep_producing(broker: &Broker, from: u64, stop: CancellationToken) -> JoinHandle<u64> {
     let (address, topic) = (broker.address.clone(), broker.topic.clone());
     tokio::spawn(async move {
         let producer: FutureProducer = ClientConfig::new()
