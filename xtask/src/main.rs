@@ -6,6 +6,8 @@
 
 mod bench;
 mod chaos;
+#[cfg(test)]
+mod documents;
 mod e2e;
 mod interrupt;
 mod run;

@@ -79,3 +79,7 @@ fn clone_kind(error: &Error) -> Error {
         other => Error::Invalid(other.to_string()),
     }
 }
+
+#[cfg(test)]
+#[path = "execute_test.rs"]
+mod execute_test;

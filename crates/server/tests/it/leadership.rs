@@ -10,6 +10,7 @@ use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::topics::Found;
 use kafka_assigner_proto::v1::{RegisterRequest, UnassignReason, assignment_command::Command};
 use kafka_assigner_server::topics::{self, TopicSource};
+use kafka_assigner_store::faulty::Outage;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, group};
@@ -164,4 +165,17 @@ async fn a_deleted_group_ends_its_streams() {
     let _reason = here.ended().await;
     there.until("it is fenced", |roles| roles.fenced.is_some()).await;
     cluster.stop().await;
+}
+
+// H66, H69: every call to the store has a bound, so that nothing of an instance hangs with it.
+#[tokio::test(start_paused = true)]
+async fn an_instance_stops_in_time_although_its_store_never_answers() {
+    let cluster = Cluster::start(1, 4).await;
+    let mut member = Member::join(&cluster.nodes[0], "a").await;
+    member.until("all four", |roles| roles.assigned.len() == 4).await;
+    cluster.nodes[0].link.begin_outage(Outage::Silent);
+    sleep(Duration::from_secs(1)).await;
+    let since = Instant::now();
+    cluster.nodes[0].instance.stop(Duration::ZERO).await;
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }

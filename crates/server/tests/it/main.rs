@@ -10,6 +10,8 @@ mod joining;
 mod leadership;
 mod member;
 mod minimal;
+mod outside;
+mod rolling;
 mod served;
 mod sessions;
 mod tls;

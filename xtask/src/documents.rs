@@ -1,0 +1,92 @@
+//! What documents say of the code exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::workspace;
+
+/// The page that maps scenarios to tests.
+const SCENARIOS: &str = "docs/design/scenarios.md";
+
+/// What is written between backticks, line by line.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// `crate/name` as it is quoted, where the folder is one of a crate or an example.
+fn reference(quoted: &str) -> Option<(PathBuf, &str)> {
+    let (folder, name) = quoted.split_once('/')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let found = ["crates", "examples"].map(|parent| workspace().join(parent).join(folder));
+    let found = found.into_iter().find(|path| path.is_dir())?;
+    name.chars().all(is_name).then_some((found, name))
+}
+
+fn sources(folder: &Path) -> Vec<String> {
+    let entries =
+        fs::read_dir(folder).expect("a readable folder").map(|entry| entry.expect("readable").path());
+    let text = |path: &Path| fs::read_to_string(path).expect("readable");
+    entries
+        .flat_map(|path| match path.extension().and_then(|extension| extension.to_str()) {
+            _ if path.is_dir() => sources(&path),
+            Some("rs") => vec![text(&path)],
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// A test is a function of that name; what a model or the simulation does is a variant.
+fn is_defined(name: &str, sources: &[String]) -> bool {
+    let function = format!("fn {name}(");
+    let begins_variant =
+        |line: &str| line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', ',']));
+    let is_variant = name.starts_with(|first: char| first.is_ascii_uppercase());
+    sources.iter().any(|source| {
+        if is_variant { source.lines().any(begins_variant) } else { source.contains(&function) }
+    })
+}
+
+fn page() -> String {
+    fs::read_to_string(workspace().join(SCENARIOS)).expect("the page is there")
+}
+
+#[test]
+fn every_test_that_the_scenarios_name_exists() {
+    let page = page();
+    let named: BTreeSet<_> = quoted(&page).filter_map(reference).collect();
+    assert!(named.len() > 150, "only {} are named: are they still found?", named.len());
+    let crates: BTreeSet<_> = named.iter().map(|(folder, _)| folder.clone()).collect();
+    let missing: Vec<_> = crates
+        .into_iter()
+        .flat_map(|folder| {
+            let sources = sources(&folder);
+            let of_it = named.iter().filter(move |(its, _)| *its == folder);
+            of_it.filter(move |(_, name)| !is_defined(name, &sources)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(missing.is_empty(), "named, and not there: {missing:#?}");
+}
+
+#[test]
+fn every_scenario_has_its_row() {
+    let page = page();
+    let first_cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let rows: BTreeSet<_> = first_cells.flat_map(|cell| cell.split(", ")).collect();
+    let all = [('H', 79), ('P', 13), ('M', 29), ('F', 52), ('L', 31)];
+    let missing: Vec<_> = all
+        .into_iter()
+        .flat_map(|(list, last)| (1..=last).map(move |number| format!("{list}{number}")))
+        .filter(|number| !rows.contains(number.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "without a row: {missing:?}");
+}
+
+#[test]
+fn a_name_that_is_gone_is_seen() {
+    let sources = ["fn old_name(x: u8) {}\n    Frozen,\n    // Thawed\n".to_owned()];
+    assert!(is_defined("old_name", &sources) && is_defined("Frozen", &sources));
+    assert!(
+        !is_defined("new_name", &sources) && !is_defined("name", &sources) && !is_defined("Thawed", &sources)
+    );
+}
