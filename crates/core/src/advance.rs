@@ -1,6 +1,8 @@
 //! The next step of a handoff: facts from the state, the row of the [table](crate::rules) that applies, and
 //! the guarded write that carries it out.
 
+use std::time::Duration;
+
 use kafka_assigner_strategies::Registry;
 
 use crate::action::{Action, Step};
@@ -94,6 +96,29 @@ pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, now: Now<'_>) -
     }
     let waits = state.config().unwrap_or_default().wait_out_revocations;
     claim::end_of(assignment, waits, now.leases, now.memory, now.moment)
+}
+
+/// The soonest end among the claims that keep everybody else from acting on `partitions`; `None` where there is none,
+/// and [`ClaimEnd::Unasked`] where the store has to be asked first. Until then time alone changes nothing of it.
+#[must_use]
+pub fn soonest_claim_end<'a>(
+    state: &GroupState,
+    partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    now: Now<'_>,
+) -> Option<ClaimEnd> {
+    let left = |end: &ClaimEnd| match end {
+        ClaimEnd::Over | ClaimEnd::Unasked => Duration::ZERO,
+        ClaimEnd::Running(left) => *left,
+    };
+    let is_strict = |at: &&TopicPartition| state.assignment(at).is_some_and(|a| a.mode.is_strict());
+    let is_over = |at: &&TopicPartition| {
+        let owner = state.assignment(at).and_then(|assignment| assignment.owner.as_ref());
+        let presence = owner.map(|owner| state.presence(&owner.member()));
+        matches!(presence, Some(Presence::Gone | Presence::Ending))
+    };
+    let over = partitions.into_iter().filter(is_strict).filter(is_over);
+    let ends = over.map(|at| claim_end(state, at, now));
+    ends.filter(|end| !end.is_over()).min_by_key(left)
 }
 
 fn has_stopped(handoff: &Handoff, assignment: &Assignment) -> bool {

@@ -11,12 +11,16 @@ use crate::state::{Entry, GroupState, Presence};
 pub struct Census {
     /// Registered consumers, also those whose registration can't be read.
     pub consumers: usize,
+    /// Registered routers, likewise.
+    pub routers: usize,
     /// Topics.
     pub topics: usize,
     /// Partitions of those topics.
     pub partitions: u64,
     /// Those of them that nobody owns, or whose owner's session is over.
     pub unowned: u64,
+    /// Those whose owner has not confirmed yet that it goes on in another mode.
+    pub switching: usize,
     /// Handoffs by their phase, one for each unit; phases without any are missing.
     pub handoffs: BTreeMap<Phase, usize>,
 }
@@ -26,15 +30,19 @@ pub struct Census {
 pub fn census(state: &GroupState) -> Census {
     let partitions: u64 = topic_sizes(state).map(|(_, partitions)| u64::from(partitions)).sum();
     let owned = state.assignments().keys().filter(|at| exists(state, at) && is_owned(state, at)).count();
+    let assignments = state.assignments().values().filter_map(Entry::last_good);
+    let switching = assignments.filter(|assignment| assignment.switching.is_some()).count();
     let mut handoffs = BTreeMap::new();
     for handoff in state.handoffs().keys().filter_map(|at| state.handoff(at)) {
         *handoffs.entry(handoff.phase).or_default() += 1;
     }
     Census {
         consumers: state.consumers().len(),
+        routers: state.routers().len(),
         topics: state.topics().len(),
         partitions,
         unowned: partitions.saturating_sub(u64::try_from(owned).unwrap_or(u64::MAX)),
+        switching,
         handoffs,
     }
 }

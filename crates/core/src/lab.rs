@@ -363,8 +363,14 @@ impl Lab {
             let registration = self.state.registration(&member.name);
             registration.map(|registration| registration.lease).map(|lease| self.running.remove(&lease));
         }
-        let write = session::leave(&self.state, member, leaving, WallMillis(0));
-        write.is_some_and(|write| self.apply(&write.unfenced()))
+        let Some(farewell) = session::leave(&self.state, member, leaving, WallMillis(0)) else {
+            return false;
+        };
+        let is_written = farewell.write.is_none_or(|write| self.apply(&write.unfenced()));
+        if let Some(lease) = farewell.ends.filter(|_| is_written) {
+            self.end_lease(lease);
+        }
+        is_written
     }
 
     /// The member leaves for a restart; returns the lease of the mark that it leaves behind.
@@ -374,7 +380,7 @@ impl Lab {
         lease.id
     }
 
-    /// A lease of a mark runs down.
+    /// A lease ends.
     pub fn end_lease(&mut self, lease: LeaseId) {
         let changes = self.shelf.end_lease(lease);
         self.take_in(&changes);

@@ -35,19 +35,19 @@ pub fn route(state: &GroupState, at: &TopicPartition) -> Option<Route> {
     if let Some(handoff) = state.handoff_of(at).filter(|handoff| handoff.phase.holds_requests()) {
         return Some(Route::Stash { handoff: handoff.id.clone() });
     }
-    Some(open(state, at)?.unwrap_or(Route::Unowned))
+    Some(open(state, at).unwrap_or(Route::Unowned))
 }
 
 /// To the owner that the assignment names, unless its session is over: nothing goes to the dead. In `overlap` the old
 /// owner works on for a moment after `Complete`; requests go to the new one at once.
-fn open(state: &GroupState, at: &TopicPartition) -> Option<Option<Route>> {
+fn open(state: &GroupState, at: &TopicPartition) -> Option<Route> {
     let assignment = state.assignment(at)?;
-    let owner = assignment.owner.as_ref().map(crate::record::Owner::member);
-    Some(owner.filter(|owner| state.presence(owner) == Presence::Here).map(|owner| {
-        let registration = state.registration(&owner.name);
-        let endpoint = registration.map(|consumer| consumer.endpoint.clone()).unwrap_or_default();
-        Route::Open { owner, endpoint, epoch: assignment.held_epoch() }
-    }))
+    let owner = assignment.owner.as_ref()?.member();
+    if state.presence(&owner) != Presence::Here {
+        return None;
+    }
+    let endpoint = state.registration(&owner.name)?.endpoint.clone();
+    Some(Route::Open { owner, endpoint, epoch: assignment.held_epoch() })
 }
 
 /// Whether a handoff of the partition holds requests back and still waits for routers.

@@ -1,4 +1,6 @@
-//! Sessions of consumers: who may register, who is still registered, and how a session ends.
+//! Sessions of consumers and routers: who may register, who is still registered, and how a session ends.
+
+use serde::de::DeserializeOwned;
 
 use crate::draft::Draft;
 use crate::id::{Incarnation, Member};
@@ -7,7 +9,7 @@ use crate::kv::{Compare, Lease, LeaseId, Must, Op, Record, Revision};
 use crate::moment::WallMillis;
 use crate::name::MemberName;
 use crate::reason::FenceReason;
-use crate::record::{Consumer, Rejoin, Standing, decode, encode};
+use crate::record::{Consumer, Rejoin, Router, Standing, decode, encode};
 use crate::state::{GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
@@ -42,21 +44,68 @@ pub enum Admission {
 /// incarnation, and no incarnation gets a second lease.
 #[must_use]
 pub fn admit(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
+    admit_as::<Consumer>(registered, incarnation, opening)
+}
+
+/// [`admit`] for routers.
+#[must_use]
+pub fn admit_router(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
+    admit_as::<Router>(registered, incarnation, opening)
+}
+
+fn admit_as<R: Registration>(
+    registered: Option<&Record>,
+    incarnation: &Incarnation,
+    opening: &Opening,
+) -> Admission {
     match (opening, registered) {
         (Opening::New, None) => Admission::Create { takes_over: None },
-        (Opening::New, Some(record)) if names(record, incarnation) => {
+        (Opening::New, Some(record)) if names::<R>(record, incarnation) => {
             Admission::Fenced(FenceReason::Superseded)
         }
         (Opening::New, Some(record)) => Admission::Create { takes_over: Some(record.mod_revision) },
-        (Opening::Resume(lease), registered) => match check(registered, incarnation, *lease) {
+        (Opening::Resume(lease), registered) => match check_as::<R>(registered, incarnation, *lease) {
             Ok(_) => Admission::Attach,
             Err(reason) => Admission::Fenced(reason),
         },
     }
 }
 
-fn names(record: &Record, incarnation: &Incarnation) -> bool {
-    decode::<Consumer>(&record.value).is_ok_and(|consumer| consumer.incarnation == *incarnation)
+fn names<R: Registration>(record: &Record, incarnation: &Incarnation) -> bool {
+    decode::<R>(&record.value).is_ok_and(|registration| registration.incarnation() == incarnation)
+}
+
+/// What all registrations have.
+trait Registration: DeserializeOwned {
+    /// The session.
+    fn incarnation(&self) -> &Incarnation;
+
+    /// Why it is being ended by force, where it is.
+    fn ending(&self) -> Option<FenceReason>;
+}
+
+impl Registration for Consumer {
+    fn incarnation(&self) -> &Incarnation {
+        &self.incarnation
+    }
+
+    fn ending(&self) -> Option<FenceReason> {
+        match &self.standing {
+            Standing::Ending(reason) => Some(reason.clone()),
+            Standing::Active | Standing::Draining => None,
+        }
+    }
+}
+
+impl Registration for Router {
+    fn incarnation(&self) -> &Incarnation {
+        &self.incarnation
+    }
+
+    /// Its registration is written once: a router's session ends with it.
+    fn ending(&self) -> Option<FenceReason> {
+        None
+    }
 }
 
 /// Whether a registration still is that of the session `incarnation` under `lease`.
@@ -68,16 +117,35 @@ pub fn check(
     incarnation: &Incarnation,
     lease: LeaseId,
 ) -> Result<Option<Consumer>, FenceReason> {
+    check_as(registered, incarnation, lease)
+}
+
+/// [`check`] for routers.
+///
+/// # Errors
+/// As for [`check`].
+pub fn check_router(
+    registered: Option<&Record>,
+    incarnation: &Incarnation,
+    lease: LeaseId,
+) -> Result<Option<Router>, FenceReason> {
+    check_as(registered, incarnation, lease)
+}
+
+fn check_as<R: Registration>(
+    registered: Option<&Record>,
+    incarnation: &Incarnation,
+    lease: LeaseId,
+) -> Result<Option<R>, FenceReason> {
     let record = registered.ok_or(FenceReason::Gone)?;
     if record.lease != lease {
         return Err(FenceReason::Superseded);
     }
-    match decode::<Consumer>(&record.value) {
-        Err(_) => Ok(None),
-        Ok(consumer) if consumer.incarnation != *incarnation => Err(FenceReason::Superseded),
-        Ok(Consumer { standing: Standing::Ending(reason), .. }) => Err(reason),
-        Ok(consumer) => Ok(Some(consumer)),
+    let Ok(registration) = decode::<R>(&record.value) else { return Ok(None) };
+    if registration.incarnation() != incarnation {
+        return Err(FenceReason::Superseded);
     }
+    registration.ending().map_or(Ok(Some(registration)), Err)
 }
 
 /// The write that opens a session: the registration under its lease, guarded on what was read. A mark that the
@@ -101,6 +169,24 @@ pub fn open(
     }
 }
 
+/// The write that opens a router's session: its registration under its lease, guarded on what was read. It is never
+/// written again, since its revision tells which freezes wait for the router.
+#[must_use]
+pub fn open_router(
+    layout: &key::Layout,
+    name: &MemberName,
+    router: &Router,
+    lease: Lease,
+    takes_over: Option<Revision>,
+) -> Write {
+    let at = layout.encode(&Key::Router(name.clone()));
+    let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
+    Write {
+        guards: vec![Compare::new(at.clone(), must)],
+        ops: vec![Op::put_leased(at, encode(router), lease.id)],
+    }
+}
+
 /// How a session ends when its consumer says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaving {
@@ -112,38 +198,44 @@ pub enum Leaving {
     Restart(Lease),
 }
 
-/// The write that lets `member` leave; `None` where its session is over already, and where one that is being
-/// ended by force asks to drain first: that must not undo the end.
+/// What lets a member leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Farewell {
+    /// What is written first; `None` where the end of the lease says it all.
+    pub write: Option<Write>,
+    /// The session's lease where it is ended then, since its consumer has proven that it acts no more. The registration
+    /// goes with it in one change: nobody ever sees the session over and has to wait for its claim.
+    pub ends: Option<LeaseId>,
+}
+
+/// What lets `member` leave; `None` where its session is over already, and where one that is being ended by force asks
+/// to drain first: that must not undo the end.
 #[must_use]
-pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Write> {
+pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Farewell> {
     let registration = own_registration(state, member)?;
     if *leaving == Leaving::Drain && registration.is_ending() {
         return None;
     }
-    let draft = Draft::on(state).registered(&member.name, registration);
+    let ends = Some(registration.lease);
     Some(match leaving {
         Leaving::Drain => {
             let next = Consumer { standing: Standing::Draining, ..(**registration).clone() };
-            Draft::on(state).register(&member.name, registration.lease, &next).into_write()
+            let draft = Draft::on(state).register(&member.name, registration.lease, &next);
+            Farewell { write: Some(draft.into_write()), ends: None }
         }
-        Leaving::Now => without_registration(draft, member).into_write(),
+        Leaving::Now => Farewell { write: None, ends },
         Leaving::Restart(lease) => {
-            let mut write = without_registration(draft, member).into_write();
+            let mut write = Draft::on(state).registered(&member.name, registration).into_write();
             let mark = Rejoin::new(member.incarnation.clone(), wall);
             let at = state.layout().encode(&Key::Rejoin(member.name.clone()));
             write.ops.push(Op::put_leased(at, encode(&mark), lease.id));
-            write
+            Farewell { write: Some(write), ends }
         }
     })
 }
 
 fn own_registration<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {
     state.registration(&member.name).filter(|r| r.incarnation == member.incarnation)
-}
-
-fn without_registration<'s>(mut draft: Draft<'s>, member: &Member) -> Draft<'s> {
-    draft.delete(&Key::Consumer(member.name.clone()));
-    draft
 }
 
 /// The write that begins to end a session by force; `None` where it is over or ending already.
@@ -201,6 +293,19 @@ mod tests {
         assert_eq!(check(Some(&record), &incarnation("2"), LeaseId(7)), Err(FenceReason::Superseded));
         let record = registered("1", 7, Standing::Ending(FenceReason::NoProgress));
         assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(7)), Err(FenceReason::NoProgress));
+    }
+
+    #[test]
+    fn a_routers_session_is_judged_by_its_incarnation_and_lease_as_well() {
+        let router = Router::new(incarnation("1"), 30_000, WallMillis(0));
+        let record = Record { value: encode(&router), ..registered("1", 7, Standing::Active) };
+        let opened = admit_router(Some(&record), &incarnation("2"), &Opening::New);
+        assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
+        let resumed = admit_router(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        assert_eq!(resumed, Admission::Attach);
+        let lease = check_router(Some(&record), &incarnation("1"), LeaseId(8));
+        assert_eq!(lease, Err(FenceReason::Superseded));
+        assert_eq!(check_router(None, &incarnation("1"), LeaseId(7)), Err(FenceReason::Gone));
     }
 
     #[test]

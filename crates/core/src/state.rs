@@ -306,6 +306,21 @@ impl GroupState {
         unit.iter().map(|at| of_topic(at).unwrap_or(of_group)).max().unwrap_or(of_group)
     }
 
+    /// The strongest mode in which a partition may be granted to `consumer`, in a group whose own mode is `of_group`:
+    /// that of the topics that it takes. A topic that the group does not have yet will have the group's.
+    #[must_use]
+    pub fn mode_demanded_of(&self, consumer: &Consumer, of_group: Mode) -> Mode {
+        let of_topic = |topic: &TopicName| {
+            let known = self.topics.get(topic).and_then(Entry::last_good);
+            known.and_then(|topic| topic.mode).unwrap_or(of_group)
+        };
+        let demanded = match consumer.topics.is_empty() {
+            true => self.topics.keys().map(of_topic).chain([of_group]).max(),
+            false => consumer.topics.iter().map(of_topic).max(),
+        };
+        demanded.unwrap_or(of_group)
+    }
+
     /// The topics, by name.
     #[must_use]
     pub const fn topics(&self) -> &BTreeMap<TopicName, Entry<Topic>> {

@@ -359,8 +359,14 @@ fn leave_by(world: &mut World, session: usize, leaving: &Leaving) -> Option<()> 
     is_fresh(world, session).then_some(())?;
     let member: Member = world.sessions[session].member.clone();
     let state = &world.views[world.sessions[session].instance].state;
-    let write = leave(state, &member, leaving, WallMillis(0))?;
-    world.apply(&write.unfenced()).then_some(())
+    let farewell = leave(state, &member, leaving, WallMillis(0))?;
+    if let Some(write) = farewell.write {
+        world.apply(&write.unfenced()).then_some(())?;
+    }
+    if let Some(lease) = farewell.ends {
+        world.end_lease(lease);
+    }
+    Some(())
 }
 
 /// The stream comes up at the other instance, which opens it with a snapshot.

@@ -53,6 +53,8 @@ reasons! {
     PartitionNotFound = "PARTITION_NOT_FOUND", NotFound;
     /// No consumer is registered under the name, or not with that incarnation.
     ConsumerNotFound = "CONSUMER_NOT_FOUND", NotFound;
+    /// No router is registered under the name, or not with that incarnation.
+    RouterNotFound = "ROUTER_NOT_FOUND", NotFound;
     /// No handoff of that partition, or not that one.
     HandoffNotFound = "HANDOFF_NOT_FOUND", NotFound;
     /// The group has registered consumers, so it can't be deleted.

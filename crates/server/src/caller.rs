@@ -7,6 +7,8 @@ use tonic::{Request, Status};
 pub(crate) enum Right {
     /// Own partitions of a group.
     Consume,
+    /// Be told where a group's partitions are, and hold its moves up.
+    Route,
     /// Look at a group.
     Read,
     /// Change how a group behaves.

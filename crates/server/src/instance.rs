@@ -249,7 +249,7 @@ impl Instance {
     /// How many streams are connected.
     #[must_use]
     pub fn streams(&self) -> usize {
-        self.groups_served().values().map(|served| served.group.hub().streams()).sum()
+        self.groups_served().values().map(|served| served.group.streams()).sum()
     }
 
     /// The id of the store that the service runs on.

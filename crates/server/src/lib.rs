@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  gRPC ─► consumer (sessions, streams, acks) ─┐                 ┌─► coordinator (campaign, lead, follow Kafka)
-//!                                              ├─► group: view ──┤
-//!  gRPC ─► admin (operators) ──────────────────┘    hub          └─► streams of the group's members
+//!  gRPC ─► router (the same for routers) ──────┼─► group: view ──┤
+//!  gRPC ─► admin (operators) ──────────────────┘    hubs         └─► streams of the group's members
 //!                                                    │
 //!                                                  store
 //! ```
@@ -15,6 +15,7 @@
 mod admin;
 mod caller;
 mod clock;
+mod commands;
 mod consumer;
 mod convert;
 mod coordinator;
@@ -25,17 +26,22 @@ pub mod grpc;
 mod instance;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod leases;
 mod metrics;
 mod options;
 mod peers;
 mod pulse;
+mod recording;
 mod refusal;
+mod router;
 pub mod serve;
+mod session;
 pub mod topics;
 
 pub use admin::{AdminService, Events};
 pub use clock::WallClock;
-pub use consumer::{Commands, ConsumerService};
+pub use commands::Commands;
+pub use consumer::ConsumerService;
 pub use directory::Directory;
 pub use group::{Group, GroupView};
 pub use instance::Instance;
@@ -43,3 +49,4 @@ pub use instance::Instance;
 pub use kafka::KafkaTopics;
 pub use metrics::Metrics;
 pub use options::Options;
+pub use router::{RouterService, Routes};

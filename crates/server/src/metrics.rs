@@ -68,6 +68,7 @@ struct Families {
     heartbeats: Family<ReasonLabel, Counter>,
     late_heartbeats: Family<GroupLabel, Counter>,
     streams: Family<ReasonLabel, Counter>,
+    route_streams: Family<ReasonLabel, Counter>,
     phases: Family<PhaseModeLabel, Histogram>,
     in_flight: Family<PhaseLabel, Gauge>,
     oldest_phase: Family<GroupLabel, Gauge<f64, AtomicU64>>,
@@ -76,6 +77,8 @@ struct Families {
     rebalances: Family<GroupLabel, Counter>,
     rebalance: Family<GroupLabel, Histogram>,
     sessions: Family<GroupLabel, Gauge>,
+    routers: Family<GroupLabel, Gauge>,
+    switching: Family<GroupLabel, Gauge>,
     lag: Family<GroupLabel, Gauge>,
     store: StoreMetrics,
 }
@@ -95,6 +98,7 @@ impl Metrics {
             heartbeats: Family::default(),
             late_heartbeats: Family::default(),
             streams: Family::default(),
+            route_streams: Family::default(),
             phases: Family::new_with_constructor(millis_to_minutes),
             in_flight: Family::default(),
             oldest_phase: Family::default(),
@@ -103,6 +107,8 @@ impl Metrics {
             rebalances: Family::default(),
             rebalance: Family::new_with_constructor(millis_to_minutes),
             sessions: Family::default(),
+            routers: Family::default(),
+            switching: Family::default(),
             lag: Family::default(),
             store: StoreMetrics::default(),
         };
@@ -165,6 +171,12 @@ impl Metrics {
     pub(crate) fn stream(&self, group: &GroupName, is_resumed: bool) {
         let reason = if is_resumed { "resumed" } else { "new" };
         self.0.streams.get_or_create(&because(group, reason)).inc();
+    }
+
+    /// A router's stream was opened, for a new session or to go on with one.
+    pub(crate) fn route_stream(&self, group: &GroupName, is_resumed: bool) {
+        let reason = if is_resumed { "resumed" } else { "new" };
+        self.0.route_streams.get_or_create(&because(group, reason)).inc();
     }
 
     fn phase_ended(&self, group: &GroupName, phase: Phase, mode: Mode, lasted: Duration) {
@@ -257,6 +269,11 @@ impl Families {
             "Streams that were opened, for new sessions or resumed ones",
             self.streams.clone(),
         );
+        registry.register(
+            "route_streams_opened",
+            "Streams of routers that were opened, for new sessions or resumed ones",
+            self.route_streams.clone(),
+        );
     }
 
     fn register_moves(&self, registry: &mut Registry) {
@@ -290,6 +307,12 @@ impl Families {
     fn register_state(&self, registry: &mut Registry) {
         registry.register("leader", "1 while this instance leads the group", self.leader.clone());
         registry.register("sessions", "Registered consumers", self.sessions.clone());
+        registry.register("routers", "Registered routers", self.routers.clone());
+        registry.register(
+            "partitions_switching",
+            "Partitions in a new mode that their owners have not confirmed yet",
+            self.switching.clone(),
+        );
         registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
         registry.register_with_unit(
             "unowned_partition",

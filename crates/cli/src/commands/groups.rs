@@ -53,6 +53,18 @@ pub(crate) struct Set {
     /// The strategy, one of those that `kafka-assigner strategies` lists [new groups: balanced]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    /// What a move promises: overlap (no gap, both process for a moment), exclusive (one owner at a time) or routed
+    /// (requests wait at the routers as well) [new groups: overlap]
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// In the mode exclusive: whether a new owner reads what is left of the log, and takes its fences, before it owns
+    /// the partition [new groups: false]
+    #[arg(long, value_name = "BOOL")]
+    catch_up: Option<bool>,
+    /// In the modes exclusive and routed: whether a vanished session's time is waited out in case its lease was revoked
+    /// from outside [new groups: false]
+    #[arg(long, value_name = "BOOL")]
+    wait_out_revocations: Option<bool>,
     /// How long after its last sign of life a consumer's session ends, unless it asks for another time; 2s to 30m
     /// [new groups: 30s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
@@ -88,7 +100,7 @@ impl Set {
     fn config(&self) -> v1::GroupConfig {
         v1::GroupConfig {
             strategy: self.strategy.clone(),
-            mode: None,
+            mode: self.mode.clone(),
             session_timeout_ms: self.session_timeout,
             debounce_ms: self.debounce,
             warm_deadline_ms: self.warm_deadline,
@@ -96,6 +108,8 @@ impl Set {
             max_moves_in_flight: self.max_moves_in_flight,
             max_warming: self.max_warming,
             rejoin_grace_ms: self.rejoin_grace,
+            catch_up: self.catch_up,
+            wait_out_revocations: self.wait_out_revocations,
         }
     }
 }

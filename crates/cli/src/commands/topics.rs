@@ -41,6 +41,9 @@ pub(crate) struct Set {
     /// Topics with the same label move together, partition number by partition number; empty = it moves alone
     #[arg(long, value_name = "LABEL")]
     copartition: Option<String>,
+    /// What a move of its partitions promises: overlap, exclusive or routed; empty = what the group's mode promises
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
 }
 
 impl Operation for Set {
@@ -52,6 +55,7 @@ impl Operation for Set {
             topic: self.of.topic,
             partitions: self.partitions.unwrap_or_default(),
             copartition: self.copartition,
+            mode: self.mode,
             ..v1::Topic::default()
         };
         let request = v1::SetTopicRequest { group: group.clone(), topic: Some(topic) };

@@ -24,10 +24,15 @@ pub(crate) struct Assignment {
     epoch: Option<u64>,
     since_unix_ms: Option<i64>,
     why: String,
+    /// `null` = never granted.
+    mode: Option<&'static str>,
+    /// Whether the owner has yet to confirm that it goes on in that mode.
+    switching: bool,
 }
 
 impl From<v1::PartitionAssignment> for Assignment {
     fn from(wire: v1::PartitionAssignment) -> Self {
+        let mode = wire.mode();
         Self {
             topic: wire.topic,
             partition: wire.partition,
@@ -36,6 +41,8 @@ impl From<v1::PartitionAssignment> for Assignment {
             epoch: if wire.epoch == 0 { None } else { Some(wire.epoch) },
             since_unix_ms: known(wire.since_unix_ms),
             why: wire.why,
+            mode: (wire.epoch > 0).then(|| super::handoff::mode(mode)),
+            switching: wire.switching,
         }
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct GroupConfig {
     max_moves_in_flight: Option<u32>,
     max_warming: Option<u32>,
     rejoin_grace_ms: Option<u64>,
+    catch_up: Option<bool>,
+    wait_out_revocations: Option<bool>,
 }
 
 impl From<v1::GroupConfig> for GroupConfig {
@@ -101,6 +103,8 @@ impl From<v1::GroupConfig> for GroupConfig {
             max_moves_in_flight: wire.max_moves_in_flight,
             max_warming: wire.max_warming,
             rejoin_grace_ms: wire.rejoin_grace_ms,
+            catch_up: wire.catch_up,
+            wait_out_revocations: wire.wait_out_revocations,
         }
     }
 }
@@ -109,6 +113,7 @@ impl GroupConfig {
     /// The values under the names by which `group set` changes them.
     pub(super) fn rows(&self, table: &mut Table) {
         let number = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let flag = |value: Option<bool>| value.map_or_else(|| "-".to_owned(), |flag| flag.to_string());
         let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), span);
         table.row(["strategy".into(), or_dash(self.strategy.as_ref()).into()]);
         table.row(["mode".into(), or_dash(self.mode.as_ref()).into()]);
@@ -119,6 +124,8 @@ impl GroupConfig {
         table.row(["max-moves-in-flight".into(), number(self.max_moves_in_flight).into()]);
         table.row(["max-warming".into(), number(self.max_warming).into()]);
         table.row(["rejoin-grace".into(), time(self.rejoin_grace_ms).into()]);
+        table.row(["catch-up".into(), flag(self.catch_up).into()]);
+        table.row(["wait-out-revocations".into(), flag(self.wait_out_revocations).into()]);
     }
 }
 
@@ -154,6 +161,7 @@ pub(crate) struct GroupDescription {
     revision: u64,
     cluster_id: String,
     unreadable: Vec<String>,
+    switching: u32,
 }
 
 impl From<v1::DescribeGroupResponse> for GroupDescription {
@@ -165,6 +173,7 @@ impl From<v1::DescribeGroupResponse> for GroupDescription {
             revision: wire.revision,
             cluster_id: wire.cluster_id,
             unreadable: wire.unreadable,
+            switching: wire.switching,
         }
     }
 }
@@ -179,6 +188,10 @@ impl Report for GroupDescription {
         table.row(["partitions".into(), self.summary.partitions.to_string().into()]);
         table.row(["unowned".into(), self.summary.unowned.to_string().into()]);
         table.row(["handoffs".into(), self.summary.handoffs.to_string().into()]);
+        if self.switching > 0 {
+            let waits = format!("{} partitions, whose owners have not confirmed their mode", self.switching);
+            table.row(["switching".into(), waits.into()]);
+        }
         table.row(["leader".into(), leader.map_or_else(|| "none just now".to_owned(), Leader::words).into()]);
         table.row(["revision".into(), self.revision.to_string().into()]);
         table.row(["cluster id".into(), (&self.cluster_id).into()]);

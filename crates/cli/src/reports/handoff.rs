@@ -21,8 +21,10 @@ pub(crate) struct Handoff {
     handoff_id: String,
     old_owner: Option<String>,
     new_owner: Option<String>,
-    /// `warming`, `ready`, `complete`, `cancelled` or `unknown`.
+    /// `warming`, `ready`, `freezing`, `draining`, `catching up`, `complete`, `cancelled` or `unknown`.
     phase: &'static str,
+    /// `overlap`, `exclusive` or `routed`.
+    mode: &'static str,
     since_unix_ms: Option<i64>,
     /// `null` = the instance that answers does not lead the group.
     deadline_ms: Option<u64>,
@@ -30,6 +32,8 @@ pub(crate) struct Handoff {
     progress: Option<Progress>,
     taken: bool,
     waiting_for: String,
+    /// The routers that a freeze waits for.
+    missing_routers: Vec<String>,
     why: String,
     cancelled_because: Option<String>,
 }
@@ -44,7 +48,7 @@ struct Progress {
 
 impl From<v1::Handoff> for Handoff {
     fn from(wire: v1::Handoff) -> Self {
-        let phase = phase(wire.phase());
+        let (phase, mode) = (phase(wire.phase()), mode(wire.mode()));
         Self {
             topic: wire.topic,
             partition: wire.partition,
@@ -52,11 +56,13 @@ impl From<v1::Handoff> for Handoff {
             old_owner: some(wire.old_owner),
             new_owner: some(wire.new_owner),
             phase,
+            mode,
             since_unix_ms: known(wire.since_unix_ms),
             deadline_ms: wire.deadline_ms,
             progress: wire.progress.map(|p| Progress { done: p.done, total: p.total }),
             taken: wire.taken,
             waiting_for: wire.waiting_for,
+            missing_routers: wire.missing_routers,
             why: wire.why,
             cancelled_because: some(wire.cancelled_because),
         }
@@ -76,6 +82,15 @@ const fn phase(phase: v1::Phase) -> &'static str {
     }
 }
 
+/// What a move promises, by its name.
+pub(super) const fn mode(mode: v1::Mode) -> &'static str {
+    match mode {
+        v1::Mode::Overlap => "overlap",
+        v1::Mode::Exclusive => "exclusive",
+        v1::Mode::Routed => "routed",
+    }
+}
+
 impl Progress {
     fn words(&self) -> String {
         self.total.map_or_else(|| self.done.to_string(), |total| format!("{} of {total}", self.done))
@@ -86,7 +101,7 @@ impl Handoff {
     fn phase_cell(&self) -> Cell {
         Cell::from(self.phase).tone(match self.phase {
             "complete" => Tone::Good,
-            "warming" | "ready" => Tone::Busy,
+            "warming" | "ready" | "freezing" | "draining" | "catching up" => Tone::Busy,
             _ => Tone::Bad,
         })
     }
@@ -123,6 +138,7 @@ impl Report for Handoffs {
             "PARTITION",
             "FROM",
             "TO",
+            "MODE",
             "PHASE",
             "WARMED",
             "TIME LEFT",
@@ -135,6 +151,7 @@ impl Report for Handoffs {
                 handoff.partition.into(),
                 handoff.old_owner.as_deref().unwrap_or("-").into(),
                 handoff.new_owner.as_deref().unwrap_or("-").into(),
+                handoff.mode.into(),
                 handoff.phase_cell(),
                 handoff.progress_text().into(),
                 handoff.deadline_ms.map_or_else(|| "-".to_owned(), span).into(),

@@ -22,6 +22,8 @@ pub(crate) struct Topic {
     source: &'static str,
     topic_id: Option<String>,
     copartition: Option<String>,
+    /// `null` = the group's.
+    mode: Option<String>,
 }
 
 impl From<v1::Topic> for Topic {
@@ -32,7 +34,8 @@ impl From<v1::Topic> for Topic {
             v1::TopicSource::Kafka => "kafka",
         };
         let (topic_id, copartition) = (some(wire.topic_id), wire.copartition.and_then(some));
-        Self { topic: wire.topic, partitions: wire.partitions, source, topic_id, copartition }
+        let mode = wire.mode.and_then(some);
+        Self { topic: wire.topic, partitions: wire.partitions, source, topic_id, copartition, mode }
     }
 }
 
@@ -40,24 +43,23 @@ impl Topic {
     /// The topic in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let Self { topic, partitions, source, .. } = self;
-        match &self.copartition {
-            None => format!("topic {topic} has {partitions} partitions ({source})"),
-            Some(label) => {
-                format!("topic {topic} has {partitions} partitions ({source}) and moves with {label}")
-            }
-        }
+        let with = self.copartition.as_ref().map(|label| format!(" and moves with {label}"));
+        let mode = self.mode.as_ref().map(|mode| format!(", in the mode {mode}"));
+        let (with, mode) = (with.unwrap_or_default(), mode.unwrap_or_default());
+        format!("topic {topic} has {partitions} partitions ({source}){with}{mode}")
     }
 }
 
 impl Report for Topics {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["TOPIC", "PARTITIONS", "SOURCE", "COPARTITION"]);
+        let mut table = Table::new(["TOPIC", "PARTITIONS", "SOURCE", "COPARTITION", "MODE"]);
         for topic in &self.topics {
             table.row([
                 (&topic.topic).into(),
                 topic.partitions.into(),
                 topic.source.into(),
                 or_dash(topic.copartition.as_ref()).into(),
+                or_dash(topic.mode.as_ref()).into(),
             ]);
         }
         page.table(table, "no topics");

@@ -49,6 +49,7 @@ impl Admin for Script {
             revision: 210,
             cluster_id: "c0ffee".into(),
             unreadable: vec!["assignments/orders/9: a newer version".into()],
+            switching: 0,
         })
     }
 
@@ -65,7 +66,8 @@ impl Admin for Script {
             ));
         }
         let debounce_ms = wanted.debounce_ms.or(self.config.debounce_ms);
-        let config = GroupConfig { debounce_ms, ..self.config.clone() };
+        let mode = wanted.mode.or_else(|| self.config.mode.clone());
+        let config = GroupConfig { debounce_ms, mode, ..self.config.clone() };
         answer(SetGroupConfigResponse { config: Some(config), created: self.group(&request.group).is_err() })
     }
 

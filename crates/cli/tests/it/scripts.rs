@@ -2,7 +2,7 @@
 
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::{
-    Consumer, ConsumerLoad, ConsumerState, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader,
+    Consumer, ConsumerLoad, ConsumerState, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader, Mode,
     PartitionAssignment, Phase, PlannedDeferral, PlannedMove, PlannedStep, Renewal, Topic, TopicSource,
     WarmProgress, WatchEvent,
 };
@@ -75,6 +75,8 @@ fn config() -> GroupConfig {
         max_moves_in_flight: Some(1_000),
         max_warming: Some(64),
         rejoin_grace_ms: Some(0),
+        catch_up: Some(false),
+        wait_out_revocations: Some(false),
     }
 }
 
@@ -157,6 +159,7 @@ fn handoff() -> Handoff {
         progress: Some(progress),
         waiting_for: "cache-c to say that it is ready".into(),
         why: "sticky-balanced: cache-b drains".into(),
+        mode: Mode::Overlap.into(),
         ..Handoff::default()
     }
 }

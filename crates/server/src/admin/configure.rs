@@ -1,9 +1,11 @@
 //! Creates, changes and deletes groups.
 
+use std::collections::BTreeMap;
+
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_core::name::GroupName;
-use kafka_assigner_core::record::{GroupConfig, Mode, encode};
+use kafka_assigner_core::record::{GroupConfig, encode};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
     self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
@@ -12,7 +14,7 @@ use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_strategies::Registry;
 use tonic::{Code, Status};
 
-use super::{ATTEMPTS, AdminService, lost_race, show};
+use super::{ATTEMPTS, AdminService, lost_race, modes, show};
 use crate::consumer::group_name;
 use crate::group::Group;
 use crate::{directory, refusal};
@@ -70,6 +72,11 @@ impl AdminService {
         let key = group.layout().encode(&Key::GroupConfig);
         let (before, must) = group.read(before)?;
         let config = changed(before.clone(), wanted, &self.instance.options().strategies)?;
+        if config.mode != before.mode {
+            group.read(|state| {
+                modes::refuse_lacking(state, |consumer| Some(state.mode_demanded_of(consumer, config.mode)))
+            })?;
+        }
         if config != before {
             let put = Op::put(key.clone(), encode(&config));
             let txn = Txn::guarded(vec![Compare::new(key, must)], vec![put]);
@@ -134,6 +141,8 @@ fn deletable(
         + state.handoffs().len()
         + state.intents().len()
         + state.topics().len()
+        + state.routers().len()
+        + state.router_acks().values().map(BTreeMap::len).sum::<usize>()
         + usize::from(state.config_entry().is_some())
         + usize::from(state.leader().is_some());
     let config = state.config_entry().map(Entry::mod_revision);
@@ -147,7 +156,7 @@ fn changed(
     strategies: &Registry,
 ) -> Result<GroupConfig, Status> {
     if let Some(mode) = &wanted.mode {
-        config.mode = mode_named(mode)?;
+        config.mode = modes::named(mode)?;
     }
     set(&mut config.strategy, wanted.strategy.as_ref());
     set(&mut config.session_timeout_ms, wanted.session_timeout_ms.as_ref());
@@ -157,6 +166,8 @@ fn changed(
     set(&mut config.max_moves_in_flight, wanted.max_moves_in_flight.as_ref());
     set(&mut config.max_warming, wanted.max_warming.as_ref());
     set(&mut config.rejoin_grace_ms, wanted.rejoin_grace_ms.as_ref());
+    set(&mut config.catch_up, wanted.catch_up.as_ref());
+    set(&mut config.wait_out_revocations, wanted.wait_out_revocations.as_ref());
     config.validate(strategies).map_err(|invalid| refusal::field(invalid.to_string()))?;
     Ok(config)
 }
@@ -165,13 +176,6 @@ fn set<T: Clone>(field: &mut T, wanted: Option<&T>) {
     if let Some(wanted) = wanted {
         field.clone_from(wanted);
     }
-}
-
-fn mode_named(name: &str) -> Result<Mode, Status> {
-    if name == Mode::Overlap.to_string() {
-        return Ok(Mode::Overlap);
-    }
-    Err(refusal::field(format!("mode = {name:?} is refused: it must be {}", Mode::Overlap)))
 }
 
 #[cfg(test)]

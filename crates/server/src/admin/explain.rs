@@ -20,9 +20,10 @@ impl AdminService {
     pub async fn explain(&self, request: ExplainRequest) -> Result<ExplainResponse, Status> {
         let at = convert::partition(&request.topic, request.partition)?;
         let group = self.group(&request.group).await?;
+        let leases = self.leases(&group).await;
         group.read(|state| {
             known(state, &at)?;
-            Ok(response(state, &at, self.planned(state, &WhatIf::default()).as_ref()))
+            Ok(response(state, &at, self.planned(state, &leases, &WhatIf::default()).as_ref()))
         })
     }
 }

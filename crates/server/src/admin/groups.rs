@@ -58,13 +58,17 @@ impl AdminService {
     ) -> Result<DescribeGroupResponse, Status> {
         let group = self.group(&request.group).await?;
         let cluster_id = self.instance.cluster_id().to_owned();
-        Ok(group.read(|state| DescribeGroupResponse {
-            summary: Some(show::summary(state, &census(state))),
-            config: Some(show::config(&state.config().unwrap_or_default())),
-            leader: show::leader(state),
-            revision: state.revision().0,
-            cluster_id,
-            unreadable: unreadable(state),
+        Ok(group.read(|state| {
+            let counted = census(state);
+            DescribeGroupResponse {
+                summary: Some(show::summary(state, &counted)),
+                config: Some(show::config(&state.config().unwrap_or_default())),
+                leader: show::leader(state),
+                revision: state.revision().0,
+                cluster_id,
+                unreadable: unreadable(state),
+                switching: show::count(counted.switching),
+            }
         }))
     }
 

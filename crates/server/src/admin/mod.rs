@@ -10,6 +10,7 @@ mod consumers;
 mod explain;
 mod groups;
 mod handoffs;
+mod modes;
 mod page;
 mod plan;
 mod show;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::advance::Now;
-use kafka_assigner_core::claim::Leases;
+use kafka_assigner_core::claim::{self, Leases};
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::name::MemberName;
@@ -19,6 +19,8 @@ use tonic::Status;
 use super::page::fitting;
 use super::{AdminService, show};
 use crate::convert::wire_partition;
+use crate::group::Group;
+use crate::leases;
 use crate::refusal::{self, describe};
 
 impl AdminService {
@@ -29,26 +31,38 @@ impl AdminService {
     pub async fn plan(&self, request: PlanRequest) -> Result<PlanResponse, Status> {
         let what_if = what_if(&request)?;
         let group = self.group(&request.group).await?;
+        let leases = self.leases(&group).await;
         group.read(|state| {
             if let Some(unknown) = what_if.without.iter().find(|name| !state.consumers().contains_key(*name))
             {
                 let message = format!("no consumer {unknown} is registered in group {}", group.name());
                 return Err(status(Reason::ConsumerNotFound, message));
             }
-            let plan = self.planned(state, &what_if).map_err(|e| no_plan(&e))?;
+            let plan = self.planned(state, &leases, &what_if).map_err(|e| no_plan(&e))?;
             Ok(response(state, &plan))
         })
     }
 
+    /// What the store says of the claims that keep a plan from doing anything; to be asked before the group is read.
+    pub(super) async fn leases(&self, group: &Group) -> Leases {
+        let doubtful = group.read(|state| claim::doubtful(state, state.assignments().keys()));
+        leases::ask(&**self.instance.store(), &doubtful).await
+    }
+
     /// The plan of a leader that has just begun: it has not yet waited for anybody.
-    pub(super) fn planned(&self, state: &GroupState, what_if: &WhatIf) -> Result<Plan, NoPlan> {
+    pub(super) fn planned(
+        &self,
+        state: &GroupState,
+        leases: &Leases,
+        what_if: &WhatIf,
+    ) -> Result<Plan, NoPlan> {
         let moment = self.instance.clock().now();
         let options = self.instance.options();
         let mut memory = Memory::default();
         memory.recall(state, moment);
         let now = Now {
             memory: &memory,
-            leases: &Leases::default(),
+            leases,
             moment,
             wall: options.wall.now(),
             strategies: &options.strategies,

@@ -10,7 +10,7 @@ use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_proto::v1;
 
-use crate::convert::wire_partition;
+use crate::convert::{wire_mode, wire_partition};
 
 /// A number that the wire has fewer bits for than a group could ever need.
 pub(super) fn count<N: TryInto<u32>>(number: N) -> u32 {
@@ -45,6 +45,8 @@ pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
         max_moves_in_flight: Some(config.max_moves_in_flight),
         max_warming: Some(config.max_warming),
         rejoin_grace_ms: Some(config.rejoin_grace_ms),
+        catch_up: Some(config.catch_up),
+        wait_out_revocations: Some(config.wait_out_revocations),
     }
 }
 
@@ -70,6 +72,7 @@ pub(super) fn topic(name: &TopicName, entry: &Entry<record::Topic>) -> v1::Topic
         topic_id: topic.topic_id.clone().unwrap_or_default(),
         source: source.into(),
         copartition: topic.copartition.clone(),
+        mode: topic.mode.map(|mode| mode.to_string()),
         ..shown
     }
 }
@@ -143,6 +146,8 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
         shown.epoch = assignment.epoch.0;
         shown.since_unix_ms = unix_ms(assignment.since);
         shown.why = assignment.why.to_string();
+        shown.mode = wire_mode(assignment.mode).into();
+        shown.switching = assignment.switching.is_some();
         if let Some(owner) = &assignment.owner {
             shown.owner = owner.name.to_string();
             shown.incarnation = owner.incarnation.to_string();
@@ -182,7 +187,7 @@ pub(super) fn handoff(state: &GroupState, handoff: &Handoff, at: &TopicPartition
         waiting_for: waits_for(state, handoff).to_string(),
         why: handoff.why.to_string(),
         cancelled_because: handoff.cancelled.as_ref().map(ToString::to_string).unwrap_or_default(),
-        mode: crate::convert::wire_mode(handoff.mode).into(),
+        mode: wire_mode(handoff.mode).into(),
         missing_routers: missing_routers(state, handoff),
     }
 }

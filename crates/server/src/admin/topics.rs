@@ -6,7 +6,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::plan::check_sets;
-use kafka_assigner_core::record::{MAX_PARTITIONS, Source, Topic, encode};
+use kafka_assigner_core::record::{MAX_PARTITIONS, Mode, Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
     DeleteTopicRequest, DeleteTopicResponse, ListTopicsRequest, ListTopicsResponse, SetTopicRequest,
@@ -16,7 +16,7 @@ use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
 use super::page::Page;
-use super::{ATTEMPTS, AdminService, lost_race, show};
+use super::{ATTEMPTS, AdminService, lost_race, modes, show};
 use crate::group::Group;
 use crate::refusal;
 
@@ -27,6 +27,30 @@ struct Wanted {
     source: Source,
     /// `None`: as it is; empty: none.
     copartition: Option<String>,
+    /// `None`: as it is.
+    mode: Option<ModeOverride>,
+}
+
+/// What a SetTopic asks of a topic's mode.
+#[derive(Clone, Copy)]
+enum ModeOverride {
+    /// The group's.
+    Group,
+    /// Its own.
+    Own(Mode),
+}
+
+impl ModeOverride {
+    fn named(name: &str) -> Result<Self, Status> {
+        if name.is_empty() { Ok(Self::Group) } else { modes::named(name).map(Self::Own) }
+    }
+
+    const fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Group => None,
+            Self::Own(mode) => Some(mode),
+        }
+    }
 }
 
 impl AdminService {
@@ -68,6 +92,7 @@ impl AdminService {
     async fn wanted(&self, topic: kafka_assigner_proto::v1::Topic) -> Result<Wanted, Status> {
         let name = TopicName::new(&topic.topic).map_err(|e| refusal::name(&e))?;
         let copartition = topic.copartition.map(label).transpose()?;
+        let mode = topic.mode.as_deref().map(ModeOverride::named).transpose()?;
         let (partitions, source) = match topic.partitions {
             0 => (self.ask_kafka(&name).await?, Source::Kafka),
             partitions @ 1..=MAX_PARTITIONS => (partitions, Source::Static),
@@ -77,7 +102,7 @@ impl AdminService {
                 return Err(refusal::field(message));
             }
         };
-        Ok(Wanted { name, partitions, source, copartition })
+        Ok(Wanted { name, partitions, source, copartition, mode })
     }
 
     async fn ask_kafka(&self, name: &TopicName) -> Result<u32, Status> {
@@ -136,11 +161,19 @@ impl Wanted {
         if let Some(label) = &topic.copartition {
             check_sets(state, &self.name, label).map_err(|e| refusal::field(e.to_string()))?;
         }
+        if topic.mode != before.and_then(|topic| topic.mode) {
+            self.refuse_lacking(state, topic.mode)?;
+        }
         let txn = (before != Some(&topic)).then(|| {
             let key = state.layout().encode(&Key::Topic(self.name.clone()));
             Txn::guarded(vec![Compare::new(key.clone(), must)], vec![Op::put(key, encode(&topic))])
         });
         Ok(Change { txn, creates: before.is_none() })
+    }
+
+    fn refuse_lacking(&self, state: &GroupState, mode: Option<Mode>) -> Result<(), Status> {
+        let mode = mode.unwrap_or_else(|| state.config().unwrap_or_default().mode);
+        modes::refuse_lacking(state, |consumer| consumer.subscribes(&self.name).then_some(mode))
     }
 
     fn applied_to(&self, before: Option<&Topic>) -> Result<Topic, Status> {
@@ -156,6 +189,9 @@ impl Wanted {
         (topic.partitions, topic.source) = (self.partitions, self.source);
         if let Some(label) = &self.copartition {
             topic.copartition = (!label.is_empty()).then(|| label.clone());
+        }
+        if let Some(wanted) = self.mode {
+            topic.mode = wanted.mode();
         }
         Ok(topic)
     }

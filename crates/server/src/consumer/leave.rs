@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::Lease;
+use kafka_assigner_core::kv::{Lease, LeaseId};
 use kafka_assigner_core::session::{self, Leaving};
+use kafka_assigner_core::write::Write;
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest};
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
@@ -51,23 +52,36 @@ impl ConsumerService {
 
     async fn leave(&self, group: &Group, member: &Member, leaving: &Leaving) -> Result<(), Status> {
         let wall = self.instance.options().wall.now();
-        let patience = self.instance.options().view_patience;
         for _ in 0..ATTEMPTS {
-            let Some(write) = group.read(|state| session::leave(state, member, leaving, wall)) else {
+            let Some(farewell) = group.read(|state| session::leave(state, member, leaving, wall)) else {
                 return Err(not_registered(group, member));
             };
             if *leaving != Leaving::Drain {
                 group.hub().note_leaving(member);
             }
-            let outcome =
-                self.instance.store().txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
-            group.reach(outcome.revision, patience).await.map_err(refusal::behind)?;
-            if outcome.succeeded {
+            if self.say(group, farewell.write).await? {
+                self.end_lease(group, member, farewell.ends).await?;
                 tracing::info!(group = %group.name(), consumer = %member, ?leaving, "leaving");
                 return Ok(());
             }
         }
         Err(status(Reason::LostRace, format!("the registration of {member} kept changing; try again")))
+    }
+
+    /// Writes what comes first, and waits until the view shows what became of it; false where it met its guard.
+    async fn say(&self, group: &Group, write: Option<Write>) -> Result<bool, Status> {
+        let Some(write) = write else { return Ok(true) };
+        let outcome = self.instance.store().txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
+        let patience = self.instance.options().view_patience;
+        group.reach(outcome.revision, patience).await.map_err(refusal::behind)?;
+        Ok(outcome.succeeded)
+    }
+
+    /// Ends the lease of a session whose consumer has stopped, and with it the registration.
+    async fn end_lease(&self, group: &Group, member: &Member, lease: Option<LeaseId>) -> Result<(), Status> {
+        let Some(lease) = lease else { return Ok(()) };
+        self.instance.store().revoke(lease).await.map_err(|e| refusal::store(&e))?;
+        self.catch_up(group, &member.name).await
     }
 }
 

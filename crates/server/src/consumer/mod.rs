@@ -4,18 +4,20 @@
 //! asks, writes and answers.
 
 mod acks;
-mod commands;
 mod heartbeat;
 mod leave;
 mod progress;
 mod register;
 mod renewal;
-mod request;
+pub(crate) mod request;
 mod stream;
 
 use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{LeaseId, Record};
 use kafka_assigner_core::name::{GroupName, MemberName};
+use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::session;
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_proto::v1::Caller as WireCaller;
 use kafka_assigner_proto::{Reason, status};
@@ -24,7 +26,7 @@ use tonic::Status;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
-pub use commands::Commands;
+use crate::session::Registered;
 
 /// The service for consumers on one instance.
 #[derive(Debug, Clone)]
@@ -47,11 +49,28 @@ impl ConsumerService {
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         self.catch_up(&group, &name).await?;
         let incarnation = if caller.incarnation.is_empty() {
-            registered(&group, &name)?
+            session_of(&group, &name)?
         } else {
             Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?
         };
         Ok((group, Member { name, incarnation }))
+    }
+
+    /// Where the session of a consumer is registered.
+    fn registered(
+        &self,
+        group: &Group,
+        name: &MemberName,
+        incarnation: &Incarnation,
+    ) -> Registered<'_, impl Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> {
+        let incarnation = incarnation.clone();
+        Registered {
+            store: &**self.instance.store(),
+            key: group.layout().encode(&Key::Consumer(name.clone())),
+            check: move |record: Option<&Record>, lease| {
+                session::check(record, &incarnation, lease).map(drop)
+            },
+        }
     }
 
     async fn catch_up(&self, group: &Group, name: &MemberName) -> Result<(), Status> {
@@ -63,7 +82,7 @@ impl ConsumerService {
 }
 
 /// The session under `name` now, for minimal clients that know none.
-fn registered(group: &Group, name: &MemberName) -> Result<Incarnation, Status> {
+fn session_of(group: &Group, name: &MemberName) -> Result<Incarnation, Status> {
     group.read(|state| state.registration(name).map(|c| c.incarnation.clone())).ok_or_else(|| {
         let message = format!("no consumer {name} is registered in group {}", group.name());
         status(Reason::ConsumerNotFound, message)

@@ -39,6 +39,7 @@ pub(super) struct Registration {
     pub(super) capabilities: BTreeSet<Capability>,
     pub(super) max_poll_interval_ms: Option<u64>,
     pub(super) seen: v1::Seen,
+    pub(super) endpoint: String,
     pub(super) client: String,
 }
 
@@ -58,7 +59,7 @@ impl Registration {
             group: group_name(&request.group)?,
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
             incarnation: incarnation(&request.incarnation, renewal, make_incarnation)?,
-            opening: opening(&request)?,
+            opening: opening(request.resume_lease, &request.incarnation)?,
             topics: topics(&request.topics)?,
             max_partitions: (request.max_partitions > 0).then_some(request.max_partitions),
             capacity: capacity(request.capacity)?,
@@ -69,12 +70,13 @@ impl Registration {
             capabilities: request.capabilities().filter_map(capability).collect(),
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
             seen: request.seen.unwrap_or_default(),
+            endpoint: label("endpoint", &request.endpoint)?,
             client: request.client.map(|client| describe(&client)).unwrap_or_default(),
         })
     }
 }
 
-fn check_version(version: u32) -> Result<(), Status> {
+pub(crate) fn check_version(version: u32) -> Result<(), Status> {
     if version <= PROTOCOL_VERSION {
         return Ok(());
     }
@@ -91,7 +93,11 @@ fn renewal(value: i32) -> Result<Renewal, Status> {
     }
 }
 
-fn incarnation(text: &str, renewal: Renewal, make: impl FnOnce() -> String) -> Result<Incarnation, Status> {
+pub(crate) fn incarnation(
+    text: &str,
+    renewal: Renewal,
+    make: impl FnOnce() -> String,
+) -> Result<Incarnation, Status> {
     if text.is_empty() && renewal == Renewal::Client {
         return Err(refusal::field("incarnation is missing: a session that its client renews needs one"));
     }
@@ -103,10 +109,10 @@ fn incarnation(text: &str, renewal: Renewal, make: impl FnOnce() -> String) -> R
     Incarnation::new(&text).map_err(|e| refusal::name(&e))
 }
 
-fn opening(request: &RegisterRequest) -> Result<Opening, Status> {
-    match request.resume_lease {
+pub(crate) fn opening(resume_lease: i64, incarnation: &str) -> Result<Opening, Status> {
+    match resume_lease {
         0 => Ok(Opening::New),
-        _ if request.incarnation.is_empty() => {
+        _ if incarnation.is_empty() => {
             Err(refusal::field("resume_lease without incarnation: a session is resumed by both"))
         }
         lease => Ok(Opening::Resume(LeaseId(lease))),
@@ -145,7 +151,7 @@ fn label(field: &str, text: &str) -> Result<String, Status> {
     Ok(text.to_owned())
 }
 
-fn timeout(wanted: u64) -> Result<Option<Duration>, Status> {
+pub(crate) fn timeout(wanted: u64) -> Result<Option<Duration>, Status> {
     let (shortest, longest) = GroupConfig::SESSION_TIMEOUT_MS;
     if wanted == 0 || (shortest..=longest).contains(&wanted) {
         return Ok(millis(wanted));
@@ -169,7 +175,7 @@ const fn capability(wire: v1::Capability) -> Option<Capability> {
     }
 }
 
-fn describe(client: &v1::ClientInfo) -> String {
+pub(crate) fn describe(client: &v1::ClientInfo) -> String {
     let text = [&client.library, &client.version, &client.host].map(String::as_str).join(" ");
     text.trim().chars().take(MOST_TEXT).collect()
 }

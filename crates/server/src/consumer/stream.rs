@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep};
 
 use super::ConsumerService;
 use super::acks::Said;
-use super::commands::{Commands, Item, Sender, channel};
 use super::renewal::Renewals;
+use crate::commands::{Commands, Item, Sender, channel};
 use crate::convert::Told;
 use crate::group::{Group, Line};
 
@@ -95,9 +95,9 @@ struct Stream {
     service: ConsumerService,
     session: Session,
     line: Line,
-    sender: Sender,
+    sender: Sender<AssignmentCommand>,
     /// A place in the queue for the last word, so that nobody has to wait with it for the reader.
-    last: Option<mpsc::OwnedPermit<Box<Item>>>,
+    last: Option<mpsc::OwnedPermit<Box<Item<AssignmentCommand>>>>,
     /// What the member knows; `None` before the first command.
     known: Option<ConsumerView>,
 }
@@ -237,7 +237,7 @@ impl Stream {
         self.last_word(Err(status(Reason::ReaderTooSlow, message)));
     }
 
-    fn last_word(&mut self, item: Item) {
+    fn last_word(&mut self, item: Item<AssignmentCommand>) {
         if let Some(place) = self.last.take() {
             drop(place.send(Box::new(item)));
         }

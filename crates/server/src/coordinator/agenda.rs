@@ -1,7 +1,10 @@
 //! What a leader has in mind between two passes: what it has to look at, and when it plans.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use kafka_assigner_core::claim::ClaimEnd;
+use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::state::{GroupState, Touched};
@@ -11,6 +14,10 @@ const TICK: Duration = Duration::from_secs(10);
 
 /// How long a plan that had to leave something out waits for more handoffs to end before the next one.
 const REFILL: Duration = Duration::from_millis(50);
+
+/// How long after the store did not say what is left of a lease it is asked again: long against its answer, short
+/// against every claim.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The longest that changes of membership can put a plan off, in debounces.
 const MOST_DEBOUNCES: u32 = 5;
@@ -28,6 +35,8 @@ pub(super) struct Agenda {
     next_tick: Moment,
     /// When a plan may come out otherwise by the passing of time alone.
     revisit: Option<Moment>,
+    /// When the first claim ends for which somebody waits.
+    claim_ends: Option<Moment>,
 }
 
 /// When to plan.
@@ -48,6 +57,7 @@ impl Agenda {
             plan: Some(Timer { at: now, latest: now }),
             next_tick: now + TICK,
             revisit: None,
+            claim_ends: None,
         }
     }
 
@@ -70,12 +80,26 @@ impl Agenda {
         self.plan_in(Duration::ZERO, now);
     }
 
-    /// Has everything looked at once in a while.
+    /// Has everything looked at once in a while, and when a claim ends for which somebody waits.
     pub(super) fn note_tick(&mut self, now: Moment) {
         if now >= self.next_tick {
             self.next_tick = now + TICK;
             self.note_everything(now);
         }
+        if self.claim_ends.is_some_and(|end| end <= now) {
+            self.claim_ends = None;
+            self.note_everything(now);
+        }
+    }
+
+    /// Notes how a claim ends for which somebody waits. Of several the first counts: then all are looked at anew.
+    pub(super) fn note_claim(&mut self, end: ClaimEnd, now: Moment) {
+        let ends = match end {
+            ClaimEnd::Over => return,
+            ClaimEnd::Running(left) => now + left,
+            ClaimEnd::Unasked => now + ASK_AGAIN,
+        };
+        self.claim_ends = Some(self.claim_ends.map_or(ends, |sooner| sooner.min(ends)));
     }
 
     /// Has a unit that stays where it was planned again: somebody else may take it.
@@ -96,6 +120,18 @@ impl Agenda {
         self.plan = Some(Timer { at: (now + wait).min(latest), latest });
     }
 
+    /// Whether the next pass looks at everything.
+    pub(super) fn looks_at_everything(&self, now: Moment) -> bool {
+        self.everything || self.wants_plan(now)
+    }
+
+    /// The units that may have a next step by what was touched and by the time.
+    pub(super) fn units(&self, state: &GroupState, now: Moment) -> BTreeSet<TopicPartition> {
+        let mut units = state.driven_by(&self.touched);
+        units.extend(self.memory.overdue(now).cloned());
+        units
+    }
+
     pub(super) fn wants_plan(&self, now: Moment) -> bool {
         self.plan.is_some_and(|timer| timer.at <= now) || self.revisit.is_some_and(|at| at <= now)
     }
@@ -104,7 +140,7 @@ impl Agenda {
     pub(super) fn wake(&mut self, state: &GroupState, now: Moment) -> Moment {
         self.revisit = self.memory.next_plan(state, now);
         let plan = self.plan.map(|timer| timer.at);
-        [plan, self.revisit, self.memory.next_deadline(now)]
+        [plan, self.revisit, self.claim_ends, self.memory.next_deadline(now)]
             .into_iter()
             .flatten()
             .fold(self.next_tick, Moment::min)
@@ -144,6 +180,21 @@ mod tests {
         agenda.plan_in(Duration::ZERO, at(1_010));
         agenda.plan_in(DEBOUNCE, at(1_010));
         assert!(agenda.wants_plan(at(1_010)));
+    }
+
+    #[test]
+    fn everything_is_looked_at_when_the_first_claim_ends() {
+        let mut agenda = planned();
+        agenda.everything = false;
+        agenda.note_claim(ClaimEnd::Running(Duration::from_secs(3)), at(1_000));
+        agenda.note_claim(ClaimEnd::Running(Duration::from_secs(5)), at(1_000));
+        agenda.note_claim(ClaimEnd::Over, at(1_000));
+        agenda.note_tick(at(3_999));
+        assert!(!agenda.everything);
+        agenda.note_tick(at(4_000));
+        assert!(agenda.everything && agenda.wants_plan(at(4_000)));
+        agenda.note_claim(ClaimEnd::Unasked, at(4_000));
+        assert_eq!(agenda.claim_ends, Some(at(4_200)));
     }
 
     #[test]

@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use kafka_assigner_core::action::{Action, Step};
-use kafka_assigner_core::advance::{Now, advance};
-use kafka_assigner_core::claim::Leases;
+use kafka_assigner_core::advance::{Now, advance, soonest_claim_end};
+use kafka_assigner_core::claim::{self, Leases};
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::kv::{LeaseId, Revision};
 use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf, plan};
-use kafka_assigner_core::state::{GroupState, Touched};
+use kafka_assigner_core::state::{Entry, GroupState, Touched};
 use kafka_assigner_core::write::Write;
-use kafka_assigner_store::view::Notice;
+use kafka_assigner_store::view::{Listener, Notice};
 
 use super::Coordinator;
 use super::agenda::Agenda;
 use super::execute::{Executor, Fate};
+use crate::leases;
 
 /// How long after a failed write everything is looked at again: short against every deadline, long against a
 /// store's answer.
@@ -38,7 +39,12 @@ impl Coordinator {
         let pulse = self.pulses.begin(self.group.name());
         loop {
             pulse.beat();
-            let decided = self.decide(&mut agenda);
+            agenda.note_tick(self.clock.now());
+            let leases = self.ask(&agenda).await;
+            if !self.take_in_all(&mut agenda, &mut updates) {
+                return;
+            }
+            let decided = self.decide(&mut agenda, &leases);
             self.act(executor, &mut agenda, decided).await;
             let now = self.clock.now();
             let wake = self.clock.instant(self.group.read(|state| agenda.wake(state, now)));
@@ -51,11 +57,16 @@ impl Coordinator {
                 },
                 () = tokio::time::sleep_until(wake) => {}
             }
-            while let Some(notice) = updates.next().now_or_never() {
-                let Some(notice) = notice else { return };
-                self.take_in(&mut agenda, &notice);
-            }
         }
+    }
+
+    /// Takes in what has come meanwhile; false once the view has stopped.
+    fn take_in_all(&self, agenda: &mut Agenda, updates: &mut Listener<Touched>) -> bool {
+        while let Some(notice) = updates.next().now_or_never() {
+            let Some(notice) = notice else { return false };
+            self.take_in(agenda, &notice);
+        }
+        true
     }
 
     fn take_in(&self, agenda: &mut Agenda, notice: &Notice<Touched>) {
@@ -66,16 +77,27 @@ impl Coordinator {
         }
     }
 
+    /// What the store says of the claims that are in doubt. It is asked after they were found to be, and nothing is
+    /// decided on an older state: whoever was gone then is gone for good, so what it says holds for that one too.
+    async fn ask(&self, agenda: &Agenda) -> Leases {
+        let now = self.clock.now();
+        let doubtful = self.group.read(|state| match agenda.looks_at_everything(now) {
+            true => claim::doubtful(state, state.assignments().keys()),
+            false => claim::doubtful(state, partitions(state, &agenda.units(state, now))),
+        });
+        leases::ask(&*self.store, &doubtful).await
+    }
+
     /// One look at the group: what is to be done now.
-    fn decide(&self, agenda: &mut Agenda) -> Decided {
+    fn decide(&self, agenda: &mut Agenda, leases: &Leases) -> Decided {
         let moment = self.clock.now();
-        agenda.note_tick(moment);
         let nonce = self.entropy.number();
+        agenda.memory.see_leases(leases, moment);
         self.group.read(|state| {
-            let units = self.look(agenda, state, moment);
+            let units = look(agenda, state, moment);
             let now = Now {
                 memory: &agenda.memory,
-                leases: &Leases::default(),
+                leases,
                 moment,
                 wall: self.options.wall.now(),
                 strategies: &self.options.strategies,
@@ -85,27 +107,21 @@ impl Coordinator {
             let planned = agenda.wants_plan(moment).then(|| {
                 self.metrics.timed_plan(|| plan(state, now, &mut HandoffIds::new(nonce), &WhatIf::default()))
             });
+            let waits = match planned {
+                Some(_) => soonest_claim_end(state, state.assignments().keys(), now),
+                None => soonest_claim_end(state, partitions(state, &units), now),
+            };
             if planned.is_some() {
                 agenda.planned();
+            }
+            if let Some(end) = waits {
+                agenda.note_claim(end, moment);
             }
             if let Some(Ok(plan)) = &planned {
                 actions.extend(plan.actions.iter().cloned());
             }
             Decided { actions, planned }
         })
-    }
-
-    /// Takes in what was touched, and returns the units that may have a next step.
-    fn look(&self, agenda: &mut Agenda, state: &GroupState, now: Moment) -> BTreeSet<TopicPartition> {
-        let touched = std::mem::take(&mut agenda.touched);
-        if std::mem::take(&mut agenda.everything) {
-            agenda.memory.recall(state, now);
-            return state.handoffs().keys().cloned().collect();
-        }
-        agenda.memory.observe(state, &touched, now);
-        let mut units = state.driven_by(&touched);
-        units.extend(agenda.memory.overdue(now).cloned());
-        units
     }
 
     async fn act(&self, executor: &Executor, agenda: &mut Agenda, decided: Decided) {
@@ -173,6 +189,38 @@ impl Coordinator {
             _ => tracing::debug!(%group, unit, %step, "step"),
         }
     }
+}
+
+/// Takes in what was touched, and returns the units that may have a next step.
+fn look(agenda: &mut Agenda, state: &GroupState, now: Moment) -> BTreeSet<TopicPartition> {
+    if std::mem::take(&mut agenda.everything) {
+        agenda.touched = Touched::default();
+        agenda.memory.recall(state, now);
+        let named = named_leases(state);
+        agenda.memory.forget_leases(|lease| named.contains(&lease));
+        return state.handoffs().keys().cloned().collect();
+    }
+    agenda.memory.observe(state, &agenda.touched, now);
+    let units = agenda.units(state, now);
+    agenda.touched = Touched::default();
+    units
+}
+
+/// The partitions of `units`.
+fn partitions<'a>(
+    state: &'a GroupState,
+    units: &'a BTreeSet<TopicPartition>,
+) -> impl Iterator<Item = &'a TopicPartition> {
+    units.iter().flat_map(|lead| match state.handoff(lead) {
+        Some(handoff) => handoff.unit.iter(),
+        None => std::slice::from_ref(lead).iter(),
+    })
+}
+
+/// The leases of all owners.
+fn named_leases(state: &GroupState) -> BTreeSet<LeaseId> {
+    let assignments = state.assignments().values().filter_map(Entry::last_good);
+    assignments.filter_map(|assignment| Some(assignment.owner.as_ref()?.lease)).collect()
 }
 
 /// Whether `plan` leaves something out that ending handoffs make room for.

@@ -73,6 +73,11 @@ impl Hub {
         self.lines().get(name).into_iter().flatten().for_each(|bell| bell.ring(scope.clone()));
     }
 
+    /// Rings every stream: `scope` of what it shows may differ.
+    pub(super) fn ring_all(&self, scope: &Scope) {
+        self.lines().values().flatten().for_each(|bell| bell.ring(scope.clone()));
+    }
+
     /// Ends every stream: the view has stopped, so nobody would be rung any more.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::kv::{Change, Revision};
-use kafka_assigner_core::state::{GroupState, Touched};
+use kafka_assigner_core::state::{GroupState, Scope, Touched};
 use kafka_assigner_store::view::Materialized;
 
 use super::hub::Hub;
@@ -14,11 +14,12 @@ use super::hub::Hub;
 pub struct GroupView {
     state: GroupState,
     hub: Arc<Hub>,
+    routers: Arc<Hub>,
 }
 
 impl GroupView {
-    pub(super) fn new(layout: Layout, hub: Arc<Hub>) -> Self {
-        Self { state: GroupState::new(layout), hub }
+    pub(super) fn new(layout: Layout, hub: Arc<Hub>, routers: Arc<Hub>) -> Self {
+        Self { state: GroupState::new(layout), hub, routers }
     }
 
     /// The state.
@@ -34,6 +35,12 @@ impl Materialized for GroupView {
     fn apply(&mut self, changes: &[Change], revision: Revision) -> Touched {
         let touched = self.state.apply(changes, revision);
         touched.members.iter().for_each(|(name, scope)| self.hub.ring(name, scope));
+        if touched.topics {
+            // Partitions that nobody was granted so far come and go with their topic alone.
+            self.routers.ring_all(&Scope::Everything);
+        } else if touched.routers || touched.routes != Scope::default() {
+            self.routers.ring_all(&touched.routes);
+        }
         touched
     }
 }

@@ -25,6 +25,7 @@ pub struct Group {
     layout: Arc<Layout>,
     view: View<GroupView>,
     hub: Arc<Hub>,
+    routers: Arc<Hub>,
     sessions: Arc<Sessions>,
 }
 
@@ -33,9 +34,10 @@ impl Group {
     pub(crate) fn new(store: Arc<dyn Store>, layout: Layout, seed: u64) -> (Self, view::Keeper<GroupView>) {
         let mut options = view::Options::new(layout.prefix());
         options.backoff.seed = seed;
-        let (hub, sessions) = (Arc::<Hub>::default(), Arc::default());
-        let (view, keeper) = View::new(store, options, GroupView::new(layout.clone(), Arc::clone(&hub)));
-        (Self { layout: Arc::new(layout), view, hub, sessions }, keeper)
+        let (hub, routers, sessions) = (Arc::<Hub>::default(), Arc::<Hub>::default(), Arc::default());
+        let state = GroupView::new(layout.clone(), Arc::clone(&hub), Arc::clone(&routers));
+        let (view, keeper) = View::new(store, options, state);
+        (Self { layout: Arc::new(layout), view, hub, routers, sessions }, keeper)
     }
 
     /// Its name.
@@ -75,6 +77,7 @@ impl Group {
             });
         }
         self.hub.close();
+        self.routers.close();
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
@@ -83,6 +86,21 @@ impl Group {
 
     pub(crate) const fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    /// The streams of routers.
+    pub(crate) const fn routers(&self) -> &Arc<Hub> {
+        &self.routers
+    }
+
+    /// Connects a stream of a router: from now on it is rung when a route may differ.
+    pub(crate) fn connect_router(&self, router: &Member) -> Line {
+        Hub::connect(&self.routers, router)
+    }
+
+    /// How many streams are connected, of consumers and routers.
+    pub(crate) fn streams(&self) -> usize {
+        self.hub.streams() + self.routers.streams()
     }
 
     /// Connects a stream of `member`: from now on it is rung when something may concern it.

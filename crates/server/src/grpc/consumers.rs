@@ -10,7 +10,8 @@ use kafka_assigner_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use crate::caller::{Right, authorize};
-use crate::consumer::{Commands, ConsumerService};
+use crate::commands::Commands;
+use crate::consumer::ConsumerService;
 
 /// The gRPC face of the service for consumers.
 #[derive(Debug, Clone)]

@@ -2,6 +2,8 @@
 
 mod admin;
 mod consumers;
+mod routers;
 
 pub use admin::Operators;
 pub use consumers::Consumers;
+pub use routers::Routers;

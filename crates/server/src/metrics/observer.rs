@@ -123,6 +123,8 @@ impl Observer {
     fn show(&mut self, counted: &Census) {
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.get_or_create(&group).set(whole(counted.consumers));
+        families.routers.get_or_create(&group).set(whole(counted.routers));
+        families.switching.get_or_create(&group).set(whole(counted.switching));
         families.unowned.get_or_create(&group).set(whole(counted.unowned));
         for phase in Phase::ALL {
             let label = PhaseLabel { group: self.group.to_string(), phase: phase.to_string() };
@@ -143,6 +145,8 @@ impl Drop for Observer {
     fn drop(&mut self) {
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.remove(&group);
+        families.routers.remove(&group);
+        families.switching.remove(&group);
         families.unowned.remove(&group);
         families.oldest_phase.remove(&group);
         families.lag.remove(&group);

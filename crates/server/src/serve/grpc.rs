@@ -5,6 +5,7 @@ use std::time::Duration;
 use kafka_assigner_proto::FILE_DESCRIPTOR_SET;
 use kafka_assigner_proto::v1::admin_server::AdminServer;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssignerServer;
+use kafka_assigner_proto::v1::routing_server::RoutingServer;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::{Router, TcpIncoming};
@@ -15,8 +16,9 @@ use tonic_health::server::HealthReporter;
 use super::{Error, Tls};
 use crate::admin::AdminService;
 use crate::consumer::ConsumerService;
-use crate::grpc::{Consumers, Operators};
+use crate::grpc::{Consumers, Operators, Routers};
 use crate::instance::Instance;
+use crate::router::RouterService;
 
 /// The most bytes of one request: a thousand acknowledgements with the longest names are below.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -43,9 +45,11 @@ impl Grpc {
     pub(super) fn new(instance: &Instance, tls: Option<&Tls>) -> Result<Self, Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
         let consumers = Consumers::new(ConsumerService::new(instance.clone()));
+        let routers = Routers::new(RouterService::new(instance.clone()));
         let operators = Operators::new(AdminService::new(instance.clone()));
         let router = server(tls)?
             .add_service(KafkaAssignerServer::new(consumers).max_decoding_message_size(MOST_BYTES))
+            .add_service(RoutingServer::new(routers).max_decoding_message_size(MOST_BYTES))
             .add_service(AdminServer::new(operators).max_decoding_message_size(MOST_BYTES))
             .add_service(health)
             .add_service(definitions().build_v1().expect("the compiled definitions can be decoded"))

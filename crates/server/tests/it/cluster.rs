@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
-use kafka_assigner_core::kv::{Op, Record, Revision, Txn};
+use kafka_assigner_core::kv::{LeaseId, Op, Record, Revision, Txn};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{Source, Topic, encode};
@@ -90,6 +90,11 @@ impl Cluster {
 
     pub(crate) async fn apply(&self, ops: Vec<Op>) -> Revision {
         self.memory.txn(Txn::guarded(Vec::new(), ops)).await.expect("memory answers").revision
+    }
+
+    /// Ends a lease, as somebody outside may do.
+    pub(crate) async fn revoke(&self, lease: i64) {
+        self.memory.revoke(LeaseId(lease)).await.expect("memory answers");
     }
 
     pub(crate) async fn get(&self, key: &Key) -> Option<Record> {

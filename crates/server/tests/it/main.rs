@@ -2,7 +2,9 @@
 
 mod admin;
 mod bad_input;
+mod claims;
 mod cluster;
+mod exclusive;
 mod faults;
 mod handoffs;
 mod http;
@@ -10,8 +12,11 @@ mod joining;
 mod leadership;
 mod member;
 mod minimal;
+mod modes;
 mod outside;
 mod rolling;
+mod routed;
+mod router;
 mod served;
 mod sessions;
 mod tls;

@@ -6,8 +6,9 @@ use futures::{FutureExt as _, StreamExt as _};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
-    AckOutcome, AckResult, AssignedPartition, AssignmentCommand, Caller, Capability, DeregisterMode,
-    DeregisterRequest, Fenced, GoAway, HeartbeatRequest, HeartbeatResponse, PartitionAck,
+    AckOutcome, AckResult, AssignedPartition, AssignmentCommand, Caller, Capability, CatchUpPartition,
+    DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway, HeartbeatRequest,
+    HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
     PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest, RegisterRequest,
     ReleasePartition, Renewal, Seen, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
 };
@@ -25,6 +26,8 @@ pub(crate) type At = (String, i32);
 pub(crate) struct Roles {
     pub(crate) assigned: BTreeMap<At, AssignedPartition>,
     pub(crate) warming: BTreeMap<At, WarmPartition>,
+    pub(crate) draining: BTreeMap<At, DrainPartition>,
+    pub(crate) catching_up: BTreeMap<At, CatchUpPartition>,
     pub(crate) releasing: BTreeMap<At, ReleasePartition>,
     /// Whether more of a snapshot is to come.
     pub(crate) has_more: bool,
@@ -44,6 +47,10 @@ pub(crate) struct Member {
     commands: Commands,
 }
 
+/// What a client that can do everything is able to do.
+const ALL_CAPABILITIES: [Capability; 4] =
+    [Capability::Snapshot, Capability::Taken, Capability::Drain, Capability::CatchUp];
+
 /// What a client that can do everything asks for.
 pub(crate) fn full(name: &str, incarnation: &str) -> RegisterRequest {
     RegisterRequest {
@@ -51,7 +58,7 @@ pub(crate) fn full(name: &str, incarnation: &str) -> RegisterRequest {
         group: GROUP.to_owned(),
         incarnation: incarnation.to_owned(),
         renewal: Renewal::Client.into(),
-        capabilities: vec![Capability::Snapshot.into(), Capability::Taken.into()],
+        capabilities: ALL_CAPABILITIES.map(Into::into).to_vec(),
         ..RegisterRequest::default()
     }
 }
@@ -145,6 +152,36 @@ impl Member {
         Ok(self.node.api.partition_ready(Request::new(request)).await?.into_inner().results)
     }
 
+    /// Says that it has stopped all that it was told to, at `next_offset`.
+    pub(crate) async fn drained(&self, next_offset: i64) -> Vec<AckOutcome> {
+        let stopped = |d: &DrainPartition| drained(&d.topic, d.partition, &d.handoff_id, next_offset);
+        let partitions = self.roles.draining.values().map(stopped).collect();
+        outcomes(&self.say_drained(partitions).await.expect("a definite answer"))
+    }
+
+    pub(crate) async fn say_drained(
+        &self,
+        partitions: Vec<DrainedPartition>,
+    ) -> Result<Vec<AckResult>, Status> {
+        let request = PartitionDrainedRequest { caller: Some(self.caller()), partitions };
+        Ok(self.node.api.partition_drained(Request::new(request)).await?.into_inner().results)
+    }
+
+    /// Says that it has read all that was left.
+    pub(crate) async fn caught_up(&self) -> Vec<AckOutcome> {
+        let read = self.roles.catching_up.values();
+        let acks = read.map(|c| ack(&c.topic, c.partition, &c.handoff_id)).collect();
+        outcomes(&self.say_caught_up(acks).await.expect("a definite answer"))
+    }
+
+    pub(crate) async fn say_caught_up(
+        &self,
+        partitions: Vec<PartitionAck>,
+    ) -> Result<Vec<AckResult>, Status> {
+        let request = PartitionCaughtUpRequest { caller: Some(self.caller()), partitions };
+        Ok(self.node.api.partition_caught_up(Request::new(request)).await?.into_inner().results)
+    }
+
     /// Says that it processes all that it was handed.
     pub(crate) async fn taken(&self) -> Vec<AckOutcome> {
         let handed = self.roles.assigned.values().filter(|a| !a.handoff_id.is_empty());
@@ -223,6 +260,12 @@ pub(crate) fn ack(topic: &str, partition: i32, handoff_id: &str) -> PartitionAck
     PartitionAck { topic, partition, handoff_id, handled: None }
 }
 
+/// What a client says that has stopped.
+pub(crate) fn drained(topic: &str, partition: i32, handoff_id: &str, next_offset: i64) -> DrainedPartition {
+    let (topic, handoff_id) = (topic.to_owned(), handoff_id.to_owned());
+    DrainedPartition { topic, partition, handoff_id, next_offset: Some(next_offset), handled: None }
+}
+
 pub(crate) fn outcomes(results: &[AckResult]) -> Vec<AckOutcome> {
     results.iter().map(AckResult::outcome).collect()
 }
@@ -242,6 +285,8 @@ impl Roles {
                 }
                 self.assign(snapshot.assigned);
                 self.warm(snapshot.warming);
+                self.drain(snapshot.draining);
+                self.catch_up(snapshot.catching_up);
                 self.release(snapshot.releasing);
             }
             Command::Assignment(assignment) => {
@@ -255,7 +300,8 @@ impl Roles {
             }
             Command::Warm(warm) => self.warm(warm.partitions),
             Command::Release(release) => self.release(release.partitions),
-            Command::Drain(_) | Command::CatchUp(_) => panic!("these members keep to overlap"),
+            Command::Drain(drain) => self.drain(drain.partitions),
+            Command::CatchUp(catch_up) => self.catch_up(catch_up.partitions),
             Command::GoAway(go_away) => self.go_away = Some(go_away),
             Command::Fenced(fenced) => self.fenced = Some(fenced),
         }
@@ -264,12 +310,16 @@ impl Roles {
     fn clear(&mut self) {
         self.assigned.clear();
         self.warming.clear();
+        self.draining.clear();
+        self.catching_up.clear();
         self.releasing.clear();
     }
 
     fn forget(&mut self, at: &At) {
         self.assigned.remove(at);
         self.warming.remove(at);
+        self.draining.remove(at);
+        self.catching_up.remove(at);
         self.releasing.remove(at);
     }
 
@@ -286,6 +336,22 @@ impl Roles {
             let at = (partition.topic.clone(), partition.partition);
             self.forget(&at);
             self.warming.insert(at, partition);
+        }
+    }
+
+    fn drain(&mut self, partitions: Vec<DrainPartition>) {
+        for partition in partitions {
+            let at = (partition.topic.clone(), partition.partition);
+            self.forget(&at);
+            self.draining.insert(at, partition);
+        }
+    }
+
+    fn catch_up(&mut self, partitions: Vec<CatchUpPartition>) {
+        for partition in partitions {
+            let at = (partition.topic.clone(), partition.partition);
+            self.forget(&at);
+            self.catching_up.insert(at, partition);
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::cluster::{Node, PATIENCE};
-use crate::member::{Member, Roles, ack, full};
+use crate::member::{Member, Roles, ack, drained, full};
 
 /// How long it waits after a call that had no definite answer.
 const RETRY: Duration = Duration::from_millis(200);
@@ -105,6 +105,8 @@ impl Worker {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Word {
     Ready,
+    Drained,
+    CaughtUp,
     Taken,
     Released,
 }
@@ -152,9 +154,15 @@ impl Work {
 
     /// Says what there is to say; false where some of it had no definite answer.
     async fn speak(&mut self) -> bool {
-        let (ready, taken, released) = (self.warm_by_now(), self.handed_over(), self.given_up());
+        let words = [
+            (Word::Drained, self.stopped()),
+            (Word::CaughtUp, self.caught_up()),
+            (Word::Ready, self.warm_by_now()),
+            (Word::Taken, self.handed_over()),
+            (Word::Released, self.given_up()),
+        ];
         let mut is_said = true;
-        for (word, acks) in [(Word::Ready, ready), (Word::Taken, taken), (Word::Released, released)] {
+        for (word, acks) in words {
             is_said &= acks.is_empty() || self.say(word, acks).await;
         }
         is_said
@@ -174,15 +182,31 @@ impl Work {
             .collect()
     }
 
+    fn is_open(&self, id: &str, word: Word) -> bool {
+        self.said.get(id).is_none_or(|said| *said < word)
+    }
+
+    fn stopped(&self) -> Vec<PartitionAck> {
+        let draining =
+            self.member.roles.draining.values().filter(|d| self.is_open(&d.handoff_id, Word::Drained));
+        draining.map(|d| ack(&d.topic, d.partition, &d.handoff_id)).collect()
+    }
+
+    fn caught_up(&self) -> Vec<PartitionAck> {
+        let reading = self.member.roles.catching_up.values();
+        let reading = reading.filter(|c| self.is_open(&c.handoff_id, Word::CaughtUp));
+        reading.map(|c| ack(&c.topic, c.partition, &c.handoff_id)).collect()
+    }
+
     fn handed_over(&self) -> Vec<PartitionAck> {
-        let is_new = |id: &String| !id.is_empty() && self.said.get(id).is_none_or(|word| *word < Word::Taken);
+        let is_new = |id: &String| !id.is_empty() && self.is_open(id, Word::Taken);
         let assigned = self.member.roles.assigned.values().filter(|a| is_new(&a.handoff_id));
         assigned.map(|a| ack(&a.topic, a.partition, &a.handoff_id)).collect()
     }
 
     fn given_up(&self) -> Vec<PartitionAck> {
         let releasing =
-            self.member.roles.releasing.values().filter(|r| !self.said.contains_key(&r.handoff_id));
+            self.member.roles.releasing.values().filter(|r| self.is_open(&r.handoff_id, Word::Released));
         releasing.map(|r| ack(&r.topic, r.partition, &r.handoff_id)).collect()
     }
 
@@ -190,6 +214,11 @@ impl Work {
         let answer = match word {
             Word::Ready => self.member.say_ready(acks.clone()).await,
             Word::Taken => self.member.say_taken(acks.clone()).await,
+            Word::CaughtUp => self.member.say_caught_up(acks.clone()).await,
+            Word::Drained => {
+                let stopped = |ack: &PartitionAck| drained(&ack.topic, ack.partition, &ack.handoff_id, 0);
+                self.member.say_drained(acks.iter().map(stopped).collect()).await
+            }
             Word::Released => self.member.say_released(acks.clone()).await,
         };
         if answer.is_ok() {

@@ -1,0 +1,44 @@
+//! Asks the store what is left of the leases that a decision depends on.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::{StreamExt as _, stream};
+use kafka_assigner_core::claim::{Leases, Remaining};
+use kafka_assigner_core::kv::LeaseId;
+use kafka_assigner_store::Store;
+use tokio::time::sleep;
+
+/// Questions under way at a time. Each is about a session that is over, so there are more than a few only where many
+/// ended at once; then this many find their answers about as fast as a store gives them.
+const AT_A_TIME: usize = 16;
+
+/// How long the answers may take together: long against a store's answer, short against every claim. What has no
+/// answer until then is asked again for the next decision.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the store says of `doubtful` now. What it does not say in time is left out, which nobody takes for an end.
+///
+/// Cancel safe: nothing is changed.
+pub(crate) async fn ask(store: &dyn Store, doubtful: &BTreeMap<LeaseId, Duration>) -> Leases {
+    if doubtful.is_empty() {
+        return Leases::default();
+    }
+    let answers: Vec<Option<(LeaseId, Remaining)>> = stream::iter(doubtful.keys().copied())
+        .map(|lease| async move { Some((lease, remaining(store, lease).await?)) })
+        .buffer_unordered(AT_A_TIME)
+        .take_until(sleep(PATIENCE))
+        .collect()
+        .await;
+    answers.into_iter().flatten().collect()
+}
+
+async fn remaining(store: &dyn Store, lease: LeaseId) -> Option<Remaining> {
+    match store.time_to_live(lease).await {
+        Ok(left) => Some(left.map_or(Remaining::Gone, Remaining::Left)),
+        Err(error) => {
+            tracing::debug!(%lease, %error, "the store does not say what is left of a lease");
+            None
+        }
+    }
+}

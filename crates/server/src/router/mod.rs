@@ -1,0 +1,124 @@
+//! What routers call: sessions, their streams of routes, and what they acknowledge.
+//!
+//! Everything here works on any instance, as for consumers. A router's registration is written once for each session,
+//! and never again: its revision tells which freezes wait for it.
+
+mod acks;
+mod attach;
+mod leave;
+mod request;
+mod stream;
+mod table;
+
+use kafka_assigner_core::id::{Incarnation, Member};
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{LeaseId, Record};
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::session;
+use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
+use tokio::time::Instant;
+use tonic::Status;
+
+use crate::consumer::group_name;
+use crate::convert::fenced;
+use crate::group::Group;
+use crate::instance::Instance;
+use crate::refusal;
+use crate::session::{Confirmation, Registered, patience};
+
+/// The routes of one stream, as whoever carries them reads them.
+pub type Routes = crate::commands::Commands<kafka_assigner_proto::v1::RouteCommand>;
+
+/// The service for routers on one instance.
+#[derive(Debug, Clone)]
+pub struct RouterService {
+    instance: Instance,
+}
+
+impl RouterService {
+    /// The service of `instance`.
+    #[must_use]
+    pub const fn new(instance: Instance) -> Self {
+        Self { instance }
+    }
+
+    /// Renews a router's session. Cancel safe.
+    ///
+    /// # Errors
+    /// See the definition of the call.
+    pub async fn heartbeat(&self, request: RouterHeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+        let (group, router) = self.named(request.caller.as_ref()).await?;
+        let ttl_ms = group.read(|state| {
+            let registered = state.routers().get(&router.name).and_then(|entry| entry.readable());
+            let default = || state.config().unwrap_or_default().session_timeout_ms;
+            registered.map_or_else(default, |registration| registration.ttl_ms)
+        });
+        let deadline = Instant::now() + patience(ttl_ms);
+        let registered = self.registered(&group, &router.name, &router.incarnation);
+        let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
+        self.instance.metrics().heartbeat(group.name(), confirmation.label());
+        Ok(self.answer(&group, &router, confirmation))
+    }
+
+    fn answer(&self, group: &Group, router: &Member, confirmation: Confirmation) -> HeartbeatResponse {
+        let mut response = HeartbeatResponse {
+            cluster_id: self.instance.cluster_id().to_owned(),
+            revision: group.view().revision().0,
+            concerned_revision: group.routers().told(router).0,
+            endpoints: self.instance.peers().addresses(),
+            ..HeartbeatResponse::default()
+        };
+        match confirmation {
+            Confirmation::Confirmed => response.set_outcome(HeartbeatOutcome::Confirmed),
+            Confirmation::Over(reason) => {
+                response.set_outcome(HeartbeatOutcome::Fenced);
+                response.fenced = Some(fenced(&reason));
+            }
+            Confirmation::Silent(error) => {
+                tracing::debug!(%router, %error, "heartbeat without the store");
+                response.set_outcome(HeartbeatOutcome::StoreUnavailable);
+            }
+        }
+        response
+    }
+
+    /// The group and the router that a call names.
+    async fn named(&self, caller: Option<&RouterCaller>) -> Result<(Group, Member), Status> {
+        let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
+        let group = self.instance.group(&group_name(&caller.group)?).await?;
+        let name = MemberName::new(&caller.router_name).map_err(|e| refusal::name(&e))?;
+        let incarnation = Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?;
+        Ok((group, Member { name, incarnation }))
+    }
+
+    /// [`named`](Self::named), with a view that is as new as the store was when the call came in: a word must not be
+    /// judged by a view that is older than what made its router say it.
+    async fn caller(&self, caller: Option<&RouterCaller>) -> Result<(Group, Member), Status> {
+        let (group, router) = self.named(caller).await?;
+        self.catch_up(&group, &router).await?;
+        Ok((group, router))
+    }
+
+    async fn catch_up(&self, group: &Group, router: &Member) -> Result<(), Status> {
+        let (_, revision) = self.registered(group, &router.name, &router.incarnation).read().await?;
+        let patience = self.instance.options().view_patience;
+        group.reach(revision, patience).await.map_err(refusal::behind)
+    }
+
+    fn registered(
+        &self,
+        group: &Group,
+        name: &MemberName,
+        incarnation: &Incarnation,
+    ) -> Registered<'_, impl Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> {
+        let incarnation = incarnation.clone();
+        Registered {
+            store: &**self.instance.store(),
+            key: group.layout().encode(&Key::Router(name.clone())),
+            check: move |record: Option<&Record>, lease| {
+                session::check_router(record, &incarnation, lease).map(drop)
+            },
+        }
+    }
+}

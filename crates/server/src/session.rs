@@ -1,0 +1,156 @@
+//! Sessions as the store has them, of consumers and of routers alike: opened once, resumed and renewed by read, keep
+//! alive, read.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
+use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::write::Write;
+use kafka_assigner_proto::v1::Seen;
+use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_store::{Error, Store};
+use tokio::time::{Instant, timeout_at};
+use tonic::Status;
+
+use crate::instance::Instance;
+use crate::refusal;
+
+/// The store may take a twentieth of a session's time to live for a heartbeat, within these bounds. That is half of
+/// what the client waits: it still hears that the store is silent, and knows that this instance is not.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
+const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A session that is registered, at the revision at which that is certain.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) lease: Lease,
+    /// When the request was sent that granted the lease, or kept it alive.
+    pub(crate) confirmed: Instant,
+    pub(crate) revision: Revision,
+}
+
+/// A session that is over, as it was seen at a revision.
+#[derive(Debug)]
+pub(crate) struct Over {
+    pub(crate) reason: FenceReason,
+    pub(crate) revision: Revision,
+}
+
+/// What the store says of a session.
+#[derive(Debug)]
+pub(crate) enum Confirmation {
+    Confirmed,
+    Over(FenceReason),
+    /// The store did not answer: nothing is renewed and nothing is over.
+    Silent(Error),
+}
+
+impl Confirmation {
+    /// A stable word for metrics.
+    pub(crate) const fn label(&self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Over(_) => "fenced",
+            Self::Silent(_) => "store_unavailable",
+        }
+    }
+}
+
+/// Where a session is registered, and by what its registration is known.
+pub(crate) struct Registered<'a, C> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) key: Bytes,
+    /// Why the session is over, by its registration.
+    pub(crate) check: C,
+}
+
+impl<C: Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> Registered<'_, C> {
+    /// The registration as the store has it.
+    pub(crate) async fn read(&self) -> Result<(Option<Record>, Revision), Status> {
+        self.store.get(&self.key).await.map_err(|e| refusal::store(&e))
+    }
+
+    /// Grants a lease and writes the registration under it, once; `None` where somebody else registered under the name
+    /// meanwhile. Where that has no definite answer the client comes again as another incarnation.
+    pub(crate) async fn open(
+        &self,
+        ttl: Duration,
+        write: impl FnOnce(Lease) -> Write,
+    ) -> Result<Option<Opened>, Status> {
+        let confirmed = Instant::now();
+        let lease = self.store.grant(ttl).await.map_err(|e| refusal::store(&e))?;
+        let outcome = self.store.txn(write(lease).unfenced()).await.map_err(|e| refusal::store(&e))?;
+        Ok(outcome.succeeded.then_some(Opened { lease, confirmed, revision: outcome.revision }))
+    }
+
+    /// Confirms a session as a heartbeat does: read (which was done at `revision`), keep alive, read.
+    pub(crate) async fn resume(
+        &self,
+        id: LeaseId,
+        revision: Revision,
+    ) -> Result<Result<Opened, Over>, Status> {
+        let confirmed = Instant::now();
+        let lease = match self.store.keep_alive(id).await {
+            Ok(ttl) => Lease { id, ttl },
+            Err(Error::LeaseNotFound(_)) => return Ok(Err(Over { reason: FenceReason::Gone, revision })),
+            Err(error) => return Err(refusal::store(&error)),
+        };
+        let (registered, revision) = self.read().await?;
+        Ok(match (self.check)(registered.as_ref(), id) {
+            Ok(()) => Ok(Opened { lease, confirmed, revision }),
+            Err(reason) => Err(Over { reason, revision }),
+        })
+    }
+
+    /// What the store says of a session until `deadline`.
+    pub(crate) async fn confirm(&self, lease: LeaseId, deadline: Instant) -> Confirmation {
+        let late = |_| Confirmation::Silent(Error::Unknown { operation: "heartbeat", source: None });
+        timeout_at(deadline, self.renew(lease)).await.unwrap_or_else(late)
+    }
+
+    /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
+    /// the second read makes sure that it was not taken over meanwhile.
+    async fn renew(&self, lease: LeaseId) -> Confirmation {
+        if let Err(outcome) = self.look(lease).await {
+            return outcome;
+        }
+        match self.store.keep_alive(lease).await {
+            Ok(_) => {}
+            Err(Error::LeaseNotFound(_)) => return Confirmation::Over(FenceReason::Gone),
+            Err(error) => return Confirmation::Silent(error),
+        }
+        match self.look(lease).await {
+            Ok(()) => Confirmation::Confirmed,
+            Err(outcome) => outcome,
+        }
+    }
+
+    async fn look(&self, lease: LeaseId) -> Result<(), Confirmation> {
+        let (record, _) = self.store.get(&self.key).await.map_err(Confirmation::Silent)?;
+        (self.check)(record.as_ref(), lease).map_err(Confirmation::Over)
+    }
+}
+
+/// How long the store may take for a heartbeat of a session with this time to live.
+pub(crate) fn patience(ttl_ms: u64) -> Duration {
+    (Duration::from_millis(ttl_ms) / 20).clamp(SHORTEST_PATIENCE, LONGEST_PATIENCE)
+}
+
+/// Refuses a stream that this instance has no room for, or that would have to leave at once.
+pub(crate) fn room_for_a_stream(instance: &Instance) -> Result<(), Status> {
+    if instance.leaving().is_cancelled() {
+        return Err(status(Reason::ShuttingDown, "this instance is stopping; use another one"));
+    }
+    let limit = instance.options().max_streams;
+    if instance.streams() >= limit {
+        let message = format!("this instance serves its {limit} streams; use another one");
+        return Err(status(Reason::LimitReached, message));
+    }
+    Ok(())
+}
+
+/// How far a member has seen of this store.
+pub(crate) fn floor(instance: &Instance, seen: &Seen) -> Revision {
+    if seen.cluster_id == instance.cluster_id() { Revision(seen.revision) } else { Revision::default() }
+}
