@@ -26,11 +26,13 @@ mod cursor;
 mod handler;
 mod options;
 mod processing;
+mod producers;
 mod reader;
 mod runner;
 
 pub use handler::{RecordHandler, Restored};
 pub use options::KafkaOptions;
+pub use producers::{FencedProducers, WriteError};
 /// The record type and everything else of the Kafka client.
 pub use rdkafka;
 pub use rdkafka::Message;

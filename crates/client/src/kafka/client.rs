@@ -18,7 +18,7 @@ use super::{KafkaOptions, KafkaRunnerError};
 use crate::partition::TopicPartition;
 
 /// Long against an election of a group coordinator's successor, short against a phase's 30 s.
-const KAFKA_BOUND: Duration = Duration::from_secs(5);
+pub(super) const KAFKA_BOUND: Duration = Duration::from_secs(5);
 /// Where a log ends is asked for at a switch, and the switch goes on without an answer.
 const END_BOUND: Duration = Duration::from_secs(1);
 
@@ -204,7 +204,7 @@ async fn serve_events(consumer: Arc<StreamConsumer<Events>>) {
     }
 }
 
-async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+pub(super) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

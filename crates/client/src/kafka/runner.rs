@@ -17,7 +17,9 @@ use super::commits::Commits;
 use super::cursor::{Ahead, LogReset};
 use super::handler::RecordHandler;
 use super::processing::{Busy, FETCH_WAIT, Partition, Processing};
+use super::producers::FencedProducers;
 use super::{KafkaOptions, KafkaRunnerError};
+use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
@@ -34,6 +36,7 @@ pub struct KafkaRunner<H: RecordHandler> {
     client: Client,
     commits: Commits,
     permits: Arc<Semaphore>,
+    producers: Option<FencedProducers>,
     slots: Mutex<BTreeMap<TopicPartition, Slot<H::State>>>,
     _committing: DropGuard,
 }
@@ -92,9 +95,24 @@ impl<H: RecordHandler> KafkaRunner<H> {
             client,
             commits,
             permits: Arc::new(Semaphore::new(options.concurrency.max(1))),
+            producers: None,
             slots: Mutex::default(),
             _committing: committing.drop_guard(),
         })
+    }
+
+    /// Takes the fences of `producers` with each partition, before the rest of its log is read. Off without this call. A
+    /// clone of them writes; see [`FencedProducers::write`]. A partition whose fence can't be taken does not begin.
+    #[must_use]
+    pub fn with_producers(self, producers: FencedProducers) -> Self {
+        Self { producers: Some(producers), ..self }
+    }
+
+    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), HandlerError> {
+        match &self.producers {
+            Some(producers) => Ok(producers.fence(at, claim).await?),
+            None => Ok(()),
+        }
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot<H::State>>> {
@@ -192,6 +210,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         partition: &mut Partition<H::State>,
     ) -> Result<(), HandlerError> {
         let at = context.partition();
+        self.fence(at, context.claim()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
             None => self.client.committed(at).await?,
@@ -210,12 +229,13 @@ impl<H: RecordHandler> KafkaRunner<H> {
         }
     }
 
-    /// From the warm position to the start, into the state only. Returns the start.
+    /// From the warm position to the start, into the state only, once the fence is taken. Returns the start.
     async fn replay(
         &self,
         context: &OwnedContext,
         partition: &mut Partition<H::State>,
     ) -> Result<i64, HandlerError> {
+        self.fence(context.partition(), context.claim()).await?;
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.reader.next(),
             Some(offset) => offset,
@@ -330,6 +350,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
     async fn drop_partition(&self, at: &TopicPartition) {
         self.commits.forget(at);
         self.abort(at).await;
+        if let Some(producers) = &self.producers {
+            producers.forget(at);
+        }
         self.client.forget(at).await;
     }
 }

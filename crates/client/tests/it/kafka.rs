@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner};
+use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner};
 use kafka_assigner_client::proto::v1::{DeregisterMode, Snapshot};
 use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
 use tokio::task::JoinHandle;
@@ -30,6 +30,7 @@ macro_rules! on_brokers {
 
 mod broker;
 mod faults;
+mod fencing;
 mod reading;
 mod strict;
 mod summing;
@@ -55,14 +56,29 @@ impl Running {
     }
 
     async fn start_on(fake: Fake, broker: &Broker, snapshot: Snapshot) -> Self {
-        let (handler, shutdown) = (Summing::default(), CancellationToken::new());
+        let handler = Summing::default();
+        let kafka = KafkaOptions::new(&broker.address, broker.group());
+        let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
+        Self::run(fake, snapshot, handler, runner).await
+    }
+
+    /// A consumer whose partitions are fenced at the broker.
+    async fn start_fenced(broker: &Broker, snapshot: Snapshot) -> (Self, FencedProducers) {
+        let handler = Summing::default();
+        let kafka = KafkaOptions::new(&broker.address, broker.group());
+        let producers = FencedProducers::new(&kafka, &[]);
+        let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
+        let runner = runner.with_producers(producers.clone());
+        (Self::run(Fake::new(), snapshot, handler, runner).await, producers)
+    }
+
+    async fn run(fake: Fake, snapshot: Snapshot, handler: Summing, runner: KafkaRunner<Summing>) -> Self {
+        let shutdown = CancellationToken::new();
         fake.show(snapshot);
         let options =
             ConsumerOptions { on_stop: OnStop::Restart, ..ConsumerOptions::new("a", ["http://one"]) };
         let consumer = Consumer::over(options, fake.clone()).expect("valid options");
         let mut handle = consumer.handle();
-        let kafka = KafkaOptions::new(&broker.address, broker.group());
-        let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
         let end = tokio::spawn(consumer.run(runner, shutdown.clone()));
         handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
         Self { fake, handler, handle, shutdown, end }

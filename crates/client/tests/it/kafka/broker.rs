@@ -7,7 +7,7 @@ use kafka_assigner_client::kafka::rdkafka::client::DefaultClientContext;
 use kafka_assigner_client::kafka::rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use kafka_assigner_client::kafka::rdkafka::mocking::MockCluster;
 use kafka_assigner_client::kafka::rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
-use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
     AssignedPartition, Assignment, CatchUp, CatchUpPartition, Drain, DrainPartition, Mode, Release,
@@ -86,6 +86,25 @@ impl Broker {
                 Offset::Offset(offset) => Some((offset, element.metadata().to_owned())),
                 _ => None,
             }
+        });
+        read.await.expect("no panic")
+    }
+
+    /// What is written and committed in partition 1.
+    pub(super) async fn read_committed(&self) -> Vec<String> {
+        let (mut config, topic) = (ClientConfig::new(), self.topic.clone());
+        config.set("bootstrap.servers", &self.address).set("group.id", "reader");
+        config.set("isolation.level", "read_committed").set("enable.partition.eof", "true");
+        let reader: BaseConsumer = config.create().expect("a consumer");
+        let read = tokio::task::spawn_blocking(move || {
+            let mut list = TopicPartitionList::new();
+            list.add_partition_offset(&topic, 1, Offset::Beginning).expect("a valid offset");
+            reader.assign(&list).expect("it is assigned");
+            let mut payloads = Vec::new();
+            while let Some(Ok(record)) = reader.poll(PATIENCE) {
+                payloads.push(String::from_utf8_lossy(record.payload().unwrap_or_default()).into_owned());
+            }
+            payloads
         });
         read.await.expect("no panic")
     }

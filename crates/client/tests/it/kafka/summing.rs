@@ -41,6 +41,8 @@ pub(super) struct Summing {
     pub(super) fates: Arc<watch::Sender<Vec<Fate>>>,
     /// When each record was processed, as a place in the order of all handlers.
     pub(super) turns: Arc<Mutex<Vec<u64>>>,
+    /// The last grant.
+    pub(super) owned: Arc<Mutex<Option<OwnedContext>>>,
     /// When the first and the last record were processed.
     pub(super) span: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// So many calls of `process` fail first.
@@ -81,6 +83,12 @@ impl Summing {
         fates.expect("the sender lives").clone()
     }
 
+    /// Waits until the partition is assigned, and returns the grant.
+    pub(super) async fn grant(&self) -> OwnedContext {
+        self.wait_for_fate(Fate::Assigned).await;
+        self.owned.lock().expect("no panic inside").clone().expect("it was assigned")
+    }
+
     /// The numbers that were processed, in order.
     pub(super) fn processed(&self) -> Vec<u64> {
         let number = |did: &Did| match did {
@@ -106,7 +114,8 @@ fn one_of(left: &AtomicU32) -> bool {
 
 #[async_trait]
 impl PartitionHandler for Summing {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        *self.owned.lock().expect("no panic inside") = Some(context.clone());
         self.note(Fate::Assigned);
         Ok(())
     }

@@ -1,0 +1,302 @@
+//! Writes that the broker fences: a transactional producer for each partition that is owned.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
+use rdkafka::types::RDKafkaErrorCode;
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use super::client::{KAFKA_BOUND, blocking};
+use super::options::KafkaOptions;
+use crate::claim::Claim;
+use crate::context::OwnedContext;
+use crate::partition::TopicPartition;
+
+/// Two owners that both believe in their claims would take the fence from each other without a pause.
+const COOLDOWN: Duration = Duration::from_secs(1);
+
+/// Transactional producers, one for each owned partition, so that the broker refuses what a zombie writes (KIP-98).
+///
+/// Their `transactional.id` is "group/topic/partition". Whoever takes the fence, by initialising a producer under it,
+/// shuts out the one that had it. The [runner](super::KafkaRunner::with_producers) takes it when a partition is
+/// reserved or assigned, before it reads the rest of the log; [`write`](Self::write) puts records into a transaction.
+/// Clones share the producers.
+///
+/// Each is a client of its own, with threads and connections, which is why a process may have [`MOST`](Self::MOST).
+#[derive(Clone)]
+pub struct FencedProducers(Arc<Inner>);
+
+struct Inner {
+    config: ClientConfig,
+    group: String,
+    slots: Mutex<BTreeMap<TopicPartition, Slot>>,
+}
+
+enum Slot {
+    Free(Fenced),
+    /// In the works.
+    Busy,
+}
+
+/// A producer that has the fence, or had it.
+struct Fenced {
+    producer: FutureProducer,
+    epoch: u64,
+    taken: Instant,
+    /// Somebody else has taken the fence, or what became of a transaction is not known.
+    spent: bool,
+}
+
+/// Nothing was written, except where it says otherwise.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The claim is not valid.
+    #[error("the claim for {0} is not valid")]
+    NoClaim(TopicPartition),
+    /// So many partitions have producers already.
+    #[error("no producer for {0}: {most} partitions have one already", most = FencedProducers::MOST)]
+    TooMany(TopicPartition),
+    /// Another write for the partition is under way.
+    #[error("another write for {0} is under way")]
+    Busy(TopicPartition),
+    /// The fence could not be taken.
+    #[error("the fence of {partition} can't be taken")]
+    Fence {
+        /// Of which partition.
+        partition: TopicPartition,
+        /// Why.
+        #[source]
+        source: KafkaError,
+    },
+    /// Somebody else has taken the fence. With a valid claim, the next write takes it again: decide anew whether it is
+    /// still to be made.
+    #[error("another producer has taken the fence of {0}")]
+    Fenced(TopicPartition),
+    /// The transaction failed. Where its commit was not answered, it may have been written.
+    #[error("the transaction for {partition} failed")]
+    Transaction {
+        /// For which partition.
+        partition: TopicPartition,
+        /// Why.
+        #[source]
+        source: KafkaError,
+    },
+}
+
+impl fmt::Debug for FencedProducers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let partitions: Vec<_> = self.slots().keys().cloned().collect();
+        f.debug_struct("FencedProducers").field("partitions", &partitions).finish_non_exhaustive()
+    }
+}
+
+impl FencedProducers {
+    /// How many partitions of a process may have producers.
+    pub const MOST: usize = 32;
+
+    /// No producers yet. `options` name the brokers, the group, and settings of librdkafka for producers.
+    #[must_use]
+    pub fn new(options: &KafkaOptions, settings: &[(String, String)]) -> Self {
+        let mut config = ClientConfig::new();
+        // A transaction is on the way of whoever waits for it.
+        config.set("linger.ms", "0");
+        for (key, value) in settings {
+            config.set(key, value);
+        }
+        config.set("bootstrap.servers", &options.brokers);
+        let (group, slots) = (options.group.clone(), Mutex::default());
+        Self(Arc::new(Inner { config, group, slots }))
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot>> {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the fence for the claim's epoch, unless it was taken for that one. Asks the claim before and after: a fence
+    /// that was taken too late is given up at once.
+    ///
+    /// Cancel safe: a fence that was taken halfway is taken again.
+    ///
+    /// # Errors
+    ///
+    /// Every variant of [`WriteError`] but [`Fenced`](WriteError::Fenced) and [`Transaction`](WriteError::Transaction).
+    pub(super) async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), WriteError> {
+        let (lease, before) = self.lease(at)?;
+        let fenced = self.fenced(at, before, claim).await?;
+        lease.give_back(fenced);
+        Ok(())
+    }
+
+    /// Writes records in one transaction, all or none, under the fence of the context's partition. One write at a time
+    /// for each partition.
+    ///
+    /// Not cancel safe: dropped halfway, the records may have been written; the next write takes the fence again.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`]
+    pub async fn write(
+        &self,
+        context: &OwnedContext,
+        records: Vec<FutureRecord<'_, [u8], [u8]>>,
+    ) -> Result<(), WriteError> {
+        let (at, claim) = (context.partition(), context.claim());
+        let (lease, before) = self.lease(at)?;
+        let mut fenced = self.fenced(at, before, claim).await?;
+        let written = fenced.write(context, records).await;
+        fenced.spent = written.is_err();
+        lease.give_back(fenced);
+        written
+    }
+
+    /// A producer that has the fence for the claim's epoch: the one there was, or another.
+    async fn fenced(
+        &self,
+        at: &TopicPartition,
+        before: Option<Fenced>,
+        claim: &Claim,
+    ) -> Result<Fenced, WriteError> {
+        let no_claim = || WriteError::NoClaim(at.clone());
+        if let Some(before) = before {
+            if !before.spent && before.epoch == claim.epoch() && claim.is_valid() {
+                return Ok(before);
+            }
+            if before.spent {
+                sleep_until(before.taken + COOLDOWN).await;
+            }
+        }
+        if !claim.is_valid() {
+            return Err(no_claim());
+        }
+        let (epoch, bound) = (claim.epoch(), KAFKA_BOUND.min(claim.remaining()));
+        let taken = self.take(at, bound).await;
+        let producer = taken.map_err(|source| WriteError::Fence { partition: at.clone(), source })?;
+        if !claim.is_valid() {
+            warn!(partition = %at, epoch, "the claim was over when the fence was taken");
+            return Err(no_claim());
+        }
+        info!(partition = %at, epoch, "fence taken");
+        Ok(Fenced { producer, epoch, taken: Instant::now(), spent: false })
+    }
+
+    async fn take(&self, at: &TopicPartition, bound: Duration) -> Result<FutureProducer, KafkaError> {
+        let mut config = self.0.config.clone();
+        let id = format!("{}/{}/{}", self.0.group, at.topic(), at.partition());
+        config.set("transactional.id", id);
+        blocking(move || {
+            let producer: FutureProducer = config.create()?;
+            producer.init_transactions(bound)?;
+            Ok(producer)
+        })
+        .await
+    }
+
+    /// Drops the producer of a partition. Its fence stays until somebody takes it.
+    pub(super) fn forget(&self, at: &TopicPartition) {
+        self.slots().remove(at);
+    }
+
+    fn lease(&self, at: &TopicPartition) -> Result<(Lease<'_>, Option<Fenced>), WriteError> {
+        let mut slots = self.slots();
+        if slots.len() >= Self::MOST && !slots.contains_key(at) {
+            return Err(WriteError::TooMany(at.clone()));
+        }
+        let before = match slots.insert(at.clone(), Slot::Busy) {
+            Some(Slot::Busy) => return Err(WriteError::Busy(at.clone())),
+            Some(Slot::Free(fenced)) => Some(fenced),
+            None => None,
+        };
+        Ok((Lease { of: self, at: at.clone() }, before))
+    }
+}
+
+impl Fenced {
+    async fn write(
+        &self,
+        context: &OwnedContext,
+        records: Vec<FutureRecord<'_, [u8], [u8]>>,
+    ) -> Result<(), WriteError> {
+        let at = context.partition();
+        self.send(records).await.map_err(|source| self.failure(at, source))?;
+        // The effect: until here nobody who reads what is committed sees anything.
+        if !context.claim().is_valid() {
+            return Err(WriteError::NoClaim(at.clone()));
+        }
+        let producer = self.producer.clone();
+        let committed = blocking(move || producer.commit_transaction(KAFKA_BOUND)).await;
+        committed.map_err(|source| self.failure(at, source))
+    }
+
+    async fn send(&self, records: Vec<FutureRecord<'_, [u8], [u8]>>) -> KafkaResult<()> {
+        self.producer.begin_transaction()?;
+        let send = |record| self.producer.send_result(record).map_err(|(error, _)| error);
+        let sent = records.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
+        for delivery in sent {
+            delivery.await.map_err(|_| KafkaError::Canceled)?.map_err(|(error, _)| error)?;
+        }
+        Ok(())
+    }
+
+    fn failure(&self, at: &TopicPartition, source: KafkaError) -> WriteError {
+        // What was in flight when the fence was taken fails for a reason of its own.
+        let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
+        match source.rdkafka_error_code().into_iter().chain(fatal).any(is_fenced) {
+            true => WriteError::Fenced(at.clone()),
+            false => WriteError::Transaction { partition: at.clone(), source },
+        }
+    }
+}
+
+const fn is_fenced(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode::{Fenced, InvalidProducerEpoch, ProducerFenced, TransactionCoordinatorFenced};
+    matches!(code, Fenced | InvalidProducerEpoch | ProducerFenced | TransactionCoordinatorFenced)
+}
+
+/// The only one that works with the producer of a partition. Dropped without giving it back, the producer goes with it.
+struct Lease<'a> {
+    of: &'a FencedProducers,
+    at: TopicPartition,
+}
+
+impl Lease<'_> {
+    /// Unless the partition was forgotten meanwhile.
+    fn give_back(self, fenced: Fenced) {
+        if let Some(slot) = self.of.slots().get_mut(&self.at) {
+            *slot = Slot::Free(fenced);
+        }
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.of.slots();
+        if matches!(slots.get(&self.at), Some(Slot::Busy)) {
+            slots.remove(&self.at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_partition_more_than_the_bound_gets_no_producer_until_another_is_given_up() {
+        let producers = FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[]);
+        let at = |number: usize| TopicPartition::new("t", i32::try_from(number).expect("small"));
+        let leases: Vec<_> = (0..FencedProducers::MOST).map(|number| producers.lease(&at(number))).collect();
+        assert!(leases.iter().all(Result::is_ok));
+        let more = at(FencedProducers::MOST);
+        assert!(matches!(producers.lease(&more), Err(WriteError::TooMany(_))));
+        assert!(matches!(producers.lease(&at(0)), Err(WriteError::Busy(_))));
+        drop(leases);
+        assert!(producers.lease(&more).is_ok());
+    }
+}
