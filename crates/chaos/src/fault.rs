@@ -13,7 +13,7 @@ pub(crate) enum Fault {
     ConsumerKilled,
     /// A consumer is stopped from running for longer than its session lives.
     ConsumerFrozen,
-    /// The lease of a consumer's session is revoked by somebody outside.
+    /// The lease of a consumer's session is revoked by somebody outside, and the consumer hears of it late.
     LeaseRevoked,
     /// An instance is killed, and another one started in its place.
     InstanceKilled,
@@ -78,7 +78,9 @@ impl Fault {
     /// The shortest and the longest time that it lasts, in milliseconds.
     pub(crate) const fn lasts_ms(self) -> (u64, u64) {
         match self {
-            Self::LeaseRevoked | Self::EtcdCompacted => (0, 0),
+            Self::EtcdCompacted => (0, 0),
+            // Until its holder hears of it: before and after its claim runs out, after two seconds.
+            Self::LeaseRevoked => (0, 3_000),
             // Past the three seconds that sessions and leaderships live.
             Self::ConsumerFrozen | Self::InstanceFrozen => (3_500, 6_000),
             // Before and after their end.

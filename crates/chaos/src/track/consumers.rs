@@ -35,7 +35,7 @@ async fn disturb(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
     match step.fault {
         Fault::ConsumerKilled => kill(stage, step, worker).await,
         Fault::ConsumerFrozen => freeze(stage, step, worker).await,
-        _ => revoke(stage, worker).await,
+        _ => revoke(stage, step, worker).await,
     }
 }
 
@@ -64,16 +64,20 @@ async fn freeze(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
     Ok(true)
 }
 
-/// Whoever has no session just now has nothing to lose.
-async fn revoke(stage: &Stage, worker: Worker) -> Result<bool> {
-    let lease = {
-        let seen = stage.observer.look();
-        seen.state.registration(&worker.name.parse()?).map(|registered| registered.lease)
+/// The consumer is cut off, so that it hears late of what it has lost: meanwhile it believes that it may act. Whoever
+/// has no session just now has nothing to lose.
+async fn revoke(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    let registered = stage.observer.look().state.registration(&worker.name.parse()?).cloned();
+    let Some(registered) = registered else {
+        stage.crew.put(worker);
+        return Ok(false);
     };
     let process = worker.id();
-    stage.crew.put(worker);
-    let Some(lease) = lease else { return Ok(false) };
-    stage.tell(&format!("the lease of {process} is revoked"));
+    stage.tell(&format!("the lease of {process} is revoked, which it hears {:?} later", step.lasts));
+    let _cut = stage.network.disturb_from(&worker.name, Disturbance::Cut);
     stage.events.add().revoked.push(Revoked { process, at: Moment::now() });
-    Ok(stage.store.revoke(lease).await.is_ok())
+    let revoked = stage.store.revoke(registered.lease).await;
+    sleep(step.lasts).await;
+    stage.crew.put(worker);
+    Ok(revoked.is_ok())
 }
