@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use kafka_assigner_ledger::Micros;
 
 use crate::arguments::Measure;
@@ -12,9 +12,13 @@ use crate::row::{self, Row};
 use crate::stage::{FULL, QUICK, Stage};
 use crate::system::{System, chosen};
 
-/// Measures, and tells a row for each event as soon as its group has ended.
+/// Measures, and tells a row for each event as soon as its group has ended. A group that can't be measured costs its
+/// own rows only.
+///
+/// # Errors
+/// When there was one.
 pub(crate) async fn run(arguments: &Measure) -> Result<()> {
-    let begun = Instant::now();
+    let (begun, mut failures) = (Instant::now(), 0);
     let stages = if arguments.quick { QUICK } else { FULL };
     if !arguments.json {
         println!("{}", row::HEAD);
@@ -22,11 +26,23 @@ pub(crate) async fn run(arguments: &Measure) -> Result<()> {
     for system in chosen(&arguments.systems, arguments.quick)? {
         for stage in stages {
             eprintln!("{:>5.0} s  {}, {}", begun.elapsed().as_secs_f64(), system.name, stage.name);
-            let rows = measure(&system, stage, arguments).await;
-            for row in rows.with_context(|| format!("{}, {}", system.name, stage.name))? {
-                println!("{}", if arguments.json { serde_json::to_string(&row)? } else { row.to_string() });
-            }
+            let rows = measure(&system, stage, arguments).await.unwrap_or_else(|error| {
+                eprintln!("error: {}, {}: {error:#}", system.name, stage.name);
+                failures += 1;
+                Vec::new()
+            });
+            tell(&rows, arguments.json)?;
         }
+    }
+    if failures > 0 {
+        bail!("{failures} groups could not be measured");
+    }
+    Ok(())
+}
+
+fn tell(rows: &[Row], json: bool) -> Result<()> {
+    for row in rows {
+        println!("{}", if json { serde_json::to_string(row)? } else { row.to_string() });
     }
     Ok(())
 }
