@@ -234,9 +234,8 @@ impl Roles {
 fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPartition {
     let (epoch, reason) = match role {
         Role::Owner { epoch, .. } if is_removed(state, at) => (epoch.0, UnassignReason::Removed),
-        Role::Owner { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
+        Role::Owner { epoch, .. } | Role::Draining { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
         Role::Warming { .. } | Role::CatchingUp { .. } => (0, UnassignReason::Cancelled),
-        Role::Draining { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
         Role::Releasing { epoch, .. } => (epoch.0, UnassignReason::HandedOver),
     };
     UnassignedPartition {

@@ -17,8 +17,6 @@ use crate::group::Group;
 /// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The phases that gauges show, also with none in them.
-
 /// Observes one group while this instance leads it.
 #[derive(Debug)]
 struct Observer {
