@@ -33,6 +33,9 @@ pub struct ConsumerOptions {
     pub topics: Vec<String>,
     /// The rack or zone it runs in; empty (the default) = unknown.
     pub rack: String,
+    /// Where requests for its partitions go, told to routers as it is, at most 1 000 bytes; empty (the default) = it
+    /// takes none, or routers know it by its name.
+    pub endpoint: String,
     /// Its share of the load relative to others, above 0; `None` (the default) = 1.
     pub capacity: Option<f64>,
     /// The most partitions it takes; 0 (the default) = no limit.
@@ -85,6 +88,9 @@ pub enum OptionsError {
     /// The capacity is not a number above 0.
     #[error("capacity {0} must be a number above 0")]
     Capacity(f64),
+    /// The endpoint is longer than the service takes.
+    #[error("endpoint has {0} bytes, and 1000 are the most")]
+    Endpoint(usize),
     /// The session timeout is too short for heartbeats to fit in.
     #[error("session timeout {0:?} must be at least 2s")]
     SessionTimeout(Duration),
@@ -99,6 +105,7 @@ impl ConsumerOptions {
             name: name.into(),
             topics: Vec::new(),
             rack: String::new(),
+            endpoint: String::new(),
             capacity: None,
             max_partitions: 0,
             generation: String::new(),
@@ -126,6 +133,9 @@ impl ConsumerOptions {
         GroupName::new(&self.group)?;
         MemberName::new(&self.name)?;
         self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop))?;
+        if self.endpoint.len() > 1_000 {
+            return Err(OptionsError::Endpoint(self.endpoint.len()));
+        }
         if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
             return Err(OptionsError::Capacity(capacity));
         }
@@ -142,6 +152,7 @@ impl ConsumerOptions {
             group: self.group.clone(),
             topics: self.topics.clone(),
             rack: self.rack.clone(),
+            endpoint: self.endpoint.clone(),
             capacity: self.capacity,
             max_partitions: self.max_partitions,
             generation: self.generation.clone(),
@@ -195,6 +206,8 @@ mod tests {
         }
         let capacity = ConsumerOptions { capacity: Some(0.0), ..valid() };
         assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
+        let endpoint = ConsumerOptions { endpoint: "e".repeat(1_001), ..valid() };
+        assert_eq!(endpoint.validate(), Err(OptionsError::Endpoint(1_001)));
         let timeout = ConsumerOptions { session_timeout: Some(Duration::from_secs(1)), ..valid() };
         assert_eq!(timeout.validate(), Err(OptionsError::SessionTimeout(Duration::from_secs(1))));
     }
