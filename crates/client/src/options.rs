@@ -33,8 +33,8 @@ pub struct ConsumerOptions {
     pub topics: Vec<String>,
     /// The rack or zone it runs in; empty (the default) = unknown.
     pub rack: String,
-    /// Where requests for its partitions go, told to routers as it is, at most 1 000 bytes; empty (the default) = it
-    /// takes none, or routers know it by its name.
+    /// Where requests for its partitions go, told to routers as it is, at most 200 characters; empty (the default) =
+    /// it takes none, or routers know it by its name.
     pub endpoint: String,
     /// Its share of the load relative to others, above 0; `None` (the default) = 1.
     pub capacity: Option<f64>,
@@ -89,7 +89,7 @@ pub enum OptionsError {
     #[error("capacity {0} must be a number above 0")]
     Capacity(f64),
     /// The endpoint is longer than the service takes.
-    #[error("endpoint has {0} bytes, and 1000 are the most")]
+    #[error("endpoint has {0} characters, and 200 are the most")]
     Endpoint(usize),
     /// The session timeout is too short for heartbeats to fit in.
     #[error("session timeout {0:?} must be at least 2s")]
@@ -133,8 +133,9 @@ impl ConsumerOptions {
         GroupName::new(&self.group)?;
         MemberName::new(&self.name)?;
         self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop))?;
-        if self.endpoint.len() > 1_000 {
-            return Err(OptionsError::Endpoint(self.endpoint.len()));
+        let length = self.endpoint.chars().count();
+        if length > 200 {
+            return Err(OptionsError::Endpoint(length));
         }
         if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
             return Err(OptionsError::Capacity(capacity));
@@ -206,8 +207,8 @@ mod tests {
         }
         let capacity = ConsumerOptions { capacity: Some(0.0), ..valid() };
         assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
-        let endpoint = ConsumerOptions { endpoint: "e".repeat(1_001), ..valid() };
-        assert_eq!(endpoint.validate(), Err(OptionsError::Endpoint(1_001)));
+        let endpoint = ConsumerOptions { endpoint: "e".repeat(201), ..valid() };
+        assert_eq!(endpoint.validate(), Err(OptionsError::Endpoint(201)));
         let timeout = ConsumerOptions { session_timeout: Some(Duration::from_secs(1)), ..valid() };
         assert_eq!(timeout.validate(), Err(OptionsError::SessionTimeout(Duration::from_secs(1))));
     }
