@@ -323,6 +323,10 @@ impl Roles {
                     entry.cancel();
                     actions.push(RoleAction::Cancel(partition.clone()));
                 }
+                // It begins again under the new grant, with a claim that is valid for its mode.
+                Next::RaiseEpoch { strict: true, .. } if self.lapsed => {
+                    start(partition, entry, Call::Lost, actions);
+                }
                 Next::RaiseEpoch { epoch, strict } => {
                     entry.go_on(epoch, strict);
                     actions.push(RoleAction::RaiseEpoch { partition: partition.clone(), epoch, strict });

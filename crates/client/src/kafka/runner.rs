@@ -1,5 +1,7 @@
 //! The handler that drives Kafka for a [`RecordHandler`].
 
+mod catching_up;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,19 +9,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
-use tracing::warn;
 
 use super::client::Client;
 use super::commits::Commits;
-use super::cursor::{Ahead, LogReset};
+use super::cursor::LogReset;
 use super::handler::RecordHandler;
-use super::processing::{Busy, FETCH_WAIT, Partition, Processing};
+use super::processing::{Busy, Partition, Processing};
 use super::producers::FencedProducers;
 use super::{KafkaOptions, KafkaRunnerError};
-use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::partition::TopicPartition;
@@ -27,9 +27,6 @@ use crate::partition::TopicPartition;
 /// How long a start in the stricter modes waits for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
 const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
-/// How many records are caught up with before other tasks get their turn.
-const CATCH_UP_BATCH: usize = 256;
-
 /// Runs a [`RecordHandler`] over Kafka.
 pub struct KafkaRunner<H: RecordHandler> {
     handler: Arc<H>,
@@ -108,13 +105,6 @@ impl<H: RecordHandler> KafkaRunner<H> {
         Self { producers: Some(producers), ..self }
     }
 
-    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), HandlerError> {
-        match &self.producers {
-            Some(producers) => Ok(producers.fence(at, claim).await?),
-            None => Ok(()),
-        }
-    }
-
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot<H::State>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,127 +115,6 @@ impl<H: RecordHandler> KafkaRunner<H> {
 
     fn take(&self, at: &TopicPartition) -> Result<Slot<H::State>, KafkaRunnerError> {
         self.slots().remove(at).ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
-    }
-
-    async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
-        let (state, begin, committed) = while_wanted(context.cancelled(), self.restore(context)).await?;
-        // Not given up halfway, or nobody would know that it is read.
-        let reader = self.client.read(context.partition(), begin).await?;
-        let mut partition = Partition { reader, state };
-        while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await?;
-        Ok(partition)
-    }
-
-    /// The state to begin with, where to read on, and what is committed.
-    async fn restore(&self, context: &WarmContext) -> Result<(H::State, i64, i64), HandlerError> {
-        let at = context.partition();
-        self.handler.warm(context).await?;
-        let restored = self.handler.restore(at).await?;
-        let committed = self.client.committed(at).await?;
-        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
-        Ok((restored.state, begin, committed))
-    }
-
-    /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
-    /// whatever is committed. An unclean election leaves such offsets behind, and a topic that was created again.
-    async fn within_log(&self, at: &TopicPartition, offset: i64) -> Result<i64, KafkaRunnerError> {
-        if offset == 0 {
-            return Ok(0);
-        }
-        let end = self.client.end(at).await?;
-        if end < offset {
-            warn!(partition = %at, offset, end, "the offset is beyond the end of the log, which comes first");
-        }
-        Ok(offset.min(end))
-    }
-
-    /// Catches up until the reader is as far as what is committed, or has nothing more to read.
-    async fn follow(
-        &self,
-        context: &WarmContext,
-        partition: &mut Partition<H::State>,
-        mut committed: i64,
-    ) -> Result<(), HandlerError> {
-        let first = partition.reader.next();
-        loop {
-            self.catch_up(context.partition(), partition, committed).await?;
-            report(context, partition.reader.next() - first, committed - first);
-            if partition.reader.ahead().await? == Ahead::End {
-                return Ok(());
-            }
-            let now = self.client.committed(context.partition()).await?;
-            if now <= partition.reader.next() || now == committed {
-                return Ok(());
-            }
-            committed = now;
-        }
-    }
-
-    /// Brings the state forward up to `bound`, or to the end, or by one batch of records.
-    async fn catch_up(
-        &self,
-        at: &TopicPartition,
-        partition: &mut Partition<H::State>,
-        bound: i64,
-    ) -> Result<(), HandlerError> {
-        loop {
-            for _ in 0..CATCH_UP_BATCH {
-                match partition.reader.ahead().await? {
-                    Ahead::Record(offset) if offset < bound => {}
-                    Ahead::Record(_) | Ahead::End => return Ok(()),
-                }
-                if let Some(record) = partition.reader.take() {
-                    self.handler.catch_up(at, &mut partition.state, &record)?;
-                }
-            }
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
-    /// where nobody knows where the old owner stopped: what it has not finished is processed again, with its effects.
-    async fn read_rest(
-        &self,
-        context: &ReservedContext,
-        partition: &mut Partition<H::State>,
-    ) -> Result<(), HandlerError> {
-        let at = context.partition();
-        self.fence(at, context.claim()).await?;
-        let until = match context.until_offset() {
-            Some(offset) => offset,
-            None => self.client.committed(at).await?,
-        };
-        loop {
-            self.catch_up(at, partition, until).await?;
-            let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
-            if is_beyond || partition.reader.next() >= until {
-                return Ok(());
-            }
-            // The end was reached before the last records came. What never comes is not in the log, or is no record.
-            if timeout(FETCH_WAIT, partition.reader.record()).await.is_err() {
-                warn!(partition = %at, until, next = partition.reader.next(), "the rest is not there to be read");
-                return Ok(());
-            }
-        }
-    }
-
-    /// From the warm position to the start, into the state only, once the fence is taken. Returns the start.
-    async fn replay(
-        &self,
-        context: &OwnedContext,
-        partition: &mut Partition<H::State>,
-    ) -> Result<i64, HandlerError> {
-        self.fence(context.partition(), context.claim()).await?;
-        let start = match context.start_offset() {
-            _ if context.is_resumed() => partition.reader.next(),
-            Some(offset) => offset,
-            None => self.client.committed(context.partition()).await?,
-        };
-        self.catch_up(context.partition(), partition, start).await?;
-        let is_there = partition.reader.next() >= start;
-        let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
-        self.handler.assigned(context).await?;
-        Ok(start)
     }
 
     /// Begins to process; the receiver is told when the first record was handled, or there is none.
@@ -451,9 +320,4 @@ async fn cut<S>(running: Running<S>) {
     running.task.abort();
     // Cancelled, or ended just now: either way it is over.
     let _ = running.task.await;
-}
-
-fn report(context: &WarmContext, done: i64, total: i64) {
-    let unsigned = |count: i64| u64::try_from(count).unwrap_or_default();
-    context.report(unsigned(done), Some(unsigned(total.max(done))));
 }

@@ -78,6 +78,7 @@ impl Handler {
             match action {
                 RoleAction::Call(at, call) => self.called(at, call),
                 RoleAction::RaiseEpoch { partition: at, strict, .. } => {
+                    assert!(!(strict && self.lapsed), "{at} goes on without a claim");
                     self.strict.remove(&at);
                     self.strict.extend(strict.then(|| at.clone()));
                     assert_eq!(self.seen(&at), Seen::Owned);

@@ -354,6 +354,20 @@ fn a_lapsed_claim_changes_nothing_in_overlap() {
 }
 
 #[test]
+fn an_owner_that_is_granted_a_stricter_mode_without_a_claim_is_lost() {
+    let mut roles = owning();
+    let warm = Call::Warm { provenance: Provenance::Handoff("token".into()), current_owner: None };
+    script(
+        &mut roles,
+        [
+            (RoleEvent::ClaimLapsed, vec![]),
+            (change([(0, strict_owner(9, 5, "token"))]), vec![call(0, Call::Lost)]),
+            (ended(0, Ok(())), vec![call(0, warm)]),
+        ],
+    );
+}
+
+#[test]
 fn a_claim_that_lapses_during_the_drain_leaves_no_offset() {
     let mut roles = owning_strictly();
     script(

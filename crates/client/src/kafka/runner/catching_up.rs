@@ -1,0 +1,152 @@
+//! Up to where an owner starts: what is read into the state only.
+
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::{KafkaRunner, while_wanted};
+use crate::claim::Claim;
+use crate::context::{OwnedContext, ReservedContext, WarmContext};
+use crate::handler::HandlerError;
+use crate::kafka::KafkaRunnerError;
+use crate::kafka::cursor::Ahead;
+use crate::kafka::handler::RecordHandler;
+use crate::kafka::processing::{FETCH_WAIT, Partition};
+use crate::partition::TopicPartition;
+
+/// How many records are caught up with before other tasks get their turn.
+const CATCH_UP_BATCH: usize = 256;
+
+impl<H: RecordHandler> KafkaRunner<H> {
+    pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
+        let (state, begin, committed) = while_wanted(context.cancelled(), self.restore(context)).await?;
+        // Not given up halfway, or nobody would know that it is read.
+        let reader = self.client.read(context.partition(), begin).await?;
+        let mut partition = Partition { reader, state };
+        while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await?;
+        Ok(partition)
+    }
+
+    /// The state to begin with, where to read on, and what is committed.
+    async fn restore(&self, context: &WarmContext) -> Result<(H::State, i64, i64), HandlerError> {
+        let at = context.partition();
+        self.handler.warm(context).await?;
+        let restored = self.handler.restore(at).await?;
+        let committed = self.client.committed(at).await?;
+        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
+        Ok((restored.state, begin, committed))
+    }
+
+    /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
+    /// whatever is committed. An unclean election leaves such offsets behind, and a topic that was created again.
+    async fn within_log(&self, at: &TopicPartition, offset: i64) -> Result<i64, KafkaRunnerError> {
+        if offset == 0 {
+            return Ok(0);
+        }
+        let end = self.client.end(at).await?;
+        if end < offset {
+            warn!(partition = %at, offset, end, "the offset is beyond the end of the log, which comes first");
+        }
+        Ok(offset.min(end))
+    }
+
+    /// Catches up until the reader is as far as what is committed, or has nothing more to read.
+    async fn follow(
+        &self,
+        context: &WarmContext,
+        partition: &mut Partition<H::State>,
+        mut committed: i64,
+    ) -> Result<(), HandlerError> {
+        let first = partition.reader.next();
+        loop {
+            self.catch_up(context.partition(), partition, committed).await?;
+            report(context, partition.reader.next() - first, committed - first);
+            if partition.reader.ahead().await? == Ahead::End {
+                return Ok(());
+            }
+            let now = self.client.committed(context.partition()).await?;
+            if now <= partition.reader.next() || now == committed {
+                return Ok(());
+            }
+            committed = now;
+        }
+    }
+
+    /// Brings the state forward up to `bound`, or to the end, or by one batch of records.
+    async fn catch_up(
+        &self,
+        at: &TopicPartition,
+        partition: &mut Partition<H::State>,
+        bound: i64,
+    ) -> Result<(), HandlerError> {
+        loop {
+            for _ in 0..CATCH_UP_BATCH {
+                match partition.reader.ahead().await? {
+                    Ahead::Record(offset) if offset < bound => {}
+                    Ahead::Record(_) | Ahead::End => return Ok(()),
+                }
+                if let Some(record) = partition.reader.take() {
+                    self.handler.catch_up(at, &mut partition.state, &record)?;
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
+    /// where nobody knows where the old owner stopped: what it has not finished is processed again, with its effects.
+    pub(super) async fn read_rest(
+        &self,
+        context: &ReservedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<(), HandlerError> {
+        let at = context.partition();
+        self.fence(at, context.claim()).await?;
+        let until = match context.until_offset() {
+            Some(offset) => offset,
+            None => self.client.committed(at).await?,
+        };
+        loop {
+            self.catch_up(at, partition, until).await?;
+            let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
+            if is_beyond || partition.reader.next() >= until {
+                return Ok(());
+            }
+            // The end was reached before the last records came. What never comes is not in the log, or is no record.
+            if timeout(FETCH_WAIT, partition.reader.record()).await.is_err() {
+                warn!(partition = %at, until, next = partition.reader.next(), "the rest is not there to be read");
+                return Ok(());
+            }
+        }
+    }
+
+    /// From the warm position to the start, into the state only, once the fence is taken. Returns the start.
+    pub(super) async fn replay(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<i64, HandlerError> {
+        self.fence(context.partition(), context.claim()).await?;
+        let start = match context.start_offset() {
+            _ if context.is_resumed() => partition.reader.next(),
+            Some(offset) => offset,
+            None => self.client.committed(context.partition()).await?,
+        };
+        self.catch_up(context.partition(), partition, start).await?;
+        let is_there = partition.reader.next() >= start;
+        let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
+        self.handler.assigned(context).await?;
+        Ok(start)
+    }
+
+    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), HandlerError> {
+        match &self.producers {
+            Some(producers) => Ok(producers.fence(at, claim).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn report(context: &WarmContext, done: i64, total: i64) {
+    let unsigned = |count: i64| u64::try_from(count).unwrap_or_default();
+    context.report(unsigned(done), Some(unsigned(total.max(done))));
+}
