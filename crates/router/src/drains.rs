@@ -10,7 +10,7 @@ use kafka_assigner_client::{Moment, TopicPartition};
 use kafka_assigner_core::id::HandoffId;
 use kafka_assigner_proto::v1::AckOutcome;
 
-/// A partition that is held for so long after its acknowledgement was applied is acknowledged once more: the stored
+/// A partition that is held for so long after its acknowledgement was answered is acknowledged once more: the stored
 /// acknowledgement may have been deleted by hand. Short against a phase's 30 s, long against a switch.
 pub(crate) const REASSERT: Duration = Duration::from_secs(5);
 
@@ -99,8 +99,11 @@ impl Drains {
         let sent = self.get(at, handoff).filter(|drain| drain.ack == Ack::Sent);
         let Some(drain) = sent else { return };
         drain.ack = match outcome {
-            Some(AckOutcome::Applied | AckOutcome::Already) => Ack::From(now + REASSERT),
-            Some(AckOutcome::Over | AckOutcome::Refused) => Ack::Over,
+            // A refusal may come from a registration that can't be read just now, so it is not the last word.
+            Some(AckOutcome::Applied | AckOutcome::Already | AckOutcome::Refused) => {
+                Ack::From(now + REASSERT)
+            }
+            Some(AckOutcome::Over) => Ack::Over,
             Some(AckOutcome::Undecided | AckOutcome::Unspecified) | None => Ack::From(retry),
         };
     }

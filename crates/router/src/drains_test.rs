@@ -35,9 +35,11 @@ fn h23_a_drain_that_never_ends_keeps_no_other_partition_waiting() {
 #[test]
 fn h27_an_acknowledgement_is_written_again_while_the_service_still_waits() {
     let mut drains = sent();
-    drains.answered(T0, (&at(0), &id("h")), Some(AckOutcome::Applied), T0);
-    assert_eq!(drains.next_wake(), Some(later(REASSERT)));
-    assert_eq!(drains.take_due(later(REASSERT), 10), [(at(0), id("h"))]);
+    for outcome in [AckOutcome::Applied, AckOutcome::Already, AckOutcome::Refused] {
+        drains.answered(T0, (&at(0), &id("h")), Some(outcome), T0);
+        assert_eq!(drains.next_wake(), Some(later(REASSERT)));
+        assert_eq!(drains.take_due(later(REASSERT), 10), [(at(0), id("h"))]);
+    }
 }
 
 #[test]
