@@ -27,8 +27,11 @@ pub(crate) enum Kind {
     Java { properties: &'static [&'static str] },
 }
 
-const ALL: [System; 4] = [
-    System { name: "overlap", kind: Kind::Ours { settings: &[] }, is_quick: true },
+const ALL: [System; 6] = [
+    System { name: "overlap", kind: Kind::Ours { settings: &["--mode", "overlap"] }, is_quick: true },
+    System { name: "exclusive", kind: Kind::Ours { settings: &["--mode", "exclusive"] }, is_quick: true },
+    // Without routers, which have no part in reading from Kafka: nothing is frozen, but the new owner catches up.
+    System { name: "routed", kind: Kind::Ours { settings: &["--mode", "routed"] }, is_quick: false },
     // The default of the classic protocol is the range assignor, which has everybody let go of everything.
     System { name: "eager", kind: Kind::Java { properties: &["session.timeout.ms=10000"] }, is_quick: false },
     System {
