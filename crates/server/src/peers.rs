@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Compare, LeaseId, Must, Op, Revision, Txn};
+use kafka_assigner_core::kv::{Change, Compare, LeaseId, Must, Op, Revision, Txn, TxnOutcome};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{Extra, Version, decode, encode};
@@ -198,7 +198,48 @@ pub(crate) async fn cluster_id(store: &dyn Store, prefix: &str, proposal: String
         then: vec![Op::put(key.clone(), proposal), Op::Get { key: key.clone() }],
         or_else: vec![Op::Get { key }],
     };
-    let outcome = store.txn(txn).await?;
+    let outcome = insist(store, txn).await?;
     let value = outcome.reads.into_iter().flatten().next().map(|record| record.value);
     Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()).unwrap_or_default())
+}
+
+/// How often a store is asked whose answers are lost. The member of etcd in use may go just then, and its successor
+/// too; more is an outage, and then whoever starts the instance should hear of it.
+const ASKED: usize = 3;
+
+/// Carries out a transaction that comes to the same when it is carried out twice.
+async fn insist(store: &dyn Store, txn: Txn) -> Result<TxnOutcome, Error> {
+    for _ in 1..ASKED {
+        match store.txn(txn.clone()).await {
+            Err(Error::Unknown { .. }) => {}
+            answered => return answered,
+        }
+    }
+    store.txn(txn).await
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_store::MemoryStore;
+    use kafka_assigner_store::faulty::{Fault, FaultyStore};
+
+    use super::*;
+
+    async fn start(faults: &[Fault]) -> Result<String, Error> {
+        let store = FaultyStore::new(MemoryStore::new(), 0);
+        store.script(faults.iter().copied().map(Some));
+        cluster_id(&store, "/p/", "proposed".to_owned()).await
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_does_not_keep_an_instance_from_starting() {
+        assert_eq!(start(&[Fault::LoseAnswer]).await.unwrap(), "proposed");
+        assert_eq!(start(&[Fault::LoseRequest, Fault::LoseAnswer]).await.unwrap(), "proposed");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_is_told_to_whoever_starts_the_instance() {
+        assert!(start(&[Fault::LoseRequest; ASKED]).await.is_err());
+        assert!(start(&[Fault::Refuse]).await.is_err());
+    }
 }
