@@ -124,6 +124,7 @@ fn assignments() -> Vec<PartitionAssignment> {
         epoch,
         since_unix_ms: NINE + 1_000 * i64::from(partition),
         why: "it had no owner".into(),
+        ..PartitionAssignment::default()
     };
     let unowned = PartitionAssignment {
         topic: "refunds".into(),

@@ -91,7 +91,7 @@ async fn who_leaves_at_once_is_not_waited_for() {
 async fn forced_end() -> (Cluster, Member, Worker) {
     let cluster = Cluster::tuned(1, 2, exclusive).await;
     let request = RegisterRequest { max_poll_interval_ms: 15_000, ..full("a", "a-1") };
-    let mut owner = Member::register(&cluster.nodes[0], request).await.unwrap();
+    let mut owner = Member::register(&cluster.nodes[0], request).await.expect("it registers");
     owner.until("both", |roles| roles.assigned.len() == 2).await;
     let other = Worker::with(&cluster.nodes, full("b", "b-1"), Duration::from_secs(3_600)).await;
     for _ in 0..2 {
@@ -100,7 +100,7 @@ async fn forced_end() -> (Cluster, Member, Worker) {
     }
     assert_eq!(owner.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed, "this one finds it stuck");
     owner.until("it is told at once", |roles| roles.fenced.is_some()).await;
-    assert_eq!(owner.heartbeat().await.fenced.unwrap().reason(), FenceReason::PollInterval);
+    assert_eq!(owner.heartbeat().await.fenced.expect("it is fenced").reason(), FenceReason::PollInterval);
     (cluster, owner, other)
 }
 

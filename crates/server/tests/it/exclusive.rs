@@ -80,7 +80,8 @@ async fn without_leader() -> (Cluster, Member, Member) {
     new.ready().await;
     old.until("it shall stop", |roles| roles.draining.len() == 2).await;
     let other = &cluster.nodes[1];
-    let (old, new) = (old.resume(other).await.unwrap(), new.resume(other).await.unwrap());
+    let (old, new) =
+        (old.resume(other).await.expect("it resumes"), new.resume(other).await.expect("it resumes"));
     cluster.nodes[0].link.begin_outage(Outage::Silent);
     (cluster, old, new)
 }

@@ -42,7 +42,7 @@ async fn set_topic_mode(cluster: &Cluster, topic: &str, mode: &str) -> Result<v1
 async fn switching(cluster: &Cluster) -> u32 {
     let admin = AdminService::new(cluster.nodes[0].instance.clone());
     let request = DescribeGroupRequest { group: GROUP.to_owned() };
-    admin.describe_group(request).await.unwrap().switching
+    admin.describe_group(request).await.expect("an answer").switching
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,7 +27,7 @@ fn impatient(options: &mut Options) {
 async fn freezing(tune: impl Fn(&mut Options)) -> (Cluster, Member, Member, [Router; 2]) {
     let cluster = Cluster::tuned(1, 2, tune).await;
     let request = RegisterRequest { endpoint: "http://a:1".to_owned(), ..full("a", "a-1") };
-    let mut old = Member::register(&cluster.nodes[0], request).await.unwrap();
+    let mut old = Member::register(&cluster.nodes[0], request).await.expect("it registers");
     old.until("both", |roles| roles.assigned.len() == 2).await;
     let mut routers =
         [Router::join(&cluster.nodes[0], "r").await, Router::join(&cluster.nodes[0], "s").await];
