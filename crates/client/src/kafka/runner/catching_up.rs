@@ -105,16 +105,28 @@ impl<H: RecordHandler> KafkaRunner<H> {
             Some(offset) => offset,
             None => self.client.committed(at).await?,
         };
+        if !self.catch_up_to(at, partition, until).await? {
+            warn!(partition = %at, until, next = partition.reader.next(), "the rest is not there to be read");
+        }
+        Ok(())
+    }
+
+    /// Brings the state forward up to `until`, and waits for records that are on their way: a reader may have reached the
+    /// end before the last of them were written. False = what is missing does not come: it is no record, or not there.
+    async fn catch_up_to(
+        &self,
+        at: &TopicPartition,
+        partition: &mut Partition<H::State>,
+        until: i64,
+    ) -> Result<bool, HandlerError> {
         loop {
             self.catch_up(at, partition, until).await?;
             let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
             if is_beyond || partition.reader.next() >= until {
-                return Ok(());
+                return Ok(true);
             }
-            // The end was reached before the last records came. What never comes is not in the log, or is no record.
             if timeout(FETCH_WAIT, partition.reader.record()).await.is_err() {
-                warn!(partition = %at, until, next = partition.reader.next(), "the rest is not there to be read");
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -131,8 +143,13 @@ impl<H: RecordHandler> KafkaRunner<H> {
             Some(offset) => offset,
             None => self.client.committed(context.partition()).await?,
         };
-        self.catch_up(context.partition(), partition, start).await?;
-        let is_there = partition.reader.next() >= start;
+        let is_there = if context.claim().is_strict() {
+            // The old owner has just read what is missing, so it comes sooner than an answer of the broker.
+            self.catch_up_to(context.partition(), partition, start).await?
+        } else {
+            self.catch_up(context.partition(), partition, start).await?;
+            partition.reader.next() >= start
+        };
         let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
         self.handler.assigned(context).await?;
         Ok(start)
