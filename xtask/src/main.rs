@@ -2,7 +2,7 @@
 //!
 //! Start reading at the module `test`, the task that everything else here serves: `tools` finds or makes etcd
 //! and Kafka, `servers` starts them, `suites` reads what cargo's test suites say. `sim` hands over to the
-//! simulation.
+//! simulation, and `model` to the model check.
 
 mod bench;
 mod chaos;
@@ -10,6 +10,7 @@ mod chaos;
 mod documents;
 mod e2e;
 mod interrupt;
+mod model;
 mod run;
 mod servers;
 mod sim;
@@ -42,6 +43,8 @@ enum Task {
     Chaos(chaos::Arguments),
     /// Run simulated groups under faults, many seeds of them.
     Sim(sim::Arguments),
+    /// Explore the handoff protocol state by state, whole and with one rule taken out at a time.
+    Model(model::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -62,5 +65,6 @@ fn perform(task: Task) -> anyhow::Result<ExitCode> {
         Task::E2e(arguments) => e2e::run(&arguments, &interrupt),
         Task::Chaos(arguments) => chaos::run(&arguments, &interrupt),
         Task::Sim(arguments) => sim::run(&arguments),
+        Task::Model(arguments) => model::run(&arguments),
     }
 }

@@ -227,8 +227,9 @@ impl<'a> Planner<'a> {
     /// or it would count against the budgets for ever.
     fn clear_dead(&mut self, at: &TopicPartition) {
         let Some(handoff) = self.state.handoff(at) else { return };
-        // What the old owner said of where it stopped goes into the grant.
-        if handoff.phase == Phase::Cancelled || !handoff.stopped_at.is_empty() {
+        // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.
+        let keeps_offset = handoff.phase.is_in_flight() && !handoff.stopped_at.is_empty();
+        if handoff.phase == Phase::Cancelled || keeps_offset {
             return;
         }
         let write = Draft::on(self.state).clear(handoff).into_write();

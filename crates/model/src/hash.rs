@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use kafka_assigner_core::claim::Remaining;
 use kafka_assigner_core::kv::{Must, Op, Revision, Txn};
 use kafka_assigner_core::lab::Shelf;
 
@@ -19,6 +20,7 @@ impl Ranks {
             );
         }
         all.extend(world.sessions.iter().map(|session| session.seen));
+        all.extend(world.routers.iter().map(|router| router.seen));
         all.extend(
             world.limbo.iter().flat_map(|late| &late.txn.compares).filter_map(|c| revision_of(&c.must)),
         );
@@ -63,20 +65,45 @@ const fn revision_of(must: &Must) -> Option<Revision> {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash_without_bounds(state);
+        self.left.hash(state);
+    }
+}
+
+impl World {
+    /// All but what may still happen, which makes no difference to a group that is left alone.
+    pub(crate) fn hash_without_bounds(&self, state: &mut impl Hasher) {
         let ranks = Ranks::of(self);
         for scene in std::iter::once(&self.now).chain(&self.views) {
             ranks.shelf(&scene.shelf, state);
+            for session in &self.sessions {
+                scene.leases.remaining(session.lease).map(seconds_left).hash(state);
+            }
+            scene.waited_out.hash(state);
         }
         self.terms.map(|term| term.map(|term| ranks.rank(term))).hash(state);
         for session in &self.sessions {
             ranks.rank(session.seen).hash(state);
-            (&session.member, session.alive, session.fenced, session.instance).hash(state);
-            (&session.roles, &session.works, &session.said).hash(state);
+            (&session.member, session.life, session.claim, session.is_beating).hash(state);
+            (session.alive, session.fenced, session.instance).hash(state);
+            (&session.roles, &session.works, &session.holds, &session.said).hash(state);
+        }
+        for router in &self.routers {
+            ranks.rank(router.seen).hash(state);
+            (&router.member, router.alive, router.is_mute, &router.table).hash(state);
         }
         if let Some(late) = &self.limbo {
             late.instance.hash(state);
             ranks.txn(&late.txn, state);
         }
-        (&self.stray, &self.spoiled, self.left, &self.excused, self.broken).hash(state);
+        (&self.logs, &self.request, &self.flight).hash(state);
+        (&self.stray, &self.spoiled, &self.excused, self.broken).hash(state);
+    }
+}
+
+const fn seconds_left(remaining: Remaining) -> u64 {
+    match remaining {
+        Remaining::Gone => 0,
+        Remaining::Left(left) => left.as_secs(),
     }
 }

@@ -1,20 +1,28 @@
 //! The store at one revision, with everything that is derived from it worked out once.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use kafka_assigner_core::action::Action;
-use kafka_assigner_core::advance::{Now, advance};
-use kafka_assigner_core::claim::Leases;
+use kafka_assigner_core::advance::{Now, advance, advance_by};
+use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
-use kafka_assigner_core::kv::{Change, Op, Revision, Txn};
+use kafka_assigner_core::kv::{Change, LeaseId, Op, Revision, Txn};
 use kafka_assigner_core::lab::Shelf;
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::plan::{WhatIf, plan};
+use kafka_assigner_core::rules::OVERLAP;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_strategies::Registry;
+
+/// When handoffs are looked at: before any deadline, and after a wait that began at zero.
+const EARLY: Moment = Moment(Duration::from_secs(25));
+
+/// Since when a lease is gone that is not waited out at any of these moments.
+const JUST_NOW: Moment = Moment(Duration::from_secs(2_000_000));
 
 /// When plans are made: after every backoff of somebody who failed, the failures being bounded anyway.
 const PLANNING: Moment = Moment(Duration::from_secs(601));
@@ -31,8 +39,10 @@ pub struct Scene {
     pub state: GroupState,
     /// What a leader remembers that sees them for the first time.
     pub memory: Memory,
-    /// What the store said of leases; in `overlap` nobody asks.
+    /// What the store said of the leases in doubt; in `overlap` nobody asks.
     pub leases: Leases,
+    /// The leases that are gone for longer than a claim lasts.
+    pub waited_out: BTreeSet<LeaseId>,
     /// How many handoffs have begun so far: new ids are dealt from here.
     pub begun: u64,
     decided: [OnceLock<Vec<Action>>; 2],
@@ -40,7 +50,7 @@ pub struct Scene {
 
 impl PartialEq for Scene {
     fn eq(&self, other: &Self) -> bool {
-        self.shelf == other.shelf
+        self.shelf == other.shelf && self.leases == other.leases && self.waited_out == other.waited_out
     }
 }
 
@@ -52,6 +62,7 @@ impl Default for Scene {
             state: GroupState::new(layout),
             memory: Memory::default(),
             leases: Leases::default(),
+            waited_out: BTreeSet::new(),
             begun: 0,
             decided: Default::default(),
         }
@@ -82,6 +93,7 @@ impl Scene {
         Self {
             memory: recall(&state),
             leases: Leases::default(),
+            waited_out: BTreeSet::new(),
             shelf,
             state,
             begun: self.begun + begun as u64,
@@ -103,16 +115,20 @@ impl Scene {
         snapshot.revision = Revision(0);
         let mut state = GroupState::new(layout.clone());
         state.reset(&snapshot);
-        let memory = recall(&state);
-        let leases = self.leases.clone();
-        Self {
-            shelf: self.shelf.clone(),
-            state,
-            memory,
-            leases,
-            begun: self.begun,
-            decided: Default::default(),
+        let bare = Self { memory: recall(&state), state, decided: Default::default(), ..self.clone() };
+        bare.answered(self.leases.clone(), self.waited_out.clone())
+    }
+
+    /// The scene with what the store said of the leases in doubt; of those that are gone, `waited_out` are so for
+    /// longer than a claim lasts.
+    #[must_use]
+    pub fn answered(&self, leases: Leases, waited_out: BTreeSet<LeaseId>) -> Self {
+        let mut memory = recall(&self.state);
+        for lease in leases.gone().collect::<Vec<_>>() {
+            let since = if waited_out.contains(&lease) { Moment::default() } else { JUST_NOW };
+            memory.see_leases(&[(lease, Remaining::Gone)].into_iter().collect(), since);
         }
+        Self { memory, leases, waited_out, decided: Default::default(), ..self.clone() }
     }
 
     /// What a leader decides on it: the steps of the handoffs, and the plan.
@@ -120,7 +136,7 @@ impl Scene {
     pub fn decided(&self, instance: usize) -> &[Action] {
         self.decided[instance].get_or_init(|| {
             let mut actions: Vec<Action> =
-                self.state.handoffs().keys().filter_map(|at| self.step_at(at, Moment::default())).collect();
+                self.state.handoffs().keys().filter_map(|at| self.step_at(at, EARLY)).collect();
             actions.extend(self.planned(instance));
             actions
         })
@@ -134,10 +150,23 @@ impl Scene {
             .map_or_else(|_| Vec::new(), |plan| plan.actions)
     }
 
+    /// What follows at `at` before its deadline.
+    #[must_use]
+    pub fn step(&self, at: &TopicPartition) -> Option<Action> {
+        self.step_at(at, EARLY)
+    }
+
     /// What follows at `at` once its deadline is over.
     #[must_use]
     pub fn overdue(&self, at: &TopicPartition) -> Option<Action> {
         self.step_at(at, OVERDUE)
+    }
+
+    /// What would follow for all handoffs if they were in three phases only.
+    #[must_use]
+    pub fn in_three_phases(&self) -> Vec<Action> {
+        let step = |at| advance_by(OVERLAP, &self.state, at, self.now(EARLY));
+        self.state.handoffs().keys().filter_map(step).collect()
     }
 
     fn step_at(&self, at: &TopicPartition, moment: Moment) -> Option<Action> {

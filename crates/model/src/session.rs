@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_core::ack::Ack;
-use kafka_assigner_core::id::{HandoffId, Member, TopicPartition};
+use kafka_assigner_core::ack::{Ack, Drained};
+use kafka_assigner_core::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_core::kv::{LeaseId, Revision};
-use kafka_assigner_core::record::Taken;
+use kafka_assigner_core::record::{Mode, Taken};
 use kafka_assigner_core::view::Role;
+
+use crate::variant::Variant;
 
 /// One process with one session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,6 +17,12 @@ pub struct Session {
     pub member: Member,
     /// Its lease.
     pub lease: LeaseId,
+    /// What is left of the lease.
+    pub life: Life,
+    /// Whether its own clock says that it may act.
+    pub claim: bool,
+    /// Whether a heartbeat of it has kept the lease alive and waits for its second read.
+    pub is_beating: bool,
     /// Whether the process runs.
     pub alive: bool,
     /// Whether it knows that its session is over.
@@ -27,8 +35,34 @@ pub struct Session {
     pub roles: BTreeMap<TopicPartition, Role>,
     /// The partitions that it processes.
     pub works: BTreeSet<TopicPartition>,
+    /// What it holds of partitions in the strict modes.
+    pub holds: BTreeMap<TopicPartition, Hold>,
     /// What it has said of which handoff.
     pub said: BTreeSet<(HandoffId, Said)>,
+}
+
+/// What is left of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Life {
+    /// More than a third.
+    Fresh,
+    /// A third at most: the claim, which counts from an earlier moment, is over.
+    Third,
+    /// It is gone.
+    Gone,
+}
+
+/// A partition's state in the hands of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hold {
+    /// The last epoch under which it worked or stopped, or that is reserved for it.
+    pub epoch: Epoch,
+    /// The next record; `None`: it has read nothing so far.
+    pub position: Option<u8>,
+    /// Whether it stands: it was drained, or has not begun.
+    pub is_stopped: bool,
+    /// Whether it knows the log's fence to be its own.
+    pub has_fence: bool,
 }
 
 /// What a session says of a handoff.
@@ -36,6 +70,10 @@ pub struct Session {
 pub enum Said {
     /// It has its state.
     Ready,
+    /// It stopped, there.
+    Drained(Option<u8>),
+    /// It has read the rest.
+    CaughtUp,
     /// It works.
     Taken,
     /// It let go.
@@ -50,6 +88,10 @@ impl Said {
     pub fn ack(self) -> Ack {
         match self {
             Self::Ready => Ack::Ready,
+            Self::Drained(offset) => {
+                Ack::Drained(Drained { offset: offset.map(|at| Offset(at.into())), last_at: None })
+            }
+            Self::CaughtUp => Ack::CaughtUp,
             Self::Taken => Ack::Taken(Taken::default()),
             Self::Released => Ack::Released,
             Self::Failed => Ack::WarmFailed { reason: String::new() },
@@ -64,6 +106,14 @@ impl Session {
         self.alive && !self.fenced
     }
 
+    /// Whether it would act on `at` now: it was told that it is the owner, and its clock lets it.
+    #[must_use]
+    pub fn may_act(&self, at: &TopicPartition) -> bool {
+        self.is_active()
+            && self.claim
+            && (self.works.contains(at) || matches!(self.roles.get(at), Some(Role::Owner { .. })))
+    }
+
     /// What it has to say of a partition now.
     #[must_use]
     pub fn to_say(&self, at: &TopicPartition) -> Option<(HandoffId, Said)> {
@@ -73,13 +123,36 @@ impl Session {
                 Some((handoff.clone(), Said::Taken))
             }
             Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
-            Role::Owner { .. } | Role::Draining { .. } | Role::CatchingUp { .. } => None,
+            Role::Draining { handoff, start, .. } => {
+                Some((handoff.clone(), Said::Drained(self.stopped_at(at, *start))))
+            }
+            Role::CatchingUp { handoff, .. } => {
+                let has_read =
+                    self.holds.get(at).is_some_and(|hold| hold.position.is_some() && hold.has_fence);
+                (has_read && self.claim).then(|| (handoff.clone(), Said::CaughtUp))
+            }
+            Role::Owner { .. } => None,
+        }
+    }
+
+    /// One who started no epoch of the run answers with the start of its grant: it never invents an offset.
+    fn stopped_at(&self, at: &TopicPartition, start: Option<Offset>) -> Option<u8> {
+        match self.holds.get(at) {
+            Some(hold) => hold.position,
+            None => start.map(|offset| u8::try_from(offset.0).expect("few records")),
         }
     }
 
     /// Takes in all its roles; what it is not shown to own, it no longer works on.
-    pub fn told(&mut self, roles: BTreeMap<TopicPartition, Role>, revision: Revision) {
-        self.works.retain(|at| matches!(roles.get(at), Some(Role::Owner { .. })));
+    pub fn told(&mut self, roles: BTreeMap<TopicPartition, Role>, revision: Revision, variant: Variant) {
+        self.holds.retain(|at, hold| hold.follows(roles.get(at), variant));
+        let goes_on = |at: &TopicPartition| match roles.get(at) {
+            Some(Role::Owner { mode: Mode::Overlap, .. }) => true,
+            Some(Role::Owner { .. }) => self.holds.get(at).is_none_or(|hold| !hold.is_stopped),
+            _ => false,
+        };
+        self.works.retain(|at| goes_on(at));
+        self.works.retain(|at| !is_strict(roles.get(at)) || self.holds.contains_key(at));
         self.roles = roles;
         self.seen = revision;
     }
@@ -88,5 +161,41 @@ impl Session {
     pub fn stop(&mut self) {
         self.works.clear();
         self.roles.clear();
+        self.holds.clear();
+        self.claim = false;
+        self.is_beating = false;
+    }
+}
+
+const fn is_strict(role: Option<&Role>) -> bool {
+    matches!(role, Some(Role::Owner { mode: Mode::Exclusive | Mode::Routed, .. }))
+}
+
+impl Hold {
+    /// Whether the state is kept under `role`, which it then follows: an owner that is granted the partition again in
+    /// the same run goes on.
+    fn follows(&mut self, role: Option<&Role>, variant: Variant) -> bool {
+        match role {
+            Some(Role::Owner { epoch, run, .. }) => {
+                let goes_on = match variant {
+                    Variant::UndrainedRestarted => self.is_stopped || self.epoch == *epoch,
+                    Variant::RunIsPrevious => self.epoch.0 + 1 >= epoch.0,
+                    _ => true,
+                };
+                self.stays(*epoch, *run) && goes_on
+            }
+            Some(Role::Draining { epoch, run, .. }) => {
+                self.is_stopped = true;
+                self.stays(*epoch, *run)
+            }
+            Some(Role::CatchingUp { epoch, .. }) => self.epoch == *epoch,
+            _ => false,
+        }
+    }
+
+    fn stays(&mut self, epoch: Epoch, run: Epoch) -> bool {
+        let is_in_run = self.epoch >= run;
+        self.epoch = epoch;
+        is_in_run
     }
 }

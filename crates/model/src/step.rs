@@ -6,24 +6,31 @@ use kafka_assigner_core::id::TopicPartition;
 
 use crate::act;
 use crate::bounds::Bounds;
+use crate::premise;
 use crate::property::Invariant;
+use crate::session::{Life, Session};
+use crate::settle::Rests;
 use crate::variant::Variant;
 use crate::world::World;
 
 /// The protocol within bounds, whole or with one rule taken out.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Protocol {
     /// What may happen.
     pub bounds: Bounds,
     /// What is done wrong.
     pub variant: Variant,
+    /// What is known of how states come to rest.
+    pub(crate) rests: Rests,
 }
 
-/// Something that happens. Sessions, instances and consumers go by their numbers.
+/// Something that happens. Sessions, instances, routers and names go by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// An instance's view catches up.
     Sync(usize),
+    /// An instance that believes to lead asks what is left of the leases in doubt.
+    Ask(usize),
     /// An instance that believes to lead carries out one of its decisions.
     Lead(usize, usize),
     /// The same, with an outcome that nobody learns; it applies later or never.
@@ -32,24 +39,46 @@ pub enum Step {
     Overdue(usize, TopicPartition, bool),
     /// The write of unknown outcome arrives at the store.
     Land,
+    /// An operator asks an instance to stop a handoff.
+    Abort(usize, TopicPartition),
     /// A session is told what changed in its instance's view.
     Tell(usize),
     /// A session begins to work on what it owns.
     Start(usize, TopicPartition),
+    /// An owner works on the next record.
+    Work(usize, TopicPartition),
+    /// An owner commits what it has done.
+    Commit(usize, TopicPartition),
+    /// A session takes the fence of a log; later, where that takes long.
+    Seize(usize, TopicPartition, bool),
+    /// A session reads a log.
+    Read(usize, TopicPartition),
+    /// What is under way to a log arrives.
+    Arrived,
     /// A session says what its role has to say.
     Say(usize, TopicPartition),
     /// The same, kept by the network.
     Stray(usize, TopicPartition),
     /// The kept ack arrives at an instance.
     Arrive(usize),
-    /// A session says that it can't warm up.
+    /// A session says that it can't warm or catch up.
     Fail(usize, TopicPartition),
-    /// A session learns from the store that it is over.
+    /// A session learns that it is over.
     Fence(usize),
     /// A process dies.
     Crash(usize),
-    /// A lease runs out.
-    Expire(usize),
+    /// A lease that nobody keeps alive gets older.
+    Age(usize),
+    /// A heartbeat of a session that stood still is answered.
+    Beat(usize),
+    /// A heartbeat has kept its lease alive, and its second read is still to come.
+    SlowBeat(usize),
+    /// The second read, and the answer.
+    BeatAnswered(usize),
+    /// Somebody outside revokes a lease.
+    Revoke(usize),
+    /// A session is ended by force.
+    End(usize),
     /// A new process registers.
     Register(u8),
     /// A session ends at once, by its own wish.
@@ -64,71 +93,142 @@ pub enum Step {
     Spoil(u8),
     /// It becomes readable again.
     Mend,
+    /// The group is switched to `exclusive`.
+    Switch,
+    /// A router is told where requests go.
+    TellRouter(usize),
+    /// A router says that it freezes a partition.
+    SayRouter(usize, TopicPartition),
+    /// A router registers.
+    JoinRouter(u8),
+    /// A router dies.
+    CrashRouter(usize),
+    /// The lease of a dead router runs out.
+    ExpireRouter(usize),
+    /// A router gets a request.
+    Request(usize, TopicPartition),
+    /// It sends it.
+    Send,
+    /// The owner gets it; what it writes arrives later, where that takes long.
+    Deliver(bool),
 }
+
+/// The names of routers there are.
+const ROUTER_NAMES: u8 = 2;
 
 impl Protocol {
     /// The protocol as it is shipped.
     #[must_use]
-    pub const fn shipped(bounds: Bounds) -> Self {
-        Self { bounds, variant: Variant::Shipped }
+    pub fn shipped(bounds: Bounds) -> Self {
+        Self::broken(bounds, Variant::Shipped)
+    }
+
+    /// The protocol without one of its rules.
+    #[must_use]
+    pub fn broken(bounds: Bounds, variant: Variant) -> Self {
+        Self { bounds, variant, rests: Rests::default() }
     }
 
     /// What moves forward by itself, without any trouble.
-    fn progress(&self, world: &World, steps: &mut Vec<Step>) {
+    pub(crate) fn progress(&self, world: &World, steps: &mut Vec<Step>) {
+        steps.extend(world.limbo.as_ref().map(|_| Step::Land));
+        steps.extend(world.flight.as_ref().map(|_| Step::Arrived));
+        steps.extend(world.spoiled.as_ref().map(|_| Step::Mend));
         for instance in 0..world.views.len() {
             if world.views[instance].revision() != world.now.revision() {
                 steps.push(Step::Sync(instance));
             }
+            if world.is_strict() && world.terms[instance].is_some() {
+                steps.push(Step::Ask(instance));
+            }
             let decided = act::decided(self, world, instance);
             steps.extend((0..decided).map(|number| Step::Lead(instance, number)));
         }
-        steps.extend(world.limbo.as_ref().map(|_| Step::Land));
-        steps.extend(world.spoiled.as_ref().map(|_| Step::Mend));
-        for (number, session) in world.sessions.iter().enumerate() {
-            let is_registered = world.is_registered(session);
-            match (session.is_active(), is_registered) {
-                (true, true) => {
-                    steps.push(Step::Tell(number));
-                    for at in session.roles.keys() {
-                        steps.push(Step::Start(number, at.clone()));
-                        steps.push(Step::Say(number, at.clone()));
-                    }
+        (0..world.sessions.len()).for_each(|number| self.progress_of(world, number, steps));
+        self.progress_of_routers(world, steps);
+    }
+
+    fn progress_of(&self, world: &World, number: usize, steps: &mut Vec<Step>) {
+        let session = &world.sessions[number];
+        let (is_registered, is_strict) = (world.is_registered(session), world.is_strict());
+        if session.is_active() && session.is_beating {
+            steps.push(Step::BeatAnswered(number));
+        } else if session.is_active() && self.has_to_beat(session, is_registered, is_strict) {
+            steps.push(Step::Beat(number));
+        }
+        if session.is_active() && (is_registered || is_strict) {
+            steps.push(Step::Tell(number));
+            for at in session.roles.keys() {
+                if is_strict {
+                    steps.push(Step::Seize(number, at.clone(), false));
+                    steps.push(Step::Read(number, at.clone()));
                 }
-                (true, false) => steps.push(Step::Fence(number)),
-                (false, true) => steps.push(Step::Expire(number)),
-                (false, false) => {}
+                steps.push(Step::Start(number, at.clone()));
+                steps.push(Step::Say(number, at.clone()));
             }
+        }
+        if session.is_active() && !is_registered {
+            steps.push(Step::Fence(number));
+        }
+        let runs = session.life != Life::Gone || session.claim;
+        if is_strict && runs && !(session.is_active() && is_registered)
+            || !is_strict && is_registered && !session.is_active()
+        {
+            steps.push(Step::Age(number));
+        }
+    }
+
+    fn has_to_beat(&self, session: &Session, is_registered: bool, is_strict: bool) -> bool {
+        let is_kept = self.variant == Variant::KeepsConfirming && !is_registered;
+        (is_strict && session.life == Life::Third) || is_kept
+    }
+
+    fn progress_of_routers(&self, world: &World, steps: &mut Vec<Step>) {
+        for (number, router) in world.routers.iter().enumerate() {
+            if router.alive {
+                steps.push(Step::TellRouter(number));
+                steps.extend(router.table.keys().map(|at| Step::SayRouter(number, at.clone())));
+            } else if world.now.state.is_routing(&router.member) {
+                steps.push(Step::ExpireRouter(number));
+            }
+        }
+        if let Some(request) = &world.request {
+            steps.push(if request.sent.is_some() { Step::Deliver(false) } else { Step::Send });
         }
     }
 
     fn trouble(&self, world: &World, steps: &mut Vec<Step>) {
         let left = &world.left;
         for instance in 0..world.views.len() {
-            if left.unknowns > 0 && world.limbo.is_none() {
-                steps
-                    .extend((0..act::decided(self, world, instance)).map(|n| Step::LeadUnknown(instance, n)));
-            }
-            if left.deadlines > 0 && world.terms[instance].is_some() {
-                for at in world.views[instance].state.handoffs().keys() {
-                    steps.push(Step::Overdue(instance, at.clone(), false));
-                    if left.unknowns > 0 && world.limbo.is_none() {
-                        steps.push(Step::Overdue(instance, at.clone(), true));
-                    }
-                }
-            }
+            self.trouble_at(world, instance, steps);
             steps.extend(world.stray.as_ref().map(|_| Step::Arrive(instance)));
         }
         for number in 0..world.sessions.len() {
             self.trouble_of(world, number, steps);
         }
+        self.trouble_of_routers(world, steps);
         if left.sessions > 0 {
             steps.extend((0..left.names).map(Step::Register));
         }
-        if left.depositions > 0 {
-            steps.push(Step::Depose);
-        }
         if left.spoils > 0 {
             steps.extend((0..left.names).map(Step::Spoil));
+        }
+        steps.extend((left.depositions > 0).then_some(Step::Depose));
+        steps.extend((left.switches > 0).then_some(Step::Switch));
+    }
+
+    fn trouble_at(&self, world: &World, instance: usize, steps: &mut Vec<Step>) {
+        let left = &world.left;
+        let may_be_late = left.unknowns > 0 && world.limbo.is_none();
+        if may_be_late {
+            steps.extend((0..act::decided(self, world, instance)).map(|n| Step::LeadUnknown(instance, n)));
+        }
+        for at in world.views[instance].state.handoffs().keys() {
+            if left.deadlines > 0 && world.terms[instance].is_some() {
+                steps.push(Step::Overdue(instance, at.clone(), false));
+                steps.extend(may_be_late.then(|| Step::Overdue(instance, at.clone(), true)));
+            }
+            steps.extend((left.aborts > 0).then(|| Step::Abort(instance, at.clone())));
         }
     }
 
@@ -141,41 +241,39 @@ impl Protocol {
         push(left.crashes, Step::Crash(number));
         push(left.reconnects, Step::Reconnect(number));
         if world.is_registered(session) {
-            push(left.expiries, Step::Expire(number));
+            let is_strict = world.is_strict();
+            let is_standing = is_strict && session.life == Life::Fresh;
+            push(if is_standing { left.pauses } else { left.expiries }, Step::Age(number));
+            push(left.revocations, Step::Revoke(number));
+            push(left.ends, Step::End(number));
             push(left.leaves, Step::Leave(number));
             push(left.drains, Step::Drain(number));
+            push(if is_strict && !session.is_beating { left.slow_beats } else { 0 }, Step::SlowBeat(number));
         }
         for at in session.roles.keys() {
             push(left.failures, Step::Fail(number, at.clone()));
+            push(left.records, Step::Work(number, at.clone()));
+            push(left.commits, Step::Commit(number, at.clone()));
+            push(left.flights, Step::Seize(number, at.clone(), true));
             if world.stray.is_none() {
                 push(left.strays, Step::Stray(number, at.clone()));
             }
         }
     }
 
-    /// I6: no handoff is left, and what somebody takes is worked on by whom the assignment names.
-    fn is_settled(&self, world: &World) -> bool {
-        let state = &world.now.state;
-        let takes = |name: &_| {
-            state
-                .registration(name)
-                .is_some_and(|c| c.standing == kafka_assigner_core::record::Standing::Active)
-        };
-        let has_taker = state.consumers().keys().any(takes);
-        state.handoffs().is_empty() && (!has_taker || (world.excused.is_empty() && self.has_workers(world)))
-    }
-
-    fn has_workers(&self, world: &World) -> bool {
-        world.partitions().all(|at| world.workers(&at) == 1)
-    }
-
-    fn is_at_rest(&self, world: &World) -> bool {
-        if world.views.iter().any(|view| view.revision() != world.now.revision()) {
-            return false;
+    fn trouble_of_routers(&self, world: &World, steps: &mut Vec<Step>) {
+        let left = &world.left;
+        if left.router_joins > 0 {
+            steps.extend((0..ROUTER_NAMES).map(Step::JoinRouter));
         }
-        let mut steps = Vec::new();
-        self.progress(world, &mut steps);
-        steps.into_iter().all(|step| act::act(self, world, step).is_none())
+        for (number, _) in world.routers.iter().enumerate().filter(|(_, router)| router.alive) {
+            steps.extend((left.router_crashes > 0).then_some(Step::CrashRouter(number)));
+            if left.requests > 0 && world.request.is_none() {
+                steps.extend(world.partitions().map(|at| Step::Request(number, at)));
+            }
+        }
+        let is_sent = world.request.as_ref().is_some_and(|request| request.sent.is_some());
+        steps.extend((left.flights > 0 && is_sent).then_some(Step::Deliver(true)));
     }
 }
 
@@ -201,31 +299,29 @@ impl Model for Protocol {
 
     fn properties(&self) -> Vec<Property<Self>> {
         macro_rules! unbroken {
-            ($invariant:ident) => {
-                Property::always(Invariant::$invariant.name(), |_, world: &World| {
+            ($($invariant:ident),*) => {
+                vec![$(Property::always(Invariant::$invariant.name(), |_: &Self, world: &World| {
                     world.broken != Some(Invariant::$invariant)
-                })
+                })),*]
             };
         }
-        vec![
-            unbroken!(Epochs),
-            unbroken!(NoGap),
-            unbroken!(OneWriter),
-            unbroken!(AckIdentity),
-            unbroken!(Truth),
-            unbroken!(Finality),
-            unbroken!(OneAttempt),
-            Property::always(Invariant::Liveness.name(), |model: &Self, world: &World| {
-                world.broken.is_some() || model.is_settled(world) || !model.is_at_rest(world)
-            }),
-            Property::sometimes("a handoff goes through", |_, world: &World| {
-                world
-                    .sessions
-                    .iter()
-                    .skip(1)
-                    .any(|session| session.said.iter().any(|(_, said)| *said == crate::session::Said::Taken))
-                    && world.now.state.handoffs().is_empty()
-            }),
-        ]
+        let mut properties = unbroken![
+            SingleHolder,
+            Epochs,
+            NoLostWork,
+            NoGap,
+            NoLostWrite,
+            OneWriter,
+            AckIdentity,
+            Truth,
+            Finality,
+            OneAttempt,
+            Quiet
+        ];
+        properties.push(Property::always(Invariant::Liveness.name(), |model: &Self, world: &World| {
+            world.broken.is_some() || model.settles(world)
+        }));
+        properties.extend(premise::of(self.bounds.mode));
+        properties
     }
 }

@@ -1,41 +1,67 @@
 //! One rule taken out.
 
 /// What is done wrong, for the check that it is seen.
-///
-/// Of the deliberately broken variants that the design lists, those about claims, freezing, draining and offsets
-/// can't be faults of `overlap`, which has none of these: a hand-over in three phases, quorum by count, a late joiner
-/// waited for, a claim without margin, forced ends and timers that revoke a lease at once, a new incarnation granted
-/// before the old lease ran down, a remaining TTL read early, fences taken late, an undrained owner restarted, "previous
-/// epoch" in place of `run`, a dropped `start`, an invented final offset, and a Register that extends only the claim
-/// (in `overlap` two sessions may work at once, so nothing waits for a claim). "Complete and assignment in two
-/// transactions" is about exclusive ownership as well. They belong to the modes that have those rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Variant {
     /// Nothing: the protocol as it is shipped.
     #[default]
     Shipped,
+    /// The new owner begins when it is warm, the old one stops when it is told to let go.
+    ThreePhases,
     /// A plan looks past the handoffs in flight and writes over them.
     HandoffOverwritten,
+    /// So many words of routers end a freeze as there are routers, whoever said them.
+    QuorumByCount,
+    /// A freeze waits for routers that joined after it began.
+    LateJoinerAwaited,
     /// An ack counts for whichever handoff stands there.
     AckWithoutId,
     /// A process keeps its incarnation over restarts.
     IncarnationPerProcess,
-    /// The old owner is told to release when the assignment names the new one, not when that one works.
-    ReleaseBeforeTaken,
     /// A cancel deletes whatever lies at the handoff's key.
     BareDelete,
     /// A leader's writes are not guarded on its term.
     LeaderUnfenced,
+    /// A claim lasts as long as its lease.
+    NoMargin,
+    /// A forced end revokes the lease at once.
+    EndRevokes,
+    /// Heartbeats of a session that another one took over from are confirmed.
+    KeepsConfirming,
+    /// Somebody else is granted what a vanished owner had before that one's lease ran down.
+    NotWaited,
+    /// A new owner reads the log before it takes the fence.
+    FenceAfterRead,
+    /// A handoff is complete before, and in another transaction than, the assignment that follows from it.
+    TwoTransactions,
     /// A stream is answered from a view that is older than what the client has seen.
     StaleSnapshot,
+    /// The old owner is told to release when the assignment names the new one, not when that one works.
+    ReleaseBeforeTaken,
     /// An unreadable registration is taken for none.
     UnreadableIsDead,
+    /// An instance whose timer says that a session was not renewed revokes its lease.
+    TimerRevokes,
+    /// A Register that resumes a session extends the claim, and the lease not.
+    ClaimWithoutLease,
+    /// A reconnect writes the registration again where it is gone.
+    ReconnectRegisters,
+    /// What is left of a lease is asked before its owner was seen to be gone.
+    AskedEarly,
+    /// A write that was refused is sent again under a fence that is taken for it.
+    RefusedRepeated,
+    /// An owner that works is started again where a cancelled attempt raised its epoch.
+    UndrainedRestarted,
+    /// An owner goes on where it held the epoch before, in place of one of the run.
+    RunIsPrevious,
+    /// A cancel without a final offset forgets the start of the grant.
+    StartDropped,
+    /// One who never started answers a drain with the committed offset.
+    OffsetInvented,
     /// A give-back is guarded on the handoff's id and not on its revision.
     GiveBackById,
     /// A new owner that dies before it took leaves an orphan for anybody.
     OrphanAtComplete,
-    /// A reconnect writes the registration again where it is gone.
-    ReconnectRegisters,
     /// Nobody clears a handoff away that its old owner does not release.
     NeverCleared,
 }

@@ -1,23 +1,28 @@
 //! Everything that there is in one state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Lease, LeaseId, Op, Revision, Txn};
 use kafka_assigner_core::lab::tp;
 use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::record::{Consumer, Leader, Phase, Renewal, Source, Topic, encode};
+use kafka_assigner_core::record::{
+    Capability, Consumer, GroupConfig, Leader, Renewal, Source, Topic, encode,
+};
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
-use kafka_assigner_core::view::Role;
 
 use crate::bounds::Bounds;
+use crate::log::{Flight, Log};
 use crate::property::Invariant;
+use crate::router::{Request, Router};
 use crate::scene::Scene;
-use crate::session::{Said, Session};
+use crate::session::{Life, Said, Session};
 
 /// One state.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +35,14 @@ pub struct World {
     pub terms: [Option<Revision>; 2],
     /// All sessions there ever were.
     pub sessions: Vec<Session>,
+    /// All sessions of routers there ever were.
+    pub routers: Vec<Router>,
+    /// What is worked on; empty where nothing but `overlap` occurs.
+    pub logs: BTreeMap<TopicPartition, Log>,
+    /// A request that waits.
+    pub request: Option<Request>,
+    /// What is under way to a log.
+    pub flight: Option<Flight>,
     /// An ack that is under way.
     pub stray: Option<Stray>,
     /// A write whose outcome nobody knows.
@@ -40,6 +53,8 @@ pub struct World {
     pub left: Bounds,
     /// The partitions whose owner died and that no owner works on since.
     pub excused: BTreeSet<TopicPartition>,
+    /// Whether the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
+    pub has_three_phases: bool,
     /// What is broken.
     pub broken: Option<Invariant>,
 }
@@ -66,40 +81,80 @@ pub struct Late {
     pub txn: Txn,
 }
 
+/// The time to live of every lease.
+const TTL: Duration = Duration::from_secs(30);
+
 /// The name of a consumer by its number.
 pub(crate) fn name(number: u8) -> String {
     char::from(b'a' + number).to_string()
 }
 
+/// A lease by its number.
+pub(crate) fn lease(number: usize) -> Lease {
+    Lease { id: LeaseId(i64::try_from(number).expect("few sessions") + 1), ttl: TTL }
+}
+
+/// The registration of a client that can do everything.
+pub(crate) fn registration(incarnation: Incarnation) -> Consumer {
+    let consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
+    let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
+    Consumer { capabilities, ..consumer }
+}
+
 impl World {
-    /// The first consumer is registered; nothing is assigned yet.
+    /// The first consumer and the first routers are registered; nothing is assigned yet.
     #[must_use]
     pub fn begin(bounds: Bounds) -> Self {
-        let scene = Scene::default();
-        let layout = scene.state.layout().clone();
-        let topic = encode(&Topic::new(bounds.partitions, Source::Static));
-        let leader = encode(&Leader::new("0".to_owned(), String::new(), WallMillis(0)));
-        let scene = scene.written(vec![
-            Op::put(layout.encode(&Key::Topic("t".parse().expect("a valid name"))), topic),
-            Op::put(layout.encode(&Key::Leader), leader),
-        ]);
+        let scene = Self::first_scene(bounds);
         let term = scene.revision();
         let now = Arc::new(scene);
+        let partitions: BTreeSet<_> = (0..bounds.partitions).map(|number| tp("t", number)).collect();
+        let has_logs = bounds.mode.is_strict() || bounds.switches > 0;
+        let logs = partitions.iter().filter(|_| has_logs).map(|at| (at.clone(), Log::default())).collect();
         let mut world = Self {
             views: vec![Arc::clone(&now); usize::from(bounds.instances)],
             now,
             terms: [Some(term), None],
             sessions: Vec::new(),
+            routers: Vec::new(),
+            logs,
+            request: None,
+            flight: None,
             stray: None,
             limbo: None,
             spoiled: None,
             left: bounds,
-            excused: (0..bounds.partitions).map(|number| tp("t", number)).collect(),
+            excused: partitions,
+            has_three_phases: false,
             broken: None,
         };
         world.register(0, false);
+        (0..bounds.routers).for_each(|number| world.register_router(number, false));
         world.views.fill(Arc::clone(&world.now));
         world
+    }
+
+    fn first_scene(bounds: Bounds) -> Scene {
+        let scene = Scene::default();
+        let layout = scene.state.layout().clone();
+        let topic = encode(&Topic::new(bounds.partitions, Source::Static));
+        let leader = encode(&Leader::new("0".to_owned(), String::new(), WallMillis(0)));
+        let config = GroupConfig {
+            mode: bounds.mode,
+            catch_up: bounds.catch_up,
+            wait_out_revocations: bounds.waits_out,
+            ..GroupConfig::default()
+        };
+        scene.written(vec![
+            Op::put(layout.encode(&Key::Topic("t".parse().expect("a valid name"))), topic),
+            Op::put(layout.encode(&Key::GroupConfig), encode(&config)),
+            Op::put(layout.encode(&Key::Leader), leader),
+        ])
+    }
+
+    /// Whether the modes that promise a single owner occur.
+    pub(crate) fn is_strict(&self) -> bool {
+        !self.logs.is_empty()
     }
 
     /// All partitions.
@@ -118,80 +173,61 @@ impl World {
         let incarnation = Incarnation::new(&text).expect("a valid incarnation");
         let member =
             Member { name: name(number).parse().expect("a valid name"), incarnation: incarnation.clone() };
-        let id = LeaseId(i64::try_from(serial).expect("few sessions") + 1);
-        let lease = Lease { id, ttl: std::time::Duration::from_secs(30) };
+        let lease = lease(serial);
         let takes_over = self.now.state.mod_revision(&Key::Consumer(member.name.clone()));
-        let consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
-        let write = open(self.now.state.layout(), &member.name, &consumer, lease, takes_over);
+        let write =
+            open(self.now.state.layout(), &member.name, &registration(incarnation), lease, takes_over);
         self.apply(&write.unfenced());
         self.sessions.push(Session {
             member,
-            lease: id,
+            lease: lease.id,
+            life: Life::Fresh,
+            claim: true,
+            is_beating: false,
             alive: true,
             fenced: false,
             instance: usize::from(number) % self.views.len(),
             seen: self.now.revision(),
-            roles: Default::default(),
+            roles: BTreeMap::new(),
             works: BTreeSet::new(),
+            holds: BTreeMap::new(),
             said: BTreeSet::new(),
         });
+    }
+
+    /// An instance takes over what the store says now, with the answers about leases that it has: who was seen to be
+    /// gone stays gone.
+    pub(crate) fn look(&mut self, instance: usize) {
+        let doubtful = doubtful(&self.now.state, self.now.state.assignments().keys());
+        let known = &self.views[instance].leases;
+        let said = doubtful.keys().filter_map(|lease| Some((*lease, known.remaining(*lease)?)));
+        let leases: Leases = said.collect();
+        self.views[instance] = match leases == Leases::default() {
+            true => Arc::clone(&self.now),
+            false => Arc::new(self.now.answered(leases, BTreeSet::new())),
+        };
+    }
+
+    /// What the store says of a lease.
+    pub(crate) fn remaining(&self, lease: LeaseId) -> Remaining {
+        let life = self.sessions.iter().find(|session| session.lease == lease).map(|session| session.life);
+        match life {
+            Some(Life::Fresh) => Remaining::Left(TTL),
+            Some(Life::Third) => Remaining::Left(TTL / 3),
+            Some(Life::Gone) | None => Remaining::Gone,
+        }
     }
 
     /// Carries out a transaction, and holds what it changed against what must hold; whether it applied.
     pub(crate) fn apply(&mut self, txn: &Txn) -> bool {
         let Some(next) = self.now.after(txn) else { return false };
         let before = std::mem::replace(&mut self.now, Arc::new(next));
-        self.check_epochs(&before);
-        self.check_attempts(&before);
-        self.check_sessions(&before);
+        self.check(&before);
         true
     }
 
     pub(crate) fn breaks(&mut self, invariant: Invariant) {
         self.broken.get_or_insert(invariant);
-    }
-
-    fn check_epochs(&mut self, before: &Scene) {
-        let falls = self.partitions().any(|at| {
-            let (Some(old), Some(new)) = (before.state.assignment(&at), self.now.state.assignment(&at))
-            else {
-                return false;
-            };
-            let is_same = old.owner == new.owner && old.epoch == new.epoch;
-            !is_same && new.epoch <= old.epoch
-        });
-        if falls {
-            self.breaks(Invariant::Epochs);
-        }
-    }
-
-    fn check_attempts(&mut self, before: &Scene) {
-        for at in self.partitions() {
-            let Some(new) = self.now.state.handoff(&at).cloned() else { continue };
-            if before.state.handoff(&at).is_some_and(|old| old.id != new.id) {
-                self.breaks(Invariant::OneAttempt);
-            }
-            let spoke = |said| {
-                let session = self.sessions.iter().rfind(|session| session.member == new.new);
-                session.is_some_and(|session| session.said.contains(&(new.id.clone(), said)))
-            };
-            let is_ready = matches!(new.phase, Phase::Ready | Phase::Complete);
-            if (is_ready && !spoke(Said::Ready)) || (new.taken.is_some() && !spoke(Said::Taken)) {
-                self.breaks(Invariant::AckIdentity);
-            }
-        }
-    }
-
-    /// A registration names the session that was opened last under the name, or none comes back.
-    fn check_sessions(&mut self, before: &Scene) {
-        let comes_back = self.sessions.iter().any(|session| {
-            let presence = |scene: &Scene| scene.state.presence(&session.member);
-            presence(before) == Presence::Gone
-                && matches!(presence(&self.now), Presence::Here | Presence::Ending)
-        });
-        if comes_back {
-            self.breaks(Invariant::Finality);
-        }
     }
 
     /// Ends a lease.
@@ -215,48 +251,5 @@ impl World {
     /// Whether a live session of the store's own account works on `at`.
     pub(crate) fn workers(&self, at: &TopicPartition) -> usize {
         self.sessions.iter().filter(|session| session.alive && session.works.contains(at)).count()
-    }
-
-    /// Notes the death of a session: where it was the one to work, the gap that follows is excused.
-    pub(crate) fn note_death(&mut self, dead: usize) {
-        let session = &self.sessions[dead];
-        for at in self.partitions().collect::<Vec<_>>() {
-            let handoff =
-                self.now.state.handoff(&at).filter(|h| h.phase == Phase::Complete && h.taken.is_none());
-            let named = self.now.state.assignment(&at).and_then(|a| a.owner.as_ref());
-            let is_owner = named.is_some_and(|owner| owner.is(&session.member));
-            let holds = match handoff {
-                // The old owner goes on until the new one works.
-                Some(handoff) if self.lives(&handoff.old) => handoff.old == session.member,
-                _ => is_owner,
-            };
-            if holds {
-                self.excused.insert(at);
-            }
-        }
-    }
-
-    /// Whether the session that the assignment names is there.
-    pub(crate) fn owner_lives(&self, at: &TopicPartition) -> bool {
-        let owner = self.now.state.assignment(at).and_then(|assignment| assignment.owner.as_ref());
-        owner.is_some_and(|owner| self.lives(&owner.member()))
-    }
-
-    fn lives(&self, member: &Member) -> bool {
-        self.sessions.iter().any(|s| s.member == *member && s.is_active() && self.is_registered(s))
-    }
-
-    /// Whoever works by the very grant that the assignment records ends the excuse.
-    pub(crate) fn settle_excuses(&mut self) {
-        let excused = self.excused.iter().filter(|at| !self.is_worked_on_by_its_owner(at)).cloned().collect();
-        self.excused = excused;
-    }
-
-    fn is_worked_on_by_its_owner(&self, at: &TopicPartition) -> bool {
-        let Some(assignment) = self.now.state.assignment(at) else { return false };
-        let is_told = |session: &Session| matches!(session.roles.get(at), Some(Role::Owner { epoch, .. }) if *epoch == assignment.epoch);
-        let is_owner = |session: &Session| assignment.owner.as_ref().is_some_and(|o| o.is(&session.member));
-        let is_here = |session: &Session| session.alive && self.is_registered(session);
-        self.sessions.iter().any(|s| is_here(s) && s.works.contains(at) && is_owner(s) && is_told(s))
     }
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::advance::advance;
-use kafka_assigner_core::id::Member;
+use kafka_assigner_core::id::{Member, Offset};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::record::{Consumer, Phase, Progress, Taken, encode};
+use kafka_assigner_core::record::{Consumer, GroupConfig, Mode, Phase, Progress, Taken, encode};
+use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::view::Role;
 
 fn role(lab: &Lab, member: &Member) -> Option<Role> {
@@ -141,4 +142,22 @@ fn nothing_a_deposed_leader_decided_applies() {
     let before = lab.shelf.clone();
     assert!(lab.carry_out(grants).is_empty());
     assert_eq!(lab.shelf, before);
+}
+
+#[test]
+fn what_is_complete_ends_though_its_new_owner_died_and_nobody_else_may_have_it() {
+    let mut lab = Lab::with_topics(&[("t", 1)]);
+    lab.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.leave(&a, &Leaving::Drain);
+    lab.pass();
+    lab.say(&b, &tp("t", 0), None, &Ack::Ready);
+    lab.pass();
+    lab.say(&a, &tp("t", 0), None, &Ack::Drained(Drained { offset: Some(Offset(7)), last_at: None }));
+    assert_eq!(lab.state.handoff(&tp("t", 0)).unwrap().phase, Phase::Complete);
+    lab.crash("b");
+    lab.settle();
+    assert!(lab.state.handoffs().is_empty(), "it would count against the budgets for ever");
 }

@@ -1,86 +1,61 @@
 //! One rule taken out at a time: the model must see it.
 
-use kafka_assigner_model::{Bounds, Invariant, Protocol, Variant};
-use stateright::{Checker, HasDiscoveries, Model};
+use kafka_assigner_model::report::expose;
+use kafka_assigner_model::suite::faults;
 
-use crate::SMALL;
-
-/// The shipped protocol breaks nothing within the bounds, see [`crate::shipped`]; the variant breaks `invariant`.
-fn is_caught(variant: Variant, bounds: Bounds, invariant: Invariant) {
-    let protocol = Protocol { bounds, variant };
-    let wanted = HasDiscoveries::AnyOf([invariant.name()].into());
-    let checker = protocol.checker().threads(2).finish_when(wanted).spawn_bfs().join();
-    let path = checker.discovery(invariant.name());
-    println!("{variant:?}: {} states", checker.state_count());
-    assert!(path.is_some(), "{variant:?} was not seen in {} states", checker.state_count());
+/// The shipped protocol breaks nothing within the bounds, see [`crate::shipped`]; without the rule it does.
+fn is_caught(name: &str) {
+    let fault = faults().into_iter().find(|fault| fault.name == name).expect("it is one of the faults");
+    let broken = expose(&fault);
+    println!("{broken:?}");
+    assert!(broken.caught_by.is_some(), "{name} was not seen");
 }
 
-#[test]
-fn a_plan_that_looks_past_handoffs_in_flight_overwrites_them() {
-    let bounds = Bounds { names: 3, sessions: 2, ..SMALL };
-    is_caught(Variant::HandoffOverwritten, bounds, Invariant::OneAttempt);
+macro_rules! caught {
+    ($($test:ident: $name:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            is_caught($name);
+        })*
+
+        #[test]
+        fn every_fault_has_its_test() {
+            let tested = [$($name),*];
+            for fault in faults() {
+                assert!(tested.contains(&fault.name), "{} has no test", fault.name);
+            }
+        }
+    };
 }
 
-#[test]
-fn an_ack_without_its_id_counts_for_the_next_attempt() {
-    let bounds = Bounds { strays: 1, failures: 1, ..SMALL };
-    is_caught(Variant::AckWithoutId, bounds, Invariant::AckIdentity);
-}
-
-#[test]
-fn an_incarnation_per_process_lets_an_old_session_speak_for_the_next() {
-    let bounds = Bounds { sessions: 2, crashes: 1, ..SMALL };
-    is_caught(Variant::IncarnationPerProcess, bounds, Invariant::AckIdentity);
-}
-
-#[test]
-fn a_release_before_the_new_owner_works_leaves_a_gap() {
-    is_caught(Variant::ReleaseBeforeTaken, SMALL, Invariant::NoGap);
-}
-
-#[test]
-fn a_cancel_by_bare_deletion_hits_what_is_complete() {
-    let bounds = Bounds { unknowns: 1, deadlines: 1, ..SMALL };
-    is_caught(Variant::BareDelete, bounds, Invariant::NoGap);
-}
-
-#[test]
-fn a_leader_without_a_fence_writes_after_its_term() {
-    let bounds = Bounds { instances: 2, depositions: 1, ..SMALL };
-    is_caught(Variant::LeaderUnfenced, bounds, Invariant::OneWriter);
-}
-
-#[test]
-fn a_snapshot_from_an_older_view_revives_what_is_over() {
-    let bounds = Bounds { instances: 2, reconnects: 1, ..SMALL };
-    is_caught(Variant::StaleSnapshot, bounds, Invariant::Truth);
-}
-
-#[test]
-fn an_unreadable_registration_taken_for_none_ends_a_living_owner() {
-    let bounds = Bounds { spoils: 1, ..SMALL };
-    is_caught(Variant::UnreadableIsDead, bounds, Invariant::NoGap);
-}
-
-#[test]
-fn a_give_back_guarded_on_the_id_alone_takes_from_whoever_took_meanwhile() {
-    let bounds = Bounds { deadlines: 1, unknowns: 1, ..SMALL };
-    is_caught(Variant::GiveBackById, bounds, Invariant::NoGap);
-}
-
-#[test]
-fn an_orphan_at_complete_given_to_a_third_ends_the_one_who_works() {
-    let bounds = Bounds { partitions: 1, names: 3, sessions: 2, crashes: 1, drains: 1, ..SMALL };
-    is_caught(Variant::OrphanAtComplete, bounds, Invariant::NoGap);
-}
-
-#[test]
-fn a_reconnect_that_registers_again_brings_back_what_is_gone() {
-    let bounds = Bounds { instances: 2, reconnects: 1, expiries: 1, ..SMALL };
-    is_caught(Variant::ReconnectRegisters, bounds, Invariant::Finality);
-}
-
-#[test]
-fn a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies() {
-    is_caught(Variant::NeverCleared, Bounds { crashes: 1, ..SMALL }, Invariant::Liveness);
+caught! {
+    a_plan_that_looks_past_handoffs_in_flight_overwrites_them: "handoff overwritten";
+    an_ack_without_its_id_counts_for_the_next_attempt: "ack without id";
+    an_incarnation_per_process_lets_an_old_session_speak_for_the_next: "incarnation per process";
+    a_release_before_the_new_owner_works_leaves_a_gap: "release before taken";
+    a_cancel_by_bare_deletion_hits_what_is_complete: "bare delete";
+    a_leader_without_a_fence_writes_after_its_term: "leader unfenced";
+    a_snapshot_from_an_older_view_revives_what_is_over: "stale snapshot";
+    an_unreadable_registration_taken_for_none_ends_a_living_owner: "unreadable is dead";
+    a_give_back_guarded_on_the_id_alone_takes_from_whoever_took_meanwhile: "give back by id";
+    an_orphan_at_complete_given_to_a_third_ends_the_one_who_works: "orphan at complete";
+    a_reconnect_that_registers_again_brings_back_what_is_gone: "reconnect registers";
+    a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
+    a_claim_as_long_as_its_lease_meets_the_next_owner: "no margin";
+    a_forced_end_that_revokes_the_lease_makes_two_owners: "end revokes";
+    a_takeover_that_keeps_confirming_the_old_session_makes_two_owners: "keeps confirming";
+    a_grant_before_the_old_lease_ran_down_makes_two_owners: "not waited";
+    a_switch_in_two_transactions_lets_both_act: "two transactions";
+    a_lease_revoked_by_an_instances_timer_makes_two_owners: "timer revokes";
+    a_register_that_extends_the_claim_alone_outlives_its_lease: "claim without lease";
+    what_was_left_of_a_lease_before_its_owner_was_gone_says_nothing: "asked early";
+    an_undrained_owner_that_is_restarted_does_work_twice: "undrained restarted";
+    the_epoch_before_in_place_of_the_run_does_work_twice: "run is previous";
+    a_cancel_that_drops_the_start_does_work_twice: "start dropped";
+    a_drain_answered_with_the_committed_offset_does_work_twice: "offset invented";
+    three_phases_lose_an_acknowledged_write: "three phases";
+    a_quorum_by_count_stops_the_owner_under_a_router_that_still_sends: "quorum by count";
+    a_late_joiner_that_is_awaited_keeps_a_freeze_for_ever: "late joiner awaited";
+    a_fence_taken_after_the_read_loses_an_acknowledged_write: "fence after read";
+    a_refused_write_that_is_repeated_under_a_late_fence_is_lost: "refused repeated";
 }

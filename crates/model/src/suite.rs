@@ -1,0 +1,286 @@
+//! What is explored: the shipped protocol within several bounds of each mode, and each rule taken out once.
+
+use kafka_assigner_core::record::Mode::{self, Exclusive, Overlap, Routed};
+
+use crate::bounds::Bounds;
+use crate::property::Invariant;
+use crate::variant::Variant;
+
+/// The shipped protocol within bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// What happens in it.
+    pub name: &'static str,
+    /// How much of that.
+    pub bounds: Bounds,
+}
+
+/// The protocol without one of its rules.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault {
+    /// What is done wrong.
+    pub name: &'static str,
+    /// The same for the model.
+    pub variant: Variant,
+    /// Within which bounds.
+    pub bounds: Bounds,
+    /// What shows it.
+    pub breaks: Invariant,
+}
+
+fn within(mode: Mode, adjust: impl FnOnce(&mut Bounds)) -> Bounds {
+    let mut bounds = Bounds::small(mode);
+    adjust(&mut bounds);
+    bounds
+}
+
+const fn scenario(name: &'static str, bounds: Bounds) -> Scenario {
+    Scenario { name, bounds }
+}
+
+/// What is explored of a mode.
+#[must_use]
+pub fn scenarios(mode: Mode) -> Vec<Scenario> {
+    match mode {
+        Overlap => overlap(),
+        Exclusive => exclusive(),
+        Routed => routed(),
+    }
+}
+
+fn overlap() -> Vec<Scenario> {
+    let two = |adjust: fn(&mut Bounds)| {
+        within(Overlap, |b| {
+            b.partitions = 2;
+            adjust(b);
+        })
+    };
+    vec![
+        scenario("join", two(|_| {})),
+        scenario("crash and restart at any moment", two(|b| (b.sessions, b.crashes) = (2, 1))),
+        scenario("two deaths", within(Overlap, |b| (b.sessions, b.crashes, b.drains) = (3, 2, 1))),
+        scenario("zombie", two(|b| (b.sessions, b.expiries) = (2, 1))),
+        scenario("takeover by name", two(|b| (b.sessions, b.twins) = (2, 1))),
+        scenario("leave and drain", within(Overlap, |b| (b.sessions, b.leaves, b.drains) = (2, 1, 1))),
+        scenario("late acks", two(|b| (b.strays, b.failures, b.deadlines) = (1, 1, 1))),
+        scenario("unknown outcomes", two(|b| (b.unknowns, b.deadlines, b.failures) = (1, 1, 1))),
+        scenario("two leaders", two(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
+        scenario("reconnects", two(|b| (b.instances, b.reconnects, b.expiries) = (2, 2, 1))),
+        scenario("given back", two(|b| (b.crashes, b.deadlines, b.unknowns) = (1, 1, 1))),
+        scenario("unreadable registration", two(|b| (b.spoils, b.crashes) = (1, 1))),
+        scenario("a third joins", two(|b| (b.names, b.sessions, b.crashes) = (3, 2, 1))),
+    ]
+}
+
+fn exclusive() -> Vec<Scenario> {
+    let strict = |adjust: fn(&mut Bounds)| within(Exclusive, adjust);
+    vec![
+        scenario(
+            "cancelled at any moment",
+            strict(|b| (b.records, b.commits, b.aborts, b.failures) = (2, 1, 1, 1)),
+        ),
+        scenario("cancelled twice", strict(|b| (b.deadlines, b.records, b.commits) = (2, 2, 1))),
+        scenario("join", strict(|b| (b.present, b.sessions, b.records, b.deadlines) = (1, 1, 1, 1))),
+        scenario(
+            "crash and restart at any moment",
+            strict(|b| (b.sessions, b.crashes, b.records) = (1, 1, 1)),
+        ),
+        scenario("pause", strict(|b| (b.pauses, b.records, b.deadlines) = (2, 1, 1))),
+        scenario("takeover by name", strict(|b| (b.sessions, b.twins, b.pauses) = (1, 1, 1))),
+        scenario(
+            "slow heartbeats",
+            strict(|b| (b.sessions, b.twins, b.pauses, b.slow_beats, b.drains) = (1, 1, 1, 1, 0)),
+        ),
+        scenario("zombie", strict(|b| (b.pauses, b.expiries, b.records) = (1, 1, 1))),
+        scenario("forced end", strict(|b| (b.ends, b.records) = (1, 1))),
+        scenario("revocation", strict(|b| (b.revocations, b.records) = (1, 2))),
+        scenario("revocation waited out", strict(|b| (b.waits_out, b.revocations, b.records) = (true, 1, 1))),
+        scenario("leave", strict(|b| (b.leaves, b.records, b.commits) = (1, 2, 1))),
+        scenario("late acks", strict(|b| (b.strays, b.deadlines, b.records) = (1, 1, 1))),
+        scenario("unknown outcomes", strict(|b| (b.unknowns, b.deadlines, b.records) = (1, 1, 1))),
+        scenario("two leaders", strict(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
+        scenario("reconnects", strict(|b| (b.instances, b.reconnects, b.pauses) = (2, 1, 1))),
+        scenario("catch up", strict(|b| (b.catch_up, b.deadlines, b.failures, b.records) = (true, 1, 1, 1))),
+        scenario("catch up and crash", strict(|b| (b.catch_up, b.crashes, b.deadlines) = (true, 1, 1))),
+        scenario(
+            "two partitions",
+            strict(|b| (b.partitions, b.sessions, b.crashes, b.drains) = (2, 1, 1, 0)),
+        ),
+        scenario(
+            "a third takes over",
+            strict(|b| (b.names, b.present, b.drains, b.deadlines, b.records) = (3, 3, 2, 2, 1)),
+        ),
+        scenario("unreadable registration", strict(|b| (b.spoils, b.crashes) = (1, 1))),
+    ]
+}
+
+fn routed() -> Vec<Scenario> {
+    let strict = |adjust: fn(&mut Bounds)| {
+        within(Routed, |b| {
+            b.routers = 1;
+            adjust(b);
+        })
+    };
+    vec![
+        scenario("cancelled at any moment", strict(|b| (b.requests, b.deadlines) = (1, 1))),
+        scenario("two routers", strict(|b| (b.routers, b.requests) = (2, 1))),
+        scenario("crash", strict(|b| (b.crashes, b.requests, b.flights) = (1, 1, 1))),
+        scenario("zombie", strict(|b| (b.pauses, b.expiries, b.requests, b.flights) = (1, 1, 1, 1))),
+        scenario("a router joins late", strict(|b| (b.router_joins, b.mute) = (1, true))),
+        scenario("a router comes back", strict(|b| (b.router_joins, b.router_crashes) = (1, 1))),
+        scenario("no router", strict(|b| (b.routers, b.deadlines, b.failures) = (0, 1, 1))),
+    ]
+}
+
+/// Every rule taken out once.
+#[must_use]
+pub fn faults() -> Vec<Fault> {
+    [overlap_faults(), exclusive_faults(), routed_faults()].concat()
+}
+
+const fn fault(name: &'static str, variant: Variant, bounds: Bounds, breaks: Invariant) -> Fault {
+    Fault { name, variant, bounds, breaks }
+}
+
+fn overlap_faults() -> Vec<Fault> {
+    let two = |adjust: fn(&mut Bounds)| {
+        within(Overlap, |b| {
+            b.partitions = 2;
+            adjust(b);
+        })
+    };
+    let third = two(|b| (b.names, b.sessions) = (3, 2));
+    let orphan = within(Overlap, |b| (b.names, b.sessions, b.crashes, b.drains) = (3, 2, 1, 1));
+    vec![
+        fault("handoff overwritten", Variant::HandoffOverwritten, third, Invariant::OneAttempt),
+        fault(
+            "ack without id",
+            Variant::AckWithoutId,
+            two(|b| (b.strays, b.failures) = (1, 1)),
+            Invariant::AckIdentity,
+        ),
+        fault(
+            "incarnation per process",
+            Variant::IncarnationPerProcess,
+            two(|b| (b.sessions, b.crashes) = (2, 1)),
+            Invariant::AckIdentity,
+        ),
+        fault("release before taken", Variant::ReleaseBeforeTaken, two(|_| {}), Invariant::NoGap),
+        fault(
+            "bare delete",
+            Variant::BareDelete,
+            two(|b| (b.unknowns, b.deadlines) = (1, 1)),
+            Invariant::NoGap,
+        ),
+        fault(
+            "leader unfenced",
+            Variant::LeaderUnfenced,
+            two(|b| (b.instances, b.depositions) = (2, 1)),
+            Invariant::OneWriter,
+        ),
+        fault(
+            "stale snapshot",
+            Variant::StaleSnapshot,
+            two(|b| (b.instances, b.reconnects) = (2, 1)),
+            Invariant::Truth,
+        ),
+        fault("unreadable is dead", Variant::UnreadableIsDead, two(|b| b.spoils = 1), Invariant::NoGap),
+        fault(
+            "give back by id",
+            Variant::GiveBackById,
+            two(|b| (b.deadlines, b.unknowns) = (1, 1)),
+            Invariant::NoGap,
+        ),
+        fault("orphan at complete", Variant::OrphanAtComplete, orphan, Invariant::NoGap),
+        fault(
+            "reconnect registers",
+            Variant::ReconnectRegisters,
+            two(|b| (b.instances, b.reconnects, b.expiries) = (2, 1, 1)),
+            Invariant::Finality,
+        ),
+        fault("never cleared", Variant::NeverCleared, two(|b| b.crashes = 1), Invariant::Liveness),
+    ]
+}
+
+fn exclusive_faults() -> Vec<Fault> {
+    let strict = |adjust: fn(&mut Bounds)| within(Exclusive, adjust);
+    let one = Invariant::SingleHolder;
+    let twin = strict(|b| (b.sessions, b.twins, b.pauses, b.drains) = (1, 1, 1, 0));
+    vec![
+        fault("no margin", Variant::NoMargin, twin, one),
+        fault("end revokes", Variant::EndRevokes, strict(|b| b.ends = 1), one),
+        fault("keeps confirming", Variant::KeepsConfirming, twin, one),
+        fault("not waited", Variant::NotWaited, twin, one),
+        fault("two transactions", Variant::TwoTransactions, strict(|b| b.records = 1), one),
+        fault("timer revokes", Variant::TimerRevokes, strict(|b| b.revocations = 1), one),
+        fault(
+            "claim without lease",
+            Variant::ClaimWithoutLease,
+            strict(|b| {
+                (b.sessions, b.instances, b.reconnects, b.pauses, b.twins, b.drains) = (1, 2, 1, 1, 1, 0);
+            }),
+            one,
+        ),
+        fault("asked early", Variant::AskedEarly, twin, one),
+        fault(
+            "undrained restarted",
+            Variant::UndrainedRestarted,
+            strict(|b| (b.deadlines, b.records) = (1, 1)),
+            Invariant::NoLostWork,
+        ),
+        fault(
+            "run is previous",
+            Variant::RunIsPrevious,
+            strict(|b| (b.deadlines, b.records) = (2, 1)),
+            Invariant::NoLostWork,
+        ),
+        fault(
+            "start dropped",
+            Variant::StartDropped,
+            strict(|b| (b.names, b.present, b.drains, b.deadlines, b.records) = (3, 3, 2, 2, 1)),
+            Invariant::NoLostWork,
+        ),
+        fault(
+            "offset invented",
+            Variant::OffsetInvented,
+            strict(|b| (b.names, b.present, b.drains, b.deadlines, b.records) = (3, 3, 2, 2, 1)),
+            Invariant::NoLostWork,
+        ),
+    ]
+}
+
+fn routed_faults() -> Vec<Fault> {
+    let strict = |adjust: fn(&mut Bounds)| {
+        within(Routed, |b| {
+            b.routers = 1;
+            adjust(b);
+        })
+    };
+    vec![
+        fault("three phases", Variant::ThreePhases, strict(|b| b.requests = 1), Invariant::NoLostWrite),
+        fault(
+            "quorum by count",
+            Variant::QuorumByCount,
+            strict(|b| (b.routers, b.router_crashes, b.requests) = (2, 1, 1)),
+            Invariant::Quiet,
+        ),
+        fault(
+            "late joiner awaited",
+            Variant::LateJoinerAwaited,
+            strict(|b| (b.router_joins, b.mute) = (1, true)),
+            Invariant::Liveness,
+        ),
+        fault(
+            "fence after read",
+            Variant::FenceAfterRead,
+            strict(|b| (b.crashes, b.requests, b.flights) = (1, 1, 1)),
+            Invariant::NoLostWrite,
+        ),
+        fault(
+            "refused repeated",
+            Variant::RefusedRepeated,
+            strict(|b| (b.pauses, b.expiries, b.requests, b.flights) = (1, 1, 1, 1)),
+            Invariant::NoLostWrite,
+        ),
+    ]
+}
