@@ -1,7 +1,8 @@
 //! Decides, from what happened, whether everything that must hold did. One file for each invariant.
 
-mod i01_fencing;
+mod i01_single_holder;
 mod i02_epochs;
+mod i03_no_lost_work;
 mod i04_no_gap;
 mod i06_liveness;
 mod i07_one_writer;
@@ -94,8 +95,9 @@ trait Invariant {
 /// The violations of a history, by their times.
 pub(crate) fn check(entries: &[Entry], layout: &Layout, patience: Duration) -> Vec<Violation> {
     let mut invariants: Vec<Box<dyn Invariant>> = vec![
-        Box::new(i01_fencing::Fencing),
+        Box::new(i01_single_holder::SingleHolder::default()),
         Box::new(i02_epochs::Epochs::default()),
+        Box::new(i03_no_lost_work::NoLostWork::default()),
         Box::new(i04_no_gap::NoGap::new(patience)),
         Box::new(i06_liveness::Liveness::default()),
         Box::new(i07_one_writer::OneWriter),

@@ -91,7 +91,10 @@ impl Coverage {
             Phase::Complete => count(&mut self.coverage, "handoffs_taken"),
             Phase::Cancelled => count(&mut self.coverage, "handoffs_cancelled"),
             Phase::Warming => count(&mut self.coverage, "handoffs_begun"),
-            Phase::Ready | Phase::Freezing | Phase::Draining | Phase::CatchingUp => {}
+            Phase::Freezing => count(&mut self.coverage, "handoffs_frozen"),
+            Phase::Draining => count(&mut self.coverage, "handoffs_draining"),
+            Phase::CatchingUp => count(&mut self.coverage, "handoffs_catching_up"),
+            Phase::Ready => {}
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kafka_assigner_core::record::Mode;
+
 /// A kind of fault. Each occurrence is counted under [`name`](Self::name).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
@@ -69,11 +71,13 @@ pub enum Fault {
     StrategySwitched,
     /// The group's limits and times change.
     ConfigChanged,
+    /// The group gets another mode.
+    ModeSwitched,
 }
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
@@ -106,6 +110,7 @@ impl Fault {
         Self::TopicVanished,
         Self::StrategySwitched,
         Self::ConfigChanged,
+        Self::ModeSwitched,
     ];
 
     /// A stable word: the kind's name in lower case with underscores.
@@ -146,6 +151,12 @@ pub enum Moment {
     Warming,
     /// It has prepared.
     Ready,
+    /// Routers hold requests back.
+    Freezing,
+    /// The old owner stops.
+    Draining,
+    /// The new owner reads what is left.
+    CatchingUp,
     /// It owns, and has not said that it works.
     Complete,
     /// It works; the old owner lets go.
@@ -162,9 +173,28 @@ pub struct Strike {
 }
 
 impl Strike {
+    /// Whether a handoff in `mode` comes to that moment. What is taken before it is released is no moment of the strict
+    /// modes, since the words come in any order there.
+    #[must_use]
+    pub const fn is_in(self, mode: Mode) -> bool {
+        match self.moment {
+            Moment::Warming | Moment::Ready | Moment::Complete | Moment::Taken => true,
+            Moment::Draining | Moment::CatchingUp => mode.is_strict(),
+            Moment::Freezing => matches!(mode, Mode::Routed),
+        }
+    }
+
     /// Every death that there is.
     pub fn all() -> impl Iterator<Item = Self> {
-        let moments = [Moment::Warming, Moment::Ready, Moment::Complete, Moment::Taken];
+        let moments = [
+            Moment::Warming,
+            Moment::Ready,
+            Moment::Freezing,
+            Moment::Draining,
+            Moment::CatchingUp,
+            Moment::Complete,
+            Moment::Taken,
+        ];
         let parties = [Party::Old, Party::New, Party::Leader];
         moments.into_iter().flat_map(move |moment| parties.map(|party| Self { moment, party }))
     }
@@ -172,7 +202,10 @@ impl Strike {
 
 impl fmt::Display for Strike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = format!("{:?}_{:?}", self.moment, self.party);
-        f.write_str(&name.to_ascii_lowercase())
+        let moment = match self.moment {
+            Moment::CatchingUp => "catching_up".to_owned(),
+            moment => format!("{moment:?}").to_ascii_lowercase(),
+        };
+        write!(f, "{moment}_{}", format!("{:?}", self.party).to_ascii_lowercase())
     }
 }

@@ -37,8 +37,24 @@ impl Floor {
         context: &OwnedContext,
     ) {
         let mut post = Post { consumer: Arc::clone(consumer), context: context.clone(), works: false };
+        self.end_lapsed(&at);
+        let offset = context.start_offset();
+        self.history.note(What::Started { process, at: at.clone(), offset });
         self.look(process, &at, &mut post, false);
         self.posts().insert((process, at), post);
+    }
+
+    /// A claim that is over is noticed before somebody else begins, not at the next patrol.
+    fn end_lapsed(&self, at: &TopicPartition) {
+        for ((process, of), post) in self.posts().iter_mut().filter(|((_, of), post)| of == at && post.works)
+        {
+            self.look(*process, of, post, false);
+        }
+    }
+
+    /// A handler has stopped to process, before `offset`.
+    pub(crate) fn stop(&self, process: u32, at: &TopicPartition, offset: i64) {
+        self.history.note(What::Stopped { process, at: at.clone(), offset });
     }
 
     /// A handler has stopped to process.

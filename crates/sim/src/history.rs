@@ -74,6 +74,10 @@ pub(crate) enum What {
     Detached { stream: u64 },
     /// A process began to process a partition.
     Began { process: u32, consumer: Arc<str>, at: TopicPartition, epoch: Epoch },
+    /// A process started from where it was told to; nothing where it was told nothing.
+    Started { process: u32, at: TopicPartition, offset: Option<i64> },
+    /// A process stopped in good order before that offset.
+    Stopped { process: u32, at: TopicPartition, offset: i64 },
     /// A process processes a partition no more.
     Ended { process: u32, consumer: Arc<str>, at: TopicPartition, why: Why },
     /// A process went on after it was frozen for that long.
@@ -181,6 +185,12 @@ impl fmt::Display for What {
             Self::Detached { stream } => write!(f, "stream {stream} over"),
             Self::Began { process, consumer, at, epoch } => {
                 write!(f, "work   {consumer}#{process} begins {at} under {epoch}")
+            }
+            Self::Started { process, at, offset } => {
+                write!(f, "work   #{process} starts {at} from {offset:?}")
+            }
+            Self::Stopped { process, at, offset } => {
+                write!(f, "work   #{process} stops {at} before {offset}")
             }
             Self::Ended { process, consumer, at, why } => {
                 write!(f, "work   {consumer}#{process} ends {at}: {why:?}")

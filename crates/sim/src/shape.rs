@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::record::{GroupConfig, Mode};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -21,6 +21,8 @@ pub(crate) struct Shape {
     pub(crate) topics: Vec<(&'static str, u32)>,
     /// Whether the topics move together.
     pub(crate) copartitioned: bool,
+    /// Whether the mode changes under way.
+    pub(crate) mode_switches: bool,
     pub(crate) config: GroupConfig,
     pub(crate) leader_ttl: Duration,
     /// The longest that a call takes, each way.
@@ -40,6 +42,7 @@ impl Shape {
             consumers: dice.random_range(5..=8),
             topics: vec![("orders", dice.random_range(6..=14)), ("returns", dice.random_range(3..=8))],
             copartitioned: dice.random_bool(0.25),
+            mode_switches: dice.random_bool(0.2),
             config: config(&mut dice),
             leader_ttl: Duration::from_secs(dice.random_range(3..=5)),
             latency: Duration::from_millis(dice.random_range(1..=20)),
@@ -53,10 +56,12 @@ impl Shape {
         Duration::from_millis(self.config.session_timeout_ms)
     }
 
-    /// How long a gap may last after its cause: the session runs out, the leader plans (five debounces at most),
-    /// the new owner reconnects where it lost its stream (5 s), warms up and begins.
+    /// How long a gap may last after its cause: the session runs out, is waited out where revocations are, the leader
+    /// plans (five debounces at most), the new owner reconnects where it lost its stream (5 s), warms up and begins.
     pub(crate) fn patience(&self) -> Duration {
+        let waited_out = if self.config.wait_out_revocations { self.ttl() } else { Duration::ZERO };
         self.ttl()
+            + waited_out
             + Duration::from_millis(self.config.debounce_ms.max(MOST_DEBOUNCE) * 5)
             + Duration::from_secs(9)
     }
@@ -67,6 +72,9 @@ pub(crate) const MOST_DEBOUNCE: u64 = 400;
 
 fn config(dice: &mut StdRng) -> GroupConfig {
     GroupConfig {
+        mode: mode(dice),
+        catch_up: dice.random_bool(0.5),
+        wait_out_revocations: dice.random_bool(0.2),
         strategy: if dice.random_bool(0.8) { "sticky-balanced" } else { "jump-hash" }.to_owned(),
         session_timeout_ms: dice.random_range(5_000..=9_000),
         debounce_ms: dice.random_range(50..=MOST_DEBOUNCE),
@@ -77,6 +85,11 @@ fn config(dice: &mut StdRng) -> GroupConfig {
         rejoin_grace_ms: if dice.random_bool(0.3) { dice.random_range(1_000..=8_000) } else { 0 },
         ..GroupConfig::default()
     }
+}
+
+/// The mode that is drawn for a world, or for a switch.
+pub(crate) fn mode(dice: &mut StdRng) -> Mode {
+    Mode::ALL[dice.random_range(0..Mode::ALL.len())]
 }
 
 /// Each kind is in about half of all worlds, and a few are in every one so that something always moves.

@@ -82,6 +82,11 @@ impl Temper {
         Fate::Takes(span)
     }
 
+    /// No offset is said twice, so that it tells who said it.
+    fn next_offset(&self) -> i64 {
+        self.mood().dice.random_range(1..=i64::MAX)
+    }
+
     fn millis(&self, longest: u64) -> Duration {
         Duration::from_millis(self.mood().dice.random_range(0..=longest))
     }
@@ -164,8 +169,10 @@ impl PartitionHandler for Worker {
         self.ice.run(sleep(self.temper.millis(150))).await;
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
         let why = if alone { Why::Left } else { Why::Drained };
-        self.floor.end(self.process, &core_name(context.partition()), why);
-        Ok(None)
+        let (at, offset) = (core_name(context.partition()), self.temper.next_offset());
+        self.floor.end(self.process, &at, why);
+        self.floor.stop(self.process, &at, offset);
+        Ok(Some(offset))
     }
 
     async fn release(&self, _partition: &TopicPartition) -> Result<(), HandlerError> {

@@ -10,7 +10,14 @@ use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
 
 /// The last grant that a partition had; it is remembered beyond the record.
-type Grant = (Epoch, Option<Member>);
+#[derive(Debug)]
+struct Grant {
+    /// Its epoch, or the one that is reserved above it.
+    epoch: Epoch,
+    /// The epoch that its owner holds.
+    held: Epoch,
+    owner: Option<Member>,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
@@ -23,7 +30,7 @@ impl Invariant for Epochs {
         for at in step.assignments() {
             let Some(next) = grant(step.after, at) else { continue };
             if let Some(last) = self.last.get(at).filter(|last| !follows(last, &next)) {
-                let what = format!("{at} went from epoch {} to {} ({:?})", last.0, next.0, next.1);
+                let what = format!("{at} went from {last:?} to {next:?}");
                 findings.report("I2", step.at, what);
             }
             self.last.insert(at.clone(), next);
@@ -42,9 +49,14 @@ impl Invariant for Epochs {
 
 fn grant(state: &GroupState, at: &TopicPartition) -> Option<Grant> {
     let assignment = &**state.assignments().get(at)?.readable()?;
-    Some((assignment.epoch, assignment.owner.as_ref().map(Owner::member)))
+    Some(Grant {
+        epoch: assignment.epoch,
+        held: assignment.held_epoch(),
+        owner: assignment.owner.as_ref().map(Owner::member),
+    })
 }
 
-fn follows((last, owner): &Grant, (next, next_owner): &Grant) -> bool {
-    next > last || (next == last && owner == next_owner)
+fn follows(last: &Grant, next: &Grant) -> bool {
+    let rises = next.epoch >= last.epoch && next.held >= last.held;
+    rises && (next.held > last.held || next.owner == last.owner)
 }

@@ -1,7 +1,7 @@
 //! I4: from the first assignment on every partition is processed, except for a bounded time after its owner's death.
 //!
-//! A gap that opens because the old owner let go in good order is forgiven only where the new owner worked and died
-//! meanwhile. One that opens by a death, or because the owner lost its claim to a known fault, has to close within
+//! In `overlap` a gap that opens because the old owner let go in good order is forgiven only where the new owner worked
+//! and died meanwhile; in the strict modes it is what a handoff takes, and bounded like the one after a death. One that opens by a death, or because the owner lost its claim to a known fault, has to close within
 //! the world's patience, counted from its cause or from the end of the last fault that overlaps it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,8 @@ use crate::history::{Entry, Scope, What, Why};
 pub(super) struct NoGap {
     patience: Duration,
     places: BTreeMap<TopicPartition, Place>,
+    /// The partitions whose owner stops before the next one begins.
+    strict: BTreeSet<TopicPartition>,
     excuses: Vec<Excuse>,
 }
 
@@ -53,7 +55,7 @@ struct Gap {
 
 impl NoGap {
     pub(super) const fn new(patience: Duration) -> Self {
-        Self { patience, places: BTreeMap::new(), excuses: Vec::new() }
+        Self { patience, places: BTreeMap::new(), strict: BTreeSet::new(), excuses: Vec::new() }
     }
 
     fn began(
@@ -87,7 +89,8 @@ impl NoGap {
         if place.workers.is_empty() {
             let involved: BTreeSet<Arc<str>> = place.owner.iter().chain([who]).cloned().collect();
             let taker_died = place.latest.is_some_and(|(_, latest, end)| latest != process && is_death(end));
-            let by = self.first_deadline(entry.at, why, &involved, taker_died);
+            let forgiven = taker_died || self.strict.contains(at);
+            let by = self.first_deadline(entry.at, why, &involved, forgiven);
             let gap = Gap { since: entry.at, why, who: Arc::clone(who), involved, by };
             self.places.get_mut(at).expect("it was there").gap = Some(gap);
         }
@@ -98,12 +101,12 @@ impl NoGap {
         now: Duration,
         why: Why,
         involved: &BTreeSet<Arc<str>>,
-        taker_died: bool,
+        forgiven: bool,
     ) -> Duration {
         let is_forgiven = match why {
             Why::Killed | Why::Frozen | Why::Left => true,
             Why::Lost | Why::Lapsed => self.excuses(involved, now, now).next().is_some(),
-            Why::Drained => taker_died || self.excuses(involved, now, now).next().is_some(),
+            Why::Drained => forgiven || self.excuses(involved, now, now).next().is_some(),
         };
         if is_forgiven { now + self.patience } else { now }
     }
@@ -147,6 +150,13 @@ impl NoGap {
         }
         place.owner = owner;
     }
+
+    fn mode_changed(&mut self, state: &GroupState, at: &TopicPartition) {
+        match state.assignment(at).is_some_and(|assignment| assignment.mode.is_strict()) {
+            true => self.strict.insert(at.clone()),
+            false => self.strict.remove(at),
+        };
+    }
 }
 
 impl Excuse {
@@ -166,7 +176,10 @@ impl Invariant for NoGap {
     fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
         for (key, change) in step.changes {
             match (key, change) {
-                (Key::Assignment(at), _) => self.owner_changed(step.after, at),
+                (Key::Assignment(at), _) => {
+                    self.mode_changed(step.after, at);
+                    self.owner_changed(step.after, at);
+                }
                 // What does not exist needs nobody, until somebody has it again.
                 (Key::Topic(topic), Change::Delete { .. }) => self.places.retain(|at, _| at.topic != *topic),
                 _ => {}

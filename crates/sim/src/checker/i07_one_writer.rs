@@ -2,7 +2,7 @@
 
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Handoff, Phase};
+use kafka_assigner_core::record::{Assignment, Handoff, Phase};
 
 use super::{Findings, Invariant, Step};
 
@@ -14,7 +14,8 @@ impl Invariant for OneWriter {
         let Some(writer) = step.writer.filter(|_| !step.leader_wrote()) else { return };
         for (key, _) in step.changes {
             let is_leaders = match key {
-                Key::Assignment(_) | Key::Topic(_) => true,
+                Key::Topic(_) => true,
+                Key::Assignment(at) => !is_switch(step, at),
                 Key::Handoff(at) => !is_ack(step, at),
                 _ => false,
             };
@@ -32,12 +33,39 @@ impl Invariant for OneWriter {
 pub(super) fn is_ack(step: &Step<'_>, at: &TopicPartition) -> bool {
     let Some(before) = step.before.handoff_of(at) else { return false };
     match step.after.handoff_of(at) {
-        None => before.phase == Phase::Complete && before.taken.is_some(),
+        None => before.phase == Phase::Complete && (before.taken.is_some() || before.mode.is_strict()),
         Some(after) => {
             after.id == before.id
-                && (is_ready(before, after) || is_taken(before, after) || is_said(before, after))
+                && (is_ready(before, after)
+                    || is_hand_over(before, after)
+                    || is_taken(before, after)
+                    || is_said(before, after))
         }
     }
+}
+
+/// Whether the assignment changed with a member's word that hands the partition over, or confirms its mode.
+fn is_switch(step: &Step<'_>, at: &TopicPartition) -> bool {
+    let moves = step.before.handoff_of(at).zip(step.after.handoff_of(at));
+    moves.is_some_and(|(before, after)| before.id == after.id && is_hand_over(before, after))
+        || confirms(step, at)
+}
+
+fn confirms(step: &Step<'_>, at: &TopicPartition) -> bool {
+    let (Some(before), Some(after)) = (step.before.assignment(at), step.after.assignment(at)) else {
+        return false;
+    };
+    *after == Assignment { switching: None, ..before.clone() }
+}
+
+/// Phases that end with the word of a router, of the old owner, or of the new one.
+fn is_hand_over(before: &Handoff, after: &Handoff) -> bool {
+    matches!(
+        (before.phase, after.phase),
+        (Phase::Freezing, Phase::Draining)
+            | (Phase::Draining, Phase::CatchingUp | Phase::Complete)
+            | (Phase::CatchingUp, Phase::Complete)
+    )
 }
 
 fn is_ready(before: &Handoff, after: &Handoff) -> bool {
@@ -50,7 +78,12 @@ fn is_taken(before: &Handoff, after: &Handoff) -> bool {
 
 /// Whether nothing but the word of one partition more was noted.
 fn is_said(before: &Handoff, after: &Handoff) -> bool {
-    let (said, old_said) = (after.said.clone(), after.old_said.clone());
-    let noted = Handoff { said, old_said, ..before.clone() };
-    noted == *after && after.said.is_superset(&before.said)
+    let noted = Handoff {
+        said: after.said.clone(),
+        old_said: after.old_said.clone(),
+        stopped_at: after.stopped_at.clone(),
+        last_at: after.last_at,
+        ..before.clone()
+    };
+    noted == *after && after.said.is_superset(&before.said) && after.old_said.is_superset(&before.old_said)
 }

@@ -36,13 +36,27 @@ impl AckIdentity {
         let Some(before) = step.before.handoff(at) else { return };
         match step.after.handoff(at).filter(|after| after.id == before.id) {
             Some(after) => {
-                let (by, word) = awaited(before);
-                self.expect(step, (by, word, before), after.said.difference(&before.said), findings);
+                let new_word = new_owners_word(before);
+                self.expect(
+                    step,
+                    (&before.new, new_word, before),
+                    after.said.difference(&before.said),
+                    findings,
+                );
+                self.expect(
+                    step,
+                    (&before.old, old_owners_word(before), before),
+                    after.old_said.difference(&before.old_said),
+                    findings,
+                );
                 if went_on(before, after) {
-                    self.expect(step, (by, word, before), &before.unit, findings);
+                    self.expect(step, (&before.new, new_word, before), &before.unit, findings);
+                }
+                if stopped(step, before, after) {
+                    self.expect(step, (&before.old, Word::Drained, before), &before.unit, findings);
                 }
             }
-            None if must_be_released(step.before, before) => {
+            None if must_be_released(step, before) => {
                 self.expect(step, (&before.old, Word::Released, before), &before.unit, findings);
             }
             None => {}
@@ -63,26 +77,42 @@ impl AckIdentity {
     }
 }
 
-/// Whose word a handoff waits for, and which.
-fn awaited(handoff: &Handoff) -> (&Member, Word) {
+/// What a handoff waits to hear from the new owner.
+const fn new_owners_word(handoff: &Handoff) -> Word {
     match handoff.phase {
-        Phase::Complete if handoff.taken.is_some() => (&handoff.old, Word::Released),
-        Phase::Complete => (&handoff.new, Word::Taken),
-        Phase::Draining => (&handoff.old, Word::Drained),
-        Phase::CatchingUp => (&handoff.new, Word::CaughtUp),
-        Phase::Warming | Phase::Ready | Phase::Freezing | Phase::Cancelled => (&handoff.new, Word::Ready),
+        Phase::CatchingUp => Word::CaughtUp,
+        Phase::Complete => Word::Taken,
+        _ => Word::Ready,
     }
+}
+
+/// What a handoff waits to hear from the old owner.
+const fn old_owners_word(handoff: &Handoff) -> Word {
+    match handoff.phase {
+        Phase::Draining => Word::Drained,
+        _ => Word::Released,
+    }
+}
+
+/// Whether it went on by the old owner's word: an owner that is there is not passed over.
+fn stopped(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
+    before.phase == Phase::Draining
+        && matches!(after.phase, Phase::CatchingUp | Phase::Complete)
+        && step.before.presence(&before.old) == Presence::Here
 }
 
 /// Whether it went on by what was said.
 fn went_on(before: &Handoff, after: &Handoff) -> bool {
     let ready = before.phase == Phase::Warming && after.phase == Phase::Ready;
-    ready || (before.taken.is_none() && after.taken.is_some())
+    let caught_up = before.phase == Phase::CatchingUp && after.phase == Phase::Complete;
+    ready || caught_up || (before.taken.is_none() && after.taken.is_some())
 }
 
 /// Whether only the old owner's word may end a handoff: it was taken, both parties are there, and the unit is as it
-/// was.
-fn must_be_released(state: &GroupState, handoff: &Handoff) -> bool {
+/// was. In the strict modes the leader ends it at its deadline without that.
+fn must_be_released(step: &Step<'_>, handoff: &Handoff) -> bool {
+    let state: &GroupState = step.before;
+    let may_be_overdue = handoff.mode.is_strict() && step.leader_wrote();
     let is_here = |member: &Member| state.presence(member) == Presence::Here;
     let stands = |at: &TopicPartition| {
         let owner = state.assignment(at).and_then(|a| a.owner.as_ref());
@@ -91,7 +121,8 @@ fn must_be_released(state: &GroupState, handoff: &Handoff) -> bool {
             && topic.is_some_and(|t| at.partition < t.partitions)
     };
     handoff.phase == Phase::Complete
-        && handoff.taken.is_some()
+        && !may_be_overdue
+        && (handoff.taken.is_some() || handoff.mode.is_strict())
         && is_here(&handoff.old)
         && is_here(&handoff.new)
         && handoff.unit.iter().all(stands)

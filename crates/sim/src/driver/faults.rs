@@ -11,7 +11,7 @@ use super::Driver;
 use super::restore::Restore;
 use crate::fault::Fault;
 use crate::network::Weather;
-use crate::shape::MOST_DEBOUNCE;
+use crate::shape::{MOST_DEBOUNCE, mode};
 use crate::world::Process;
 
 /// More processes would only make a world slower.
@@ -79,6 +79,7 @@ impl Driver {
             Fault::TopicVanished => self.remove_topic(),
             Fault::StrategySwitched => self.switch_strategy().await,
             Fault::ConfigChanged => self.change_config().await,
+            Fault::ModeSwitched => self.switch_mode().await,
         }
     }
 
@@ -345,6 +346,12 @@ impl Driver {
         let current = self.world.read(|state| state.config().unwrap_or_default().strategy);
         let next = if current == "jump-hash" { "sticky-balanced" } else { "jump-hash" };
         self.world.configure(|config| config.strategy = next.to_owned()).await.then(|| next.to_owned())
+    }
+
+    async fn switch_mode(&mut self) -> Option<String> {
+        let mode = self.world.shape.mode_switches.then(|| mode(&mut self.dice))?;
+        let change = self.world.configure(|config| config.mode = mode);
+        change.await.then(|| mode.to_string())
     }
 
     async fn change_config(&mut self) -> Option<String> {

@@ -13,7 +13,8 @@ use crate::world::{Caught, Trap};
 impl Driver {
     /// Waits for some moment in some handoff to kill some party of it.
     pub(super) fn set_trap(&mut self) {
-        let strikes: Vec<Strike> = Strike::all().collect();
+        let mode = self.world.read(|state| state.config().unwrap_or_default().mode);
+        let strikes: Vec<Strike> = Strike::all().filter(|strike| strike.is_in(mode)).collect();
         if let Some(strike) = self.one_of(&strikes) {
             self.arm(strike);
         }

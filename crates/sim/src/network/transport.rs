@@ -170,6 +170,10 @@ impl Transport for Wire {
         endpoint: &str,
         request: v1::PartitionDrainedRequest,
     ) -> Result<v1::PartitionDrainedResponse, Status> {
+        for drained in &request.partitions {
+            let of = at(&drained.topic, drained.partition);
+            self.say(request.caller.as_ref(), Word::Drained, &drained.handoff_id, of);
+        }
         let serve = move |face: Arc<Consumers>| {
             let request = request.clone();
             async move { face.partition_drained(Request::new(request)).await }
@@ -180,8 +184,9 @@ impl Transport for Wire {
     async fn partition_caught_up(
         &self,
         endpoint: &str,
-        request: v1::PartitionCaughtUpRequest,
+        mut request: v1::PartitionCaughtUpRequest,
     ) -> Result<v1::PartitionCaughtUpResponse, Status> {
+        self.speak(request.caller.as_ref(), Word::CaughtUp, &mut request.partitions);
         let serve = move |face: Arc<Consumers>| {
             let request = request.clone();
             async move { face.partition_caught_up(Request::new(request)).await }

@@ -119,7 +119,10 @@ fn moment(handoff: &Handoff) -> Option<Moment> {
         Phase::Ready => Some(Moment::Ready),
         Phase::Complete if handoff.taken.is_none() => Some(Moment::Complete),
         Phase::Complete => Some(Moment::Taken),
-        Phase::Freezing | Phase::Draining | Phase::CatchingUp | Phase::Cancelled => None,
+        Phase::Freezing => Some(Moment::Freezing),
+        Phase::Draining => Some(Moment::Draining),
+        Phase::CatchingUp => Some(Moment::CatchingUp),
+        Phase::Cancelled => None,
     }
 }
 
