@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Both kinds of members write the same history by the same clock, and everything that is told comes from there:
-//! nobody's own records are asked. Start reading at [`bench`], then [`check`] for what each number means.
+//! nobody's own records are asked. Start reading at [`bench`](mod@bench), then [`check`] for what each number means.
 
 mod arguments;
 mod bench;
