@@ -22,17 +22,20 @@ pub enum Hole {
     UnreadableIsGone,
     /// The store forgets that a new owner must be registered (I10).
     OwnerUnchecked,
+    /// Every lease that a leader asks about is said to be gone, so nobody waits for a claim (I1).
+    ClaimsIgnored,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
         Self::StaleSnapshot,
         Self::UnreadableIsGone,
         Self::OwnerUnchecked,
+        Self::ClaimsIgnored,
     ];
 
     /// What the store makes of a transaction.
@@ -46,7 +49,7 @@ impl Hole {
                 txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)));
             }
             Self::ReleaseBeforeTaken => txn.then.iter_mut().for_each(|op| take_at_once(layout, op)),
-            Self::AcksWithoutId | Self::StaleSnapshot | Self::UnreadableIsGone => {}
+            Self::AcksWithoutId | Self::StaleSnapshot | Self::UnreadableIsGone | Self::ClaimsIgnored => {}
         }
         txn
     }

@@ -111,10 +111,11 @@ impl World {
         running.fold(self.counts, |sum, running| sum.and(running.link.counts()))
     }
 
-    /// Looks at every claim.
+    /// Looks at every claim, and at who shares a name.
     pub(crate) fn patrol(&self) {
         let frozen = |number| self.processes.get(&number).is_some_and(|p: &Process| p.ice.is_frozen());
         self.floor.patrol(frozen);
+        self.excuse_twins();
     }
 
     /// How long after its cause a gap may last.

@@ -89,7 +89,8 @@ impl NoGap {
         if place.workers.is_empty() {
             let involved: BTreeSet<Arc<str>> = place.owner.iter().chain([who]).cloned().collect();
             let taker_died = place.latest.is_some_and(|(_, latest, end)| latest != process && is_death(end));
-            let forgiven = taker_died || self.strict.contains(at);
+            let hands_over = why == Why::Drained && self.strict.contains(at);
+            let forgiven = taker_died || hands_over;
             let by = self.first_deadline(entry.at, why, &involved, forgiven);
             let gap = Gap { since: entry.at, why, who: Arc::clone(who), involved, by };
             self.places.get_mut(at).expect("it was there").gap = Some(gap);
@@ -105,8 +106,9 @@ impl NoGap {
     ) -> Duration {
         let is_forgiven = match why {
             Why::Killed | Why::Frozen | Why::Left => true,
-            Why::Lost | Why::Lapsed => self.excuses(involved, now, now).next().is_some(),
-            Why::Drained => forgiven || self.excuses(involved, now, now).next().is_some(),
+            Why::Lost | Why::Lapsed | Why::Drained => {
+                forgiven || self.excuses(involved, now, now).next().is_some()
+            }
         };
         if is_forgiven { now + self.patience } else { now }
     }
