@@ -36,14 +36,19 @@ fn sources(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A test is a function of that name; what a model or the simulation does is a variant.
+/// A test is a function of that name, or one that a macro makes of `name: "what it is about"`; what a model or the
+/// simulation does is a variant.
 fn is_defined(name: &str, sources: &[String]) -> bool {
-    let function = format!("fn {name}(");
+    let (function, made) = (format!("fn {name}("), format!("    {name}: \""));
     let begins_variant =
         |line: &str| line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', ',']));
     let is_variant = name.starts_with(|first: char| first.is_ascii_uppercase());
     sources.iter().any(|source| {
-        if is_variant { source.lines().any(begins_variant) } else { source.contains(&function) }
+        if is_variant {
+            source.lines().any(begins_variant)
+        } else {
+            source.contains(&function) || source.contains(&made)
+        }
     })
 }
 

@@ -168,9 +168,11 @@ impl Transport for Wire {
     async fn partition_drained(
         &self,
         endpoint: &str,
-        request: v1::PartitionDrainedRequest,
+        mut request: v1::PartitionDrainedRequest,
     ) -> Result<v1::PartitionDrainedResponse, Status> {
-        for drained in &request.partitions {
+        for drained in &mut request.partitions {
+            // By the real clock, which no seed repeats, and stored for people.
+            drained.handled = None;
             let of = at(&drained.topic, drained.partition);
             self.say(request.caller.as_ref(), Word::Drained, &drained.handoff_id, of);
         }
