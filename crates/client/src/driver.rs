@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::backoff::Dice;
 use crate::consumer::{Consumer, ConsumerError, Stopped};
@@ -171,14 +171,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     fn stream_item(&mut self, item: Option<Result<AssignmentCommand, Status>>) {
         let Some((attempt, _)) = self.stream else { return };
-        let event = match item {
-            Some(Ok(command)) => Event::Command { attempt, command },
-            Some(Err(status)) => {
-                debug!(code = ?status.code(), message = status.message(), "stream failed");
-                Event::StreamFailed { attempt, status }
-            }
-            None => Event::StreamEnded { attempt },
-        };
+        let event = Event::of_stream(attempt, item);
         if !matches!(event, Event::Command { .. }) {
             // An ended stream must not be polled again.
             self.stream = None;

@@ -94,7 +94,7 @@ pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, now: Now<'_>) -
     if state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
         return ClaimEnd::Over;
     }
-    let waits = state.config().unwrap_or_default().wait_out_revocations;
+    let waits = state.configured(|config| config.wait_out_revocations);
     claim::end_of(assignment, waits, now.leases, now.memory, now.moment)
 }
 
@@ -110,14 +110,8 @@ pub fn soonest_claim_end<'a>(
         ClaimEnd::Over | ClaimEnd::Unasked => Duration::ZERO,
         ClaimEnd::Running(left) => *left,
     };
-    let is_strict = |at: &&TopicPartition| state.assignment(at).is_some_and(|a| a.mode.is_strict());
-    let is_over = |at: &&TopicPartition| {
-        let owner = state.assignment(at).and_then(|assignment| assignment.owner.as_ref());
-        let presence = owner.map(|owner| state.presence(&owner.member()));
-        matches!(presence, Some(Presence::Gone | Presence::Ending))
-    };
-    let over = partitions.into_iter().filter(is_strict).filter(is_over);
-    let ends = over.map(|at| claim_end(state, at, now));
+    let ended = partitions.into_iter().filter(|at| claim::ended_owner(state, at).is_some());
+    let ends = ended.map(|at| claim_end(state, at, now));
     ends.filter(|end| !end.is_over()).min_by_key(left)
 }
 
@@ -274,7 +268,7 @@ fn enter<'a>(state: &'a GroupState, handoff: &Handoff, phase: Phase) -> (Step, D
 fn cancel<'a>(state: &'a GroupState, handoff: &Handoff, why: CancelReason) -> (Step, Draft<'a>) {
     let failed = why.is_failure().then_some(&handoff.new);
     let draft = match failed.zip(state.assignment(handoff.lead())) {
-        _ if handoff.phase.stops_the_old_owner() => handover::renew(state, Draft::on(state), handoff, failed),
+        _ if handoff.phase.stops_the_old_owner() => handover::renew(state, handoff, failed),
         Some((member, assignment)) => Draft::on(state).assign(handoff.lead(), &assignment.avoiding(member)),
         None => Draft::on(state),
     };

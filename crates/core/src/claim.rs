@@ -94,13 +94,15 @@ pub fn doubtful<'a>(
     state: &GroupState,
     partitions: impl IntoIterator<Item = &'a TopicPartition>,
 ) -> BTreeMap<LeaseId, Duration> {
-    let doubtful = |at| {
-        let assignment = state.assignment(at)?;
-        let owner = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict())?;
-        let is_over = matches!(state.presence(&owner.member()), Presence::Gone | Presence::Ending);
-        is_over.then_some((owner.lease, Duration::from_millis(owner.ttl_ms)))
-    };
-    partitions.into_iter().filter_map(doubtful).collect()
+    let owners = partitions.into_iter().filter_map(|at| ended_owner(state, at));
+    owners.map(|owner| (owner.lease, ttl(owner))).collect()
+}
+
+/// The owner of `at` in a strict mode, where its session is over: it may still act.
+pub(crate) fn ended_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Owner> {
+    let assignment = state.assignment(at).filter(|assignment| assignment.mode.is_strict())?;
+    let owner = assignment.owner.as_ref()?;
+    matches!(state.presence(&owner.member()), Presence::Gone | Presence::Ending).then_some(owner)
 }
 
 /// Whether the owner that `assignment` names, whose session is over, may still act.

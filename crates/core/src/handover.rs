@@ -100,12 +100,7 @@ fn why(handoff: &Handoff) -> Reason {
 
 /// The assignments after an attempt ended without a move: the owner is granted them again where it was asked to stop,
 /// under an epoch above every one that was reserved, and from where it stopped. `failed` is passed over for a while.
-pub(crate) fn renew<'a>(
-    state: &'a GroupState,
-    draft: Draft<'a>,
-    handoff: &Handoff,
-    failed: Option<&Member>,
-) -> Draft<'a> {
+pub(crate) fn renew<'a>(state: &'a GroupState, handoff: &Handoff, failed: Option<&Member>) -> Draft<'a> {
     let epoch = next_epoch(state, &handoff.unit);
     let renewed = |draft: Draft<'a>, at: &TopicPartition| {
         let Some(assignment) = state.assignment(at) else { return draft };
@@ -115,5 +110,5 @@ pub(crate) fn renew<'a>(
             None => draft.assign(at, &next),
         }
     };
-    handoff.unit.iter().fold(draft, renewed)
+    handoff.unit.iter().fold(Draft::on(state), renewed)
 }

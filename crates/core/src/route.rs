@@ -1,7 +1,6 @@
 //! What routers should be told: where the requests for a partition go, derived from the records.
 
 use crate::id::{Epoch, HandoffId, Member, TopicPartition};
-use crate::record::Phase;
 use crate::state::{GroupState, Presence};
 
 /// Where the requests for one partition go.
@@ -48,10 +47,4 @@ fn open(state: &GroupState, at: &TopicPartition) -> Option<Route> {
     }
     let endpoint = state.registration(&owner.name)?.endpoint.clone();
     Some(Route::Open { owner, endpoint, epoch: assignment.held_epoch() })
-}
-
-/// Whether a handoff of the partition holds requests back and still waits for routers.
-#[must_use]
-pub fn is_freezing(state: &GroupState, at: &TopicPartition) -> bool {
-    state.handoff_of(at).is_some_and(|handoff| handoff.phase == Phase::Freezing)
 }

@@ -292,6 +292,14 @@ impl GroupState {
         }
     }
 
+    /// One value of [`config`](Self::config), without a copy of the others; the default where nothing good was seen.
+    pub(crate) fn configured<T>(&self, value: impl FnOnce(&GroupConfig) -> T) -> T {
+        match self.config.as_ref().and_then(Entry::last_good) {
+            Some(config) => value(config),
+            None => value(&GroupConfig::default()),
+        }
+    }
+
     /// The configuration's entry, to rewrite it.
     #[must_use]
     pub const fn config_entry(&self) -> Option<&Entry<GroupConfig>> {
@@ -301,7 +309,7 @@ impl GroupState {
     /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.
     #[must_use]
     pub fn mode_of(&self, unit: &[TopicPartition]) -> Mode {
-        let of_group = self.config().unwrap_or_default().mode;
+        let of_group = self.configured(|config| config.mode);
         let of_topic = |at: &TopicPartition| self.topics.get(&at.topic)?.last_good()?.mode;
         unit.iter().map(|at| of_topic(at).unwrap_or(of_group)).max().unwrap_or(of_group)
     }

@@ -16,6 +16,7 @@ mod counts;
 mod entry;
 mod moves;
 mod percentile;
+mod span;
 mod stale;
 mod state;
 mod together;

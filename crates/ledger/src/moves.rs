@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Handled, Incident, Ledger, Micros, Slot};
+use crate::span::{Span, spans};
+use crate::{Incident, Ledger, Micros, Slot};
 
 /// Why a partition changed hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -35,27 +36,12 @@ pub struct Move {
     pub at: Micros,
 }
 
-/// What one process handled of one partition under one epoch.
-struct Span<'a> {
-    process: &'a str,
-    first: Micros,
-    last: Micros,
-}
-
 impl Ledger {
     /// Every change of hands that the handled records show, by partition, in the order of the epochs. An owner that
     /// handled nothing is passed over.
     #[must_use]
     pub fn moves(&self) -> Vec<Move> {
-        let mut spans: BTreeMap<&Slot, BTreeMap<u64, Span<'_>>> = BTreeMap::new();
-        for handled in &self.handled {
-            let of_slot = spans.entry(&handled.slot).or_default();
-            of_slot
-                .entry(handled.epoch)
-                .and_modify(|span| span.extend(handled))
-                .or_insert(Span::new(handled));
-        }
-        spans.into_iter().flat_map(|(slot, spans)| self.moves_of(slot, spans)).collect()
+        spans(&self.handled).into_iter().flat_map(|(slot, spans)| self.moves_of(slot, spans)).collect()
     }
 
     fn moves_of(&self, slot: &Slot, spans: BTreeMap<u64, Span<'_>>) -> Vec<Move> {
@@ -111,20 +97,10 @@ const KILL_SLACK: Micros = 250_000;
 /// A move that was under way when the leader died ends shortly after another one leads.
 const AFTERMATH: Micros = 2_000_000;
 
-impl<'a> Span<'a> {
-    fn new(handled: &'a Handled) -> Self {
-        Self { process: &handled.process, first: handled.at, last: handled.at }
-    }
-
-    fn extend(&mut self, handled: &Handled) {
-        self.first = self.first.min(handled.at);
-        self.last = self.last.max(handled.at);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Handled;
 
     fn handled(epoch: u64, process: &str, at: Micros) -> Handled {
         let slot = Slot { topic: "t".to_owned(), partition: 0 };

@@ -9,11 +9,15 @@ impl Ledger {
     /// one of each partition, which may have been in its hands when it froze.
     #[must_use]
     pub fn stale(&self) -> usize {
-        let frozen = self.incidents.iter().filter_map(|incident| match incident {
+        self.thaws().map(|(process, thawed)| self.stale_of(process, thawed)).sum()
+    }
+
+    /// The processes that were frozen, each with the moment when it could go on.
+    pub(crate) fn thaws(&self) -> impl Iterator<Item = (&str, Micros)> {
+        self.incidents.iter().filter_map(|incident| match incident {
             Incident::ConsumerFrozen { process, thawed, .. } => Some((process.as_str(), *thawed)),
             Incident::ConsumerKilled { .. } | Incident::LeaderKilled { .. } => None,
-        });
-        frozen.map(|(process, thawed)| self.stale_of(process, thawed)).sum()
+        })
     }
 
     fn stale_of(&self, process: &str, thawed: Micros) -> usize {

@@ -1,55 +1,32 @@
 //! How long two processes handled records of one partition at the same time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::{Handled, Incident, Ledger, Micros, Slot};
-
-/// From the first to the last record that one process handled of a partition under one epoch.
-#[derive(Debug, Clone, Copy)]
-struct Tenure<'a> {
-    process: &'a str,
-    first: Micros,
-    last: Micros,
-}
+use crate::span::{Span, spans};
+use crate::{Handled, Ledger, Micros};
 
 impl Ledger {
     /// The time in which two processes handled records of one partition, summed over partitions. What a frozen process
     /// does under an old epoch once it goes on is [told apart](Ledger::stale).
     #[must_use]
     pub fn together(&self) -> Micros {
-        self.tenures().values().map(|of_slot| overlap(&of_slot.values().copied().collect::<Vec<_>>())).sum()
-    }
-
-    fn tenures(&self) -> BTreeMap<&Slot, BTreeMap<u64, Tenure<'_>>> {
-        let mut tenures: BTreeMap<&Slot, BTreeMap<u64, Tenure<'_>>> = BTreeMap::new();
         let thawed = self.thawed();
-        for handled in self.handled.iter().filter(|handled| !thawed.contains(&std::ptr::from_ref(*handled))) {
-            let new = Tenure { process: &handled.process, first: handled.at, last: handled.at };
-            let tenure = tenures.entry(&handled.slot).or_default().entry(handled.epoch).or_insert(new);
-            tenure.first = tenure.first.min(handled.at);
-            tenure.last = tenure.last.max(handled.at);
-        }
-        tenures
+        let in_time = self.handled.iter().filter(|handled| !thawed.contains(&std::ptr::from_ref(*handled)));
+        spans(in_time).into_values().map(|of_slot| overlap(&of_slot.into_values().collect::<Vec<_>>())).sum()
     }
 
     /// Which of the records a process that had been frozen handled under an epoch that it had before.
     fn thawed(&self) -> BTreeSet<*const Handled> {
-        let frozen = self.incidents.iter().filter_map(|incident| match incident {
-            Incident::ConsumerFrozen { process, thawed, .. } => Some((process.as_str(), *thawed)),
-            Incident::ConsumerKilled { .. } | Incident::LeaderKilled { .. } => None,
-        });
-        frozen
-            .flat_map(|(process, thawed)| self.after_thaw(process, thawed))
-            .map(std::ptr::from_ref)
-            .collect()
+        let after = self.thaws().flat_map(|(process, thawed)| self.after_thaw(process, thawed));
+        after.map(std::ptr::from_ref).collect()
     }
 }
 
 /// Over all pairs of different processes: one that goes on too long may meet more than its successor.
-fn overlap(tenures: &[Tenure<'_>]) -> Micros {
+fn overlap(spans: &[Span<'_>]) -> Micros {
     let mut overlap = 0;
-    for (n, old) in tenures.iter().enumerate() {
-        for new in tenures[n + 1..].iter().filter(|new| new.process != old.process) {
+    for (n, old) in spans.iter().enumerate() {
+        for new in spans[n + 1..].iter().filter(|new| new.process != old.process) {
             overlap += old.last.min(new.last).saturating_sub(old.first.max(new.first));
         }
     }
@@ -59,6 +36,7 @@ fn overlap(tenures: &[Tenure<'_>]) -> Micros {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Incident, Slot};
 
     fn handled(epoch: u64, process: &str, at: Micros) -> Handled {
         let slot = Slot { topic: "t".to_owned(), partition: 0 };

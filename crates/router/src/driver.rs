@@ -23,7 +23,7 @@ use stopping::{Stage, Verdict};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::cutover::Cutover;
 use crate::dialect::{News, RouterDialect};
@@ -182,14 +182,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
 
     fn stream_item(&mut self, item: Option<Result<RouteCommand, Status>>) {
         let Some((attempt, _)) = self.stream else { return };
-        let event = match item {
-            Some(Ok(command)) => Event::Command { attempt, command },
-            Some(Err(status)) => {
-                debug!(code = ?status.code(), message = status.message(), "stream failed");
-                Event::StreamFailed { attempt, status }
-            }
-            None => Event::StreamEnded { attempt },
-        };
+        let event = Event::of_stream(attempt, item);
         if !matches!(event, Event::Command { .. }) {
             // An ended stream must not be polled again.
             self.stream = None;

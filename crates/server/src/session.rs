@@ -4,15 +4,18 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::write::Write;
-use kafka_assigner_proto::v1::Seen;
+use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::{Error, Store};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
+use crate::convert::fenced;
+use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
 
@@ -54,6 +57,35 @@ impl Confirmation {
             Self::Over(_) => "fenced",
             Self::Silent(_) => "store_unavailable",
         }
+    }
+
+    /// What a heartbeat of `member` is answered, whom the command of the revision `concerned` concerned last.
+    pub(crate) fn answer(
+        self,
+        instance: &Instance,
+        group: &Group,
+        member: &Member,
+        concerned: Revision,
+    ) -> HeartbeatResponse {
+        let mut response = HeartbeatResponse {
+            cluster_id: instance.cluster_id().to_owned(),
+            revision: group.view().revision().0,
+            concerned_revision: concerned.0,
+            endpoints: instance.peers().addresses(),
+            ..HeartbeatResponse::default()
+        };
+        match self {
+            Self::Confirmed => response.set_outcome(HeartbeatOutcome::Confirmed),
+            Self::Over(reason) => {
+                response.set_outcome(HeartbeatOutcome::Fenced);
+                response.fenced = Some(fenced(&reason));
+            }
+            Self::Silent(error) => {
+                tracing::debug!(%member, %error, "heartbeat without the store");
+                response.set_outcome(HeartbeatOutcome::StoreUnavailable);
+            }
+        }
+        response
     }
 }
 

@@ -58,6 +58,22 @@ pub enum Event<C> {
     CallFailed,
 }
 
+impl<C> Event<C> {
+    /// What the next item of the stream of `attempt` tells; `None` is its end. After anything but a command the stream
+    /// is over and must not be polled again.
+    #[must_use]
+    pub fn of_stream(attempt: u64, item: Option<Result<C, Status>>) -> Self {
+        match item {
+            Some(Ok(command)) => Self::Command { attempt, command },
+            Some(Err(status)) => {
+                tracing::debug!(code = ?status.code(), message = status.message(), "stream failed");
+                Self::StreamFailed { attempt, status }
+            }
+            None => Self::StreamEnded { attempt },
+        }
+    }
+}
+
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action<N> {

@@ -5,8 +5,9 @@ use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::record::{Router as Registration, encode};
-use kafka_assigner_core::route::{Route, is_freezing, route as routed};
+use kafka_assigner_core::route::{Route, route as routed};
 
 use crate::router::{Request, Router};
 use crate::step::{Protocol, Step};
@@ -21,7 +22,10 @@ pub(super) fn route(protocol: &Protocol, world: &mut World, step: Step) -> Optio
             world.left.router_joins -= 1;
             let is_mute = world.left.mute;
             // A freeze that began before may not wait for it.
-            let freezes = |at| is_freezing(&world.now.state, &at);
+            let freezes = |at| {
+                let handoff = world.now.state.handoff_of(&at);
+                handoff.is_some_and(|handoff| handoff.phase == Phase::Freezing)
+            };
             (!is_mute || world.partitions().any(freezes)).then_some(())?;
             world.register_router(number, is_mute);
             Some(())

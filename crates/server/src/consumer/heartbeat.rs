@@ -6,12 +6,11 @@ use kafka_assigner_core::claim;
 use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::kv::LeaseId;
 use kafka_assigner_core::name::MemberName;
-use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse};
+use kafka_assigner_proto::v1::{HeartbeatRequest, HeartbeatResponse};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use super::{ConsumerService, group_name};
-use crate::convert::fenced;
 use crate::group::Group;
 use crate::refusal;
 use crate::session::{Confirmation, patience};
@@ -36,7 +35,7 @@ impl ConsumerService {
             let taken_in = timeout_at(deadline, self.take_progress(&group, &member, &request)).await;
             tracing::trace!(consumer = %member, in_time = taken_in.is_ok(), "progress");
         }
-        Ok(self.answer(&group, &member, confirmation))
+        Ok(confirmation.answer(&self.instance, &group, &member, group.hub().told(&member)))
     }
 
     fn measure(&self, group: &Group, member: &Member, confirmation: &Confirmation) {
@@ -50,28 +49,6 @@ impl ConsumerService {
         if is_late {
             metrics.late_heartbeat(group.name());
         }
-    }
-
-    fn answer(&self, group: &Group, member: &Member, confirmation: Confirmation) -> HeartbeatResponse {
-        let mut response = HeartbeatResponse {
-            cluster_id: self.instance.cluster_id().to_owned(),
-            revision: group.view().revision().0,
-            concerned_revision: group.hub().told(member).0,
-            endpoints: self.instance.peers().addresses(),
-            ..HeartbeatResponse::default()
-        };
-        match confirmation {
-            Confirmation::Confirmed => response.set_outcome(HeartbeatOutcome::Confirmed),
-            Confirmation::Over(reason) => {
-                response.set_outcome(HeartbeatOutcome::Fenced);
-                response.fenced = Some(fenced(&reason));
-            }
-            Confirmation::Silent(error) => {
-                tracing::debug!(consumer = %member, %error, "heartbeat without the store");
-                response.set_outcome(HeartbeatOutcome::StoreUnavailable);
-            }
-        }
-        response
     }
 }
 

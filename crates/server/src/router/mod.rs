@@ -16,16 +16,15 @@ use kafka_assigner_core::kv::{LeaseId, Record};
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::session;
-use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
+use kafka_assigner_proto::v1::{HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
 use tokio::time::Instant;
 use tonic::Status;
 
 use crate::consumer::group_name;
-use crate::convert::fenced;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
-use crate::session::{Confirmation, Registered, patience};
+use crate::session::{Registered, patience};
 
 /// The routes of one stream, as whoever carries them reads them.
 pub type Routes = crate::commands::Commands<kafka_assigner_proto::v1::RouteCommand>;
@@ -58,29 +57,7 @@ impl RouterService {
         let registered = self.registered(&group, &router.name, &router.incarnation);
         let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
         self.instance.metrics().heartbeat(group.name(), confirmation.label());
-        Ok(self.answer(&group, &router, confirmation))
-    }
-
-    fn answer(&self, group: &Group, router: &Member, confirmation: Confirmation) -> HeartbeatResponse {
-        let mut response = HeartbeatResponse {
-            cluster_id: self.instance.cluster_id().to_owned(),
-            revision: group.view().revision().0,
-            concerned_revision: group.routers().told(router).0,
-            endpoints: self.instance.peers().addresses(),
-            ..HeartbeatResponse::default()
-        };
-        match confirmation {
-            Confirmation::Confirmed => response.set_outcome(HeartbeatOutcome::Confirmed),
-            Confirmation::Over(reason) => {
-                response.set_outcome(HeartbeatOutcome::Fenced);
-                response.fenced = Some(fenced(&reason));
-            }
-            Confirmation::Silent(error) => {
-                tracing::debug!(%router, %error, "heartbeat without the store");
-                response.set_outcome(HeartbeatOutcome::StoreUnavailable);
-            }
-        }
-        response
+        Ok(confirmation.answer(&self.instance, &group, &router, group.routers().told(&router)))
     }
 
     /// The group and the router that a call names.
