@@ -259,10 +259,10 @@ fn frozen(
     (router, lease): (&Member, LeaseId),
     (handoff, at): (&Handoff, &TopicPartition),
 ) -> Verdict {
-    let ack = RouterAck::new(handoff.id.clone(), router.incarnation.clone());
-    if state.has_said(at, &router.name, &ack) {
+    if state.has_said(handoff, at, &router.name, &router.incarnation) {
         return Verdict::Already;
     }
+    let ack = RouterAck::new(handoff.id.clone(), router.incarnation.clone());
     let draft = Draft::on(state).routing(&router.name, lease);
     let mut draft = match state.lacks_only(handoff, &router.name, at) {
         true => draft.rewrite(&handoff.in_phase(Phase::Draining)),

@@ -53,7 +53,7 @@ pub enum Role {
         handoff: HandoffId,
         /// The epoch that is reserved for it.
         epoch: Epoch,
-        /// Where the old owner stopped; `None`: it did not say, the log's end counts.
+        /// Where the old owner stopped; `None`: it did not say, the committed offset counts.
         until: Option<Offset>,
     },
     /// It stops, says where, and keeps its state: the attempt may still be cancelled.

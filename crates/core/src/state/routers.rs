@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Entry, GroupState, Touched, entry};
-use crate::id::{Member, TopicPartition};
+use crate::id::{Incarnation, Member, TopicPartition};
 use crate::key::Key;
 use crate::kv::Record;
 use crate::name::MemberName;
@@ -85,11 +85,17 @@ impl GroupState {
         })
     }
 
-    /// Whether `router` has said `ack` of `at` already.
+    /// Whether the router `name` has said of `at`, in the session `incarnation`, that it freezes it for `handoff`.
     #[must_use]
-    pub fn has_said(&self, at: &TopicPartition, router: &MemberName, ack: &RouterAck) -> bool {
-        let said = self.router_acks.get(at).and_then(|acks| acks.get(router)).and_then(Entry::readable);
-        said.is_some_and(|said| said.id == ack.id && said.incarnation == ack.incarnation)
+    pub fn has_said(
+        &self,
+        handoff: &Handoff,
+        at: &TopicPartition,
+        name: &MemberName,
+        incarnation: &Incarnation,
+    ) -> bool {
+        let said = self.router_acks.get(at).and_then(|acks| acks.get(name)).and_then(Entry::readable);
+        said.is_some_and(|said| said.id == handoff.id && said.incarnation == *incarnation)
     }
 
     /// A registration that can't be read is there, and so it is waited for: nobody knows whose word would count.
@@ -100,8 +106,6 @@ impl GroupState {
         name: &MemberName,
         router: &Entry<Router>,
     ) -> bool {
-        let ack = self.router_acks.get(at).and_then(|acks| acks.get(name)).and_then(Entry::readable);
-        ack.zip(router.readable())
-            .is_some_and(|(ack, router)| ack.id == handoff.id && ack.incarnation == router.incarnation)
+        router.readable().is_some_and(|router| self.has_said(handoff, at, name, &router.incarnation))
     }
 }
