@@ -1,6 +1,6 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -8,11 +8,16 @@ use super::*;
 use crate::event::Event;
 use crate::shape::Shape;
 
-/// A Java that runs `script` in place of anything else.
+/// A Java that runs `script` in place of anything else. A shell writes it: were it open for writing here, a process that
+/// another test starts at that moment would hold it open, and a file that somebody may write can't be run.
 fn fake_java(folder: &TempDir, script: &str) -> Kafka {
     let java = folder.path().join("java");
-    fs::write(&java, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&java, fs::Permissions::from_mode(0o700)).unwrap();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 700 "$1""#, "sh"])
+        .arg(&java)
+        .arg(script);
+    assert!(shell.status().unwrap().success());
     Kafka { java: java.into(), classpath: "classes".into() }
 }
 
