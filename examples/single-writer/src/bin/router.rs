@@ -1,0 +1,60 @@
+//! A router as a program. SIGTERM answers what it holds and ends.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use kafka_assigner_example_single_writer::{Door, Wire, wire};
+use kafka_assigner_router::{Router, RouterOptions, stop};
+use tokio::net::TcpListener;
+
+/// Takes requests to the writers of their keys.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Instances, as "http://host:port", separated by commas
+    #[arg(long, value_delimiter = ',', required = true)]
+    endpoints: Vec<String>,
+    /// The group, which has to be in the mode routed
+    #[arg(long, default_value = "default")]
+    group: String,
+    /// The router's name, unique within the group
+    #[arg(long)]
+    name: String,
+    /// The topic that is the log of the writers
+    #[arg(long)]
+    topic: String,
+    /// Where it takes requests
+    #[arg(long, default_value = "127.0.0.1:7430")]
+    listen: SocketAddr,
+    /// How long a request may be on its way to a writer and back, in seconds; less than a phase of a handoff may take
+    #[arg(long, default_value_t = 10)]
+    send_timeout: u64,
+    /// The session's time to live in seconds; none = the group's
+    #[arg(long)]
+    session_timeout: Option<u64>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let options = Options::parse();
+    let router = Router::forwarding(
+        RouterOptions {
+            group: options.group,
+            send_timeout: Duration::from_secs(options.send_timeout),
+            session_timeout: options.session_timeout.map(Duration::from_secs),
+            ..RouterOptions::new(options.name, options.endpoints)
+        },
+        Wire::new(),
+    )?;
+    let (door, mut status) = (Arc::new(Door::new(router.cutover(), options.topic)), router.status());
+    let stop = stop::on_signal()?;
+    let routing = tokio::spawn(router.run(stop.clone()));
+    // Nobody is let in before there is a table, or they would be sent away. An error is that of the router, below.
+    if status.wait_for(|status| status.is_open).await.is_ok() {
+        wire::serve(TcpListener::bind(options.listen).await?, door, stop).await;
+    }
+    routing.await??;
+    Ok(())
+}
