@@ -13,7 +13,7 @@ use kafka_assigner_testkit::{Process, free_port};
 use crate::arguments::Arguments;
 use crate::consumers::GROUP;
 use crate::moment::until;
-use crate::scale::{LEADER_TTL, SESSION_TIMEOUT};
+use crate::scale::{LEADER_TTL, MOVES_IN_FLIGHT, SESSION_TIMEOUT};
 
 /// How many instances there are.
 const INSTANCES: usize = 2;
@@ -76,6 +76,7 @@ impl Instances {
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--http-listen", "127.0.0.1:0"]);
         command.args(["--leader-ttl", &format!("{}s", LEADER_TTL.as_secs())]);
         command.args(["--group-session-timeout", &format!("{}s", SESSION_TIMEOUT.as_secs())]);
+        command.args(["--group-max-moves-in-flight", &MOVES_IN_FLIGHT.to_string()]);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(command)
     }
