@@ -1,5 +1,6 @@
 //! One strategy, one group, one event; and what it costs, in a process of its own.
 
+use std::time::Duration;
 use std::{fmt, fs};
 
 use anyhow::{Context, Result};
@@ -27,10 +28,10 @@ pub(crate) struct Cell {
 /// What our side of a cell comes to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measured {
-    /// As Kafka's class is asked: the group is known in numbers where the strategy can do with that.
-    pub(crate) ms: f64,
     /// From names to names.
-    pub(crate) from_names_ms: f64,
+    pub(crate) ms: f64,
+    /// With the group kept in numbers, where the strategy can do with that.
+    pub(crate) kept_ms: Option<f64>,
     pub(crate) moves: usize,
     pub(crate) moves_lower_bound: usize,
     pub(crate) peak_rss_mb: f64,
@@ -67,15 +68,14 @@ impl Cell {
         let strategy = &self.strategy;
         let contestant = Contestant::named(strategy).with_context(|| format!("there is no {strategy}"))?;
         let (before, input) = self.inputs(&contestant);
-        let from_names = stopwatch::median(|| contestant.solve(&input));
+        let time = stopwatch::median(|| contestant.solve(&input));
         let peak_rss_mb = peak_rss_mb()?;
         let kept = contestant.keep(&before, &input, self.event);
-        let time = kept.as_ref().map_or(from_names, |kept| kept.median(&input));
-        let shares = kept.map_or_else(|| contestant.solve(&input), |kept| kept.shares(&input));
+        let shares = contestant.solve(&input).shares(&input);
         let Moves { moves, lower_bound } = Moves::between(&input, &shares);
         Ok(Measured {
-            ms: time.as_secs_f64() * 1e3,
-            from_names_ms: from_names.as_secs_f64() * 1e3,
+            ms: in_ms(time),
+            kept_ms: kept.map(|kept| in_ms(kept.median(&input))),
             moves,
             moves_lower_bound: lower_bound,
             peak_rss_mb,
@@ -89,11 +89,15 @@ impl Cell {
         let before = Input::new(&self.shape, &self.event.before(self.shape.members));
         let mut input = Input::new(&self.shape, &self.event.after(self.shape.members));
         if self.event != Event::Fresh {
-            input.own(&contestant.solve(&before));
+            input.own(&contestant.solve(&before).shares(&before));
             contestant.take_notes(&mut input);
         }
         (before, input)
     }
+}
+
+fn in_ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// The most memory that this process ever had, in megabytes (10⁶ bytes).

@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::input::Input;
 use crate::output::Shares;
 pub(crate) use kept::Kept;
+use lots::Lots;
 
 /// A rule of Kafka's.
 #[derive(Debug)]
@@ -60,19 +61,36 @@ impl Contestant {
         }
     }
 
-    /// The group before the event, kept in numbers by one that can do with that: units are single partitions and there
-    /// are no standbys to tell.
+    /// The group before the event, kept in numbers by one that can do with that.
     pub(crate) fn keep(&self, before: &Input, after: &Input, event: Event) -> Option<Kept> {
         let Self::Problem(strategy) = self else { return None };
-        let is_plain = after.set_size == 1 && after.standbys == 0;
-        is_plain.then(|| Kept::of(*strategy, before, after, event))
+        after.is_plain().then(|| Kept::of(*strategy, before, after, event))
     }
 
     /// Asks it from names to names, with everything in between, and with what it takes to free that.
-    pub(crate) fn solve<'a>(&self, input: &'a Input) -> Shares<'a> {
+    pub(crate) fn solve<'a>(&self, input: &'a Input) -> Told<'a> {
         match self {
-            Self::Group(rule) => group::solve(rule.assign, input),
+            Self::Group(rule) => Told::Shares(group::solve(rule.assign, input)),
             Self::Problem(strategy) => problem::solve(*strategy, input),
+        }
+    }
+}
+
+/// What a strategy answers, in names.
+#[derive(Debug)]
+pub(crate) enum Told<'a> {
+    /// What changes, where units are single partitions and there are no standbys.
+    Lots(Lots<'a>),
+    /// Everything.
+    Shares(Shares<'a>),
+}
+
+impl<'a> Told<'a> {
+    /// All of it as lists.
+    pub(crate) fn shares(self, input: &'a Input) -> Shares<'a> {
+        match self {
+            Self::Lots(lots) => lots.shares(input),
+            Self::Shares(shares) => shares,
         }
     }
 }

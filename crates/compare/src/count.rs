@@ -1,8 +1,8 @@
 //! How much changes hands, and how much has to.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use crate::holdings::Holdings;
 use crate::input::Input;
 use crate::output::{Partition, Share, Shares};
 
@@ -19,11 +19,11 @@ pub(crate) struct Moves {
 impl Moves {
     /// From what `input` says that members own to what `shares` gives them, now and later.
     pub(crate) fn between(input: &Input, shares: &Shares<'_>) -> Self {
-        let owned = input.members.iter().map(|member| (&*member.id, &*member.owned));
+        let owned = input.members.iter().map(|member| (&*member.id, &member.owned));
         let owned: BTreeMap<_, _> = owned.collect();
         let (mut moves, mut lower_bound) = (0, 0);
         for share in shares.iter() {
-            let had = owned.get(&**share.member).copied().unwrap_or_default();
+            let Some(had) = owned.get(&**share.member) else { continue };
             moves += had.len() - in_common(had, share);
             lower_bound += had.len().saturating_sub(share.partitions.len() + share.later.len());
         }
@@ -31,8 +31,8 @@ impl Moves {
     }
 }
 
-fn in_common(had: &[(Arc<str>, u32)], share: &Share<'_>) -> usize {
-    let mut had: Vec<(&str, u32)> = had.iter().map(|(topic, partition)| (&**topic, *partition)).collect();
+fn in_common(had: &Holdings, share: &Share<'_>) -> usize {
+    let mut had: Vec<(&str, u32)> = had.iter().map(|(topic, partition)| (&**topic, partition)).collect();
     had.sort_unstable();
     let is_old = |(topic, partition): &&Partition<'_>| had.binary_search(&(&***topic, *partition)).is_ok();
     share.partitions.iter().chain(&share.later).filter(is_old).count()
@@ -51,7 +51,7 @@ mod tests {
         let mut input = Input::new(&shape, &[0, 1]);
         let name = input.topics[0].name.clone();
         for (member, owned) in input.members.iter_mut().zip(owned) {
-            member.owned = owned.iter().map(|partition| (name.clone(), *partition)).collect();
+            member.owned = owned.iter().map(|partition| (&name, *partition)).collect();
         }
         input
     }

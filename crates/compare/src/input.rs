@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::holdings::Holdings;
 use crate::output::{Partition, Shares};
 use crate::shape::{RACKS, REPLICAS, Shape, member_id, topic_name};
 
@@ -36,9 +37,9 @@ pub(crate) struct Member {
     /// The names of the topics it subscribes to. Members with the same interest share the list.
     pub(crate) topics: Arc<[Arc<str>]>,
     /// What it owns.
-    pub(crate) owned: Vec<(Arc<str>, u32)>,
+    pub(crate) owned: Holdings,
     /// What it holds as standby, up to date.
-    pub(crate) standby_for: Vec<(Arc<str>, u32)>,
+    pub(crate) standby_for: Holdings,
     /// What it owns as `sticky` tells itself; empty where nobody asks.
     pub(crate) user_data: Vec<u8>,
 }
@@ -57,13 +58,18 @@ impl Input {
                 id: member_id(*member).into(),
                 rack: shape.rack(*member).map(Arc::from),
                 topics: list.or_insert_with(|| Arc::from(&names[interest])).clone(),
-                owned: Vec::new(),
-                standby_for: Vec::new(),
+                owned: Holdings::default(),
+                standby_for: Holdings::default(),
                 user_data: Vec::new(),
             }
         });
         let (set_size, standbys) = (shape.set_size(), shape.standbys());
         Self { members: members.collect(), topics, set_size, standbys, racks }
+    }
+
+    /// Whether units are single partitions and nobody wants standbys.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.set_size == 1 && self.standbys == 0
     }
 
     /// All topics by set, in the order of their names, which is that in which strategies number them.
@@ -80,7 +86,7 @@ impl Input {
         let shares: BTreeMap<&str, _> = shares.iter().map(|share| (&**share.member, share)).collect();
         for member in &mut self.members {
             let Some(share) = shares.get(&*member.id) else { continue };
-            let named = |(topic, partition): &Partition<'_>| (names[*topic].clone(), *partition);
+            let named = |(topic, partition): &Partition<'_>| (&names[*topic], *partition);
             member.owned = share.partitions.iter().map(named).collect();
             member.standby_for = share.standbys.iter().map(named).collect();
         }
@@ -129,7 +135,8 @@ mod tests {
         let mut after = Input::new(&shape(), &[1, 2]);
         after.own(&shares);
         let [stayed, idle] = &after.members[..] else { panic!("two are left") };
-        assert_eq!(stayed.owned, [(after.topics[0].name.clone(), 5), (after.topics[1].name.clone(), 0)]);
+        let owned: Vec<_> = stayed.owned.iter().collect();
+        assert_eq!(owned, [(&after.topics[0].name, 5), (&after.topics[1].name, 0)]);
         assert!(idle.owned.is_empty());
     }
 

@@ -14,6 +14,7 @@ mod digest;
 mod event;
 mod grid;
 mod growth;
+mod holdings;
 mod input;
 mod output;
 mod row;

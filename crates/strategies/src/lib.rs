@@ -58,7 +58,7 @@ pub mod threads;
 pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
-pub use placement::{Choice, Move, MoveReason, Placement, Standbys, Unassigned};
+pub use placement::{Choice, Move, MoveReason, Placement, Run, Standbys, Unassigned};
 pub(crate) use problem::Place;
 pub use problem::{
     Capacity, InvalidProblem, Member, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,

@@ -1,6 +1,7 @@
 //! What a strategy is asked: [`Problem`].
 
 mod builder;
+mod directory;
 mod generation;
 mod index;
 mod invalid;
@@ -17,6 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use builder::ProblemBuilder;
+pub(crate) use directory::{Directory, Named};
 pub use index::{MemberHandle, MemberIndex, RackHandle, RackIndex, TopicHandle, TopicIndex, UnitIndex};
 pub use invalid::InvalidProblem;
 pub use measure::{Capacity, Weight};
@@ -88,6 +90,7 @@ impl Problem {
     }
 
     /// How many units there are: the sum of the topics' partitions.
+    #[inline]
     pub fn units(&self) -> usize {
         self.first_unit[self.topics.len()]
     }
@@ -191,6 +194,7 @@ impl Problem {
     /// # Panics
     ///
     /// If there is no such unit.
+    #[inline]
     pub fn current(&self, unit: UnitIndex) -> Option<MemberIndex> {
         self.holder(&self.current, unit)
     }
@@ -200,10 +204,12 @@ impl Problem {
     /// # Panics
     ///
     /// If there is no such unit.
+    #[inline]
     pub fn fixed(&self, unit: UnitIndex) -> Option<MemberIndex> {
         self.holder(&self.fixed, unit)
     }
 
+    #[inline]
     fn holder(&self, list: &[Option<MemberIndex>], unit: UnitIndex) -> Option<MemberIndex> {
         if list.is_empty() {
             assert!(unit.index() < self.units(), "{unit:?} is not one of {} units", self.units());
@@ -213,11 +219,19 @@ impl Problem {
     }
 
     /// Whether the units at `positions` are owned by `owners` today.
+    #[inline]
     pub(crate) fn is_owned_by(&self, positions: Range<usize>, owners: &[Option<MemberIndex>]) -> bool {
         if self.current.is_empty() {
             return owners.iter().all(Option::is_none);
         }
-        self.current[positions] == *owners
+        // Looks at all of them, as that can be done for many at once.
+        let pairs = self.current[positions].iter().zip(owners);
+        pairs.fold(0, |all, (a, b)| all | (MemberIndex::bits(*a) ^ MemberIndex::bits(*b))) == 0
+    }
+
+    /// The owners today of the units at `positions`; empty if nobody owns anything.
+    pub(crate) fn owners_at(&self, positions: Range<usize>) -> &[Option<MemberIndex>] {
+        if self.current.is_empty() { &[] } else { &self.current[positions] }
     }
 
     /// Whether any unit is on its way to a member.
@@ -305,6 +319,7 @@ impl Problem {
     }
 
     /// How much work `unit` is.
+    #[inline]
     pub fn weight(&self, unit: UnitIndex) -> Weight {
         self.weights.get(unit.index()).copied().unwrap_or(Weight::ONE)
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use kafka_assigner_strategies::kafka::wire::{StickyUserData, TopicPartitions};
-use kafka_assigner_strategies::kafka::{Assignment, Group, GroupBuilder, GroupMemberSpec};
+use kafka_assigner_strategies::kafka::{
+    Assignment, Group, GroupBuilder, GroupMemberSpec, SubscriptionHandle,
+};
 use kafka_assigner_strategies::{MemberHandle, MemberIndex, TopicHandle};
 
 use crate::input::{Input, Member, Topic};
@@ -24,11 +26,12 @@ fn group(input: &Input) -> Group {
         let handle = builder.topic(topic.name.clone(), topic.partitions);
         tell_replicas(&mut builder, input, topic, handle);
     }
+    let mut interests = Interests::default();
     for member in &input.members {
         if member.user_data.is_empty() {
-            tell_owner(&mut builder, member);
+            tell_owner(&mut builder, &mut interests, member);
         } else {
-            tell_claims(&mut builder, member);
+            tell_claims(&mut builder, &mut interests, member);
         }
     }
     builder.build().expect("names are distinct and partitions exist")
@@ -40,27 +43,50 @@ fn tell_replicas(builder: &mut GroupBuilder, input: &Input, topic: &Topic, handl
     }
 }
 
-/// Looks up every name of every list, as Kafka's classes do.
-fn tell_member(builder: &mut GroupBuilder, member: &Member, generation: Option<i32>) -> MemberHandle {
-    let topics = member.topics.iter();
-    let topics: Vec<_> = topics.map(|name| builder.topic_handle(name).expect("topics are known")).collect();
-    let spec = GroupMemberSpec::new(member.id.clone(), builder.subscription(topics));
+/// The lists of topics that members subscribe to. Each name of each is looked at, as by Kafka's classes: to see that it
+/// is the one, by reference, that another list has in that place, or else to look it up.
+#[derive(Default)]
+struct Interests<'a>(Vec<(&'a [Arc<str>], SubscriptionHandle)>);
+
+impl<'a> Interests<'a> {
+    fn of(&mut self, builder: &mut GroupBuilder, topics: &'a [Arc<str>]) -> SubscriptionHandle {
+        let is_same = |list: &[Arc<str>]| {
+            list.len() == topics.len() && list.iter().zip(topics).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        if let Some((_, known)) = self.0.iter().find(|(list, _)| is_same(list)) {
+            return *known;
+        }
+        let named = topics.iter().map(|name| builder.topic_handle(name).expect("topics are known"));
+        let named: Vec<_> = named.collect();
+        let handle = builder.subscription(named);
+        self.0.push((topics, handle));
+        handle
+    }
+}
+
+fn tell_member<'a>(
+    builder: &mut GroupBuilder,
+    interests: &mut Interests<'a>,
+    member: &'a Member,
+    generation: Option<i32>,
+) -> MemberHandle {
+    let spec = GroupMemberSpec::new(member.id.clone(), interests.of(builder, &member.topics));
     builder.member(GroupMemberSpec { generation, rack: member.rack.clone(), ..spec })
 }
 
-/// Tells a member that says in names what it owns. Looks up a topic once for each run of its partitions.
-fn tell_owner(builder: &mut GroupBuilder, member: &Member) {
-    let handle = tell_member(builder, member, (!member.owned.is_empty()).then_some(GENERATION));
-    for run in member.owned.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
-        let topic = builder.topic_handle(&run[0].0).expect("only known topics are owned");
-        builder.claims(handle, topic, run.iter().map(|(_, partition)| partition.cast_signed()));
+/// Tells a member that says in names what it owns. Looks up a topic once for all of its partitions.
+fn tell_owner<'a>(builder: &mut GroupBuilder, interests: &mut Interests<'a>, member: &'a Member) {
+    let handle = tell_member(builder, interests, member, (!member.owned.is_empty()).then_some(GENERATION));
+    for (topic, partitions) in member.owned.by_topic() {
+        let topic = builder.topic_handle(topic).expect("only known topics are owned");
+        builder.claims(handle, topic, partitions.iter().map(|partition| partition.cast_signed()));
     }
 }
 
 /// Tells a member that says so in the user data of `sticky`.
-fn tell_claims(builder: &mut GroupBuilder, member: &Member) {
+fn tell_claims<'a>(builder: &mut GroupBuilder, interests: &mut Interests<'a>, member: &'a Member) {
     let user_data = StickyUserData::read(&member.user_data);
-    let handle = tell_member(builder, member, user_data.generation);
+    let handle = tell_member(builder, interests, member, user_data.generation);
     for TopicPartitions { topic, partitions } in user_data.partitions {
         let topic = builder.topic_handle(topic).expect("only known topics are owned");
         builder.claims(handle, topic, partitions);
@@ -69,7 +95,7 @@ fn tell_claims(builder: &mut GroupBuilder, member: &Member) {
 
 /// What the member's own `sticky` would send along.
 pub(super) fn user_data(member: &Member) -> Vec<u8> {
-    let mut owned: Vec<_> = member.owned.iter().map(|(topic, partition)| (&**topic, *partition)).collect();
+    let mut owned: Vec<_> = member.owned.iter().map(|(topic, partition)| (&**topic, partition)).collect();
     owned.sort_unstable();
     let by_topic = owned.chunk_by(|a, b| a.0 == b.0).map(|run| TopicPartitions {
         topic: run[0].0,
@@ -107,7 +133,7 @@ mod tests {
         let shape = Shape { members: 2, partitions: 8, topics: 2, subscriptions, racks: false };
         let mut input = Input::new(&shape, &[0, 1]);
         let [first, second] = [0, 1].map(|topic: usize| input.topics[topic].name.clone());
-        input.members[1].owned = vec![(second.clone(), 3), (first.clone(), 0), (second, 1)];
+        input.members[1].owned = [(&second, 3), (&first, 0), (&second, 1)].into_iter().collect();
         let told = group(&input);
         input.members[1].user_data = user_data(&input.members[1]);
         let noted = group(&input);

@@ -8,7 +8,6 @@ use super::lots::Lots;
 use super::problem;
 use crate::event::Event;
 use crate::input::Input;
-use crate::output::Shares;
 use crate::stopwatch;
 
 /// What is known before an event, and the event.
@@ -51,12 +50,8 @@ impl Kept {
         stopwatch::median_from(|| self.before.clone(), |before| self.solve(before, input))
     }
 
-    /// What it comes to.
-    pub(crate) fn shares<'a>(&self, input: &'a Input) -> Shares<'a> {
-        self.solve(self.before.clone(), input).shares(input)
-    }
-
-    fn solve<'a>(&self, before: Problem, input: &'a Input) -> Solved<'a> {
+    /// Keeps what comes next starts from, so that nothing of it is freed as long as the clock runs.
+    fn solve<'a>(&self, before: Problem, input: &'a Input) -> (Problem, Placement, Lots<'a>) {
         let problem = match &self.change {
             Change::Nothing => before,
             Change::Joins(member) => before.with(member.clone()).expect("it is not there yet"),
@@ -64,7 +59,7 @@ impl Kept {
         };
         let placement = self.strategy.assign(&problem);
         let lots = Lots::of(input, &problem, &placement);
-        Solved { problem, placement, lots }
+        (problem, placement, lots)
     }
 }
 
@@ -72,26 +67,6 @@ impl Kept {
 fn missing<'a>(more: &'a Problem, less: &Problem) -> &'a Member {
     let mut members = more.members().iter();
     members.find(|member| less.member_named(&member.id).is_none()).expect("one member makes the difference")
-}
-
-/// What a run comes to.
-#[derive(Debug)]
-pub(crate) struct Solved<'a> {
-    problem: Problem,
-    /// What comes next starts from it.
-    #[expect(dead_code, reason = "it is kept, not freed, as long as the clock runs")]
-    placement: Placement,
-    lots: Lots<'a>,
-}
-
-impl<'a> Solved<'a> {
-    fn shares(&self, input: &'a Input) -> Shares<'a> {
-        let mut shares = Shares::with_sizes(input, self.problem.members().iter().map(|_| 0));
-        self.problem
-            .member_indices()
-            .for_each(|member| shares.of(member).partitions = self.lots.of_member(input, member));
-        shares
-    }
 }
 
 #[cfg(test)]
@@ -111,10 +86,11 @@ mod tests {
                 let before = Input::new(&shape, &event.before(7));
                 let mut after = Input::new(&shape, &event.after(7));
                 if event != Event::Fresh {
-                    after.own(&problem::solve(&Balanced, &before));
+                    after.own(&problem::solve(&Balanced, &before).shares(&before));
                 }
-                let kept = Kept::of(&Balanced, &before, &after, event).shares(&after);
-                let named = problem::solve(&Balanced, &after);
+                let kept = Kept::of(&Balanced, &before, &after, event);
+                let kept = kept.solve(kept.before.clone(), &after).2.shares(&after);
+                let named = problem::solve(&Balanced, &after).shares(&after);
                 assert_eq!(Digest::of(&kept), Digest::of(&named), "{subscriptions}, {event}");
                 assert_eq!(Moves::between(&after, &kept), Moves::between(&after, &named));
             }

@@ -3,86 +3,122 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kafka_assigner_strategies::{MemberIndex, Placement, Problem, UnitIndex};
+use kafka_assigner_strategies::{MemberIndex, Placement, Problem, Run};
 
+use crate::holdings::Holdings;
 use crate::input::Input;
-use crate::output::Partition;
+use crate::output::{Partition, Shares};
 
 /// Who gets what, in names.
 #[derive(Debug)]
-pub(super) struct Lots<'a> {
+pub(crate) struct Lots<'a> {
     /// By member.
-    lots: Vec<Lot<'a>>,
+    lots: Vec<Lot>,
     /// What members gain, member after member.
-    gained: Vec<Partition<'a>>,
+    gained: Vec<Span<'a>>,
+    /// What members have who had something and gained or lost some, member after member.
+    changed: Vec<Span<'a>>,
 }
 
+/// A topic, and some of its partitions that follow each other.
+type Span<'a> = (&'a Arc<str>, Range<u32>);
+
 #[derive(Debug)]
-enum Lot<'a> {
+enum Lot {
     /// What it had.
     Same,
     /// These of all that is gained; it had nothing before.
     First(Range<usize>),
-    /// Some of what it had, and what it gained.
-    Changed(Vec<Partition<'a>>),
+    /// These of all that changed: some of what it had, and what it gained.
+    Changed(Range<usize>),
 }
 
 impl<'a> Lots<'a> {
     /// What `placement` makes of what members own by `input`, who are numbered as there.
     pub(super) fn of(input: &'a Input, problem: &Problem, placement: &Placement) -> Self {
+        let runs = placement.runs(problem);
+        let names: Vec<_> = input.sets().into_iter().map(|set| &set[0].name).collect();
         let members = problem.members().len();
-        let (mut gains, mut losses) = (Sections::new(members), Sections::new(members));
-        for (_, from, to) in placement.changes(problem) {
-            gains.count(to);
-            losses.count(from);
+        let (gains, gained) = sorted(members, &names, &runs, |run| run.to);
+        let (losses, lost) = sorted(members, &names, &runs, |run| run.from);
+        let mut lots = Self { lots: Vec::with_capacity(members), gained, changed: Vec::new() };
+        for (member, had) in input.members.iter().map(|member| &member.owned).enumerate() {
+            let lot = lots.lot(had, &lost[losses.section(member)], gains.section(member));
+            lots.lots.push(lot);
         }
-        let blank = (&input.topics[0].name, 0);
-        let (mut gained, mut lost) = (vec![blank; gains.lay_out()], vec![blank; losses.lay_out()]);
-        let mut names = Names::new(input);
-        for (unit, from, to) in placement.changes(problem) {
-            let named = names.of(unit);
-            gains.next(to).into_iter().for_each(|at| gained[at] = named);
-            losses.next(from).into_iter().for_each(|at| lost[at] = named);
-        }
-        let lot = |(member, had): (usize, &'a [(Arc<str>, u32)])| {
-            let (gains, losses) = (gains.section(member), losses.section(member));
-            match (gains.is_empty(), losses.is_empty()) {
-                (true, true) => Lot::Same,
-                (false, _) if had.is_empty() => Lot::First(gains),
-                _ => Lot::Changed(changed(had, &lost[losses], &gained[gains])),
+        lots
+    }
+
+    /// What one has who `had` something, without the `lost` and with what it gains.
+    fn lot(&mut self, had: &'a Holdings, lost: &[Span<'a>], gains: Range<usize>) -> Lot {
+        match (gains.is_empty(), lost.is_empty()) {
+            (true, true) => Lot::Same,
+            (false, _) if had.is_empty() => Lot::First(gains),
+            _ => {
+                let start = self.changed.len();
+                keep(had, lost, &mut self.changed);
+                self.changed.extend_from_slice(&self.gained[gains]);
+                Lot::Changed(start..self.changed.len())
             }
-        };
-        let had = input.members.iter().map(|member| &*member.owned).enumerate();
-        Self { lots: had.map(lot).collect(), gained }
+        }
+    }
+
+    /// The same as lists.
+    pub(crate) fn shares(&self, input: &'a Input) -> Shares<'a> {
+        let mut shares = Shares::with_sizes(input, self.lots.iter().map(|_| 0));
+        for member in (0..self.lots.len()).map(MemberIndex::new) {
+            shares.of(member).partitions = self.of_member(input, member);
+        }
+        shares
     }
 
     /// All that `member` has.
-    pub(super) fn of_member(&self, input: &'a Input, member: MemberIndex) -> Vec<Partition<'a>> {
-        match &self.lots[member.index()] {
-            Lot::Same => input.members[member.index()].owned.iter().map(by_reference).collect(),
-            Lot::First(range) => self.gained[range.clone()].to_vec(),
-            Lot::Changed(partitions) => partitions.clone(),
+    fn of_member(&self, input: &'a Input, member: MemberIndex) -> Vec<Partition<'a>> {
+        let spans = match &self.lots[member.index()] {
+            Lot::Same => return input.members[member.index()].owned.iter().collect(),
+            Lot::First(range) => &self.gained[range.clone()],
+            Lot::Changed(range) => &self.changed[range.clone()],
+        };
+        spans.iter().flat_map(|(topic, partitions)| partitions.clone().map(|at| (*topic, at))).collect()
+    }
+}
+
+/// Appends to `kept` what one `had` without the `lost`, which come in the same order.
+fn keep<'a>(had: &'a Holdings, lost: &[Span<'a>], kept: &mut Vec<Span<'a>>) {
+    let mut lost = lost.iter().flat_map(|(topic, at)| at.clone().map(|at| (*topic, at))).peekable();
+    for (topic, partitions) in had.by_topic() {
+        let mut first = true;
+        for at in partitions {
+            if lost.next_if(|(gone, lost_at)| lost_at == at && Arc::ptr_eq(gone, topic)).is_some() {
+                continue;
+            }
+            match kept.last_mut().filter(|(_, span)| !first && span.end == *at) {
+                Some((_, span)) => span.end += 1,
+                None => kept.push((topic, *at..at + 1)),
+            }
+            first = false;
         }
     }
 }
 
-/// `had` without the `lost`, which come in the same order, and with the `gained`.
-fn changed<'a>(
-    had: &'a [(Arc<str>, u32)],
-    lost: &[Partition<'a>],
-    gained: &[Partition<'a>],
-) -> Vec<Partition<'a>> {
-    let mut lost = lost.iter().peekable();
-    let mut has = Vec::with_capacity(had.len() + gained.len());
-    has.extend(had.iter().map(by_reference).filter(|(topic, partition)| {
-        lost.next_if(|(gone, at)| Arc::ptr_eq(gone, topic) && at == partition).is_none()
-    }));
-    has.extend_from_slice(gained);
-    has
-}
-
-fn by_reference((topic, partition): &(Arc<str>, u32)) -> Partition<'_> {
-    (topic, *partition)
+/// Those of `runs` that have a member, by member and with the topics' `names`.
+fn sorted<'a>(
+    members: usize,
+    names: &[&'a Arc<str>],
+    runs: &[Run],
+    member: impl Fn(&Run) -> Option<MemberIndex>,
+) -> (Sections, Vec<Span<'a>>) {
+    let mut sections = Sections::new(members);
+    runs.iter().for_each(|run| sections.count(member(run)));
+    let length = sections.lay_out();
+    let blank = names.first().map(|name| (*name, 0..0));
+    let mut spans: Vec<_> = blank.into_iter().cycle().take(length).collect();
+    for run in runs {
+        if let Some(at) = sections.next(member(run)) {
+            spans[at] = (names[run.topic.index()], run.partitions.clone());
+        }
+    }
+    (sections, spans)
 }
 
 /// Where in a list each member has its section.
@@ -125,41 +161,25 @@ impl Sections {
     }
 }
 
-/// The names of units that come in ascending order.
-struct Names<'a> {
-    topics: std::vec::IntoIter<&'a Arc<str>>,
-    partitions: usize,
-    topic: &'a Arc<str>,
-    /// The unit that is the topic's first partition.
-    first: usize,
-}
-
-impl<'a> Names<'a> {
-    fn new(input: &'a Input) -> Self {
-        let names: Vec<_> = input.sets().into_iter().map(|set| &set[0].name).collect();
-        let mut topics = names.into_iter();
-        let topic = topics.next().expect("there are topics");
-        Self { topics, partitions: input.topics[0].partitions as usize, topic, first: 0 }
-    }
-
-    fn of(&mut self, unit: UnitIndex) -> Partition<'a> {
-        while unit.index() - self.first >= self.partitions {
-            self.first += self.partitions;
-            self.topic = self.topics.next().expect("units are of topics");
-        }
-        (self.topic, u32::try_from(unit.index() - self.first).expect("partitions are counted in u32"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_goes_and_what_is_gained_comes_last() {
+    fn what_is_lost_goes_and_the_rest_stays_in_order() {
         let (t, u): (Arc<str>, Arc<str>) = ("t".into(), "u".into());
-        let had = [(t.clone(), 0), (t.clone(), 3), (u.clone(), 3)];
-        let has = changed(&had, &[(&had[1].0, 3)], &[(&had[2].0, 1)]);
-        assert_eq!(has, [(&t, 0), (&u, 3), (&u, 1)]);
+        let had = [(&t, 0), (&t, 2), (&t, 3), (&t, 4), (&t, 5), (&u, 3), (&u, 4)].into_iter().collect();
+        let mut kept = Vec::new();
+        keep(&had, &[(&t, 3..4), (&u, 3..4)], &mut kept);
+        assert_eq!(kept, [(&t, 0..1), (&t, 2..3), (&t, 4..6), (&u, 4..5)]);
+    }
+
+    #[test]
+    fn what_goes_on_in_the_next_topic_is_apart() {
+        let (t, u): (Arc<str>, Arc<str>) = ("t".into(), "u".into());
+        let had = [(&t, 0), (&u, 1)].into_iter().collect();
+        let mut kept = Vec::new();
+        keep(&had, &[], &mut kept);
+        assert_eq!(kept, [(&t, 0..1), (&u, 1..2)]);
     }
 }

@@ -8,16 +8,34 @@ use kafka_assigner_strategies::{
 };
 use rustc_hash::FxHashMap;
 
+use super::Told;
+use super::lots::Lots;
+use crate::holdings::Holdings;
 use crate::input::{Input, Topic};
 use crate::output::Shares;
 
-pub(super) fn solve<'a>(strategy: &dyn Strategy, input: &'a Input) -> Shares<'a> {
+pub(super) fn solve<'a>(strategy: &dyn Strategy, input: &'a Input) -> Told<'a> {
     let problem = problem(input);
-    named(input, &problem, &strategy.assign(&problem))
+    let placement = strategy.assign(&problem);
+    match input.is_plain() {
+        true => Told::Lots(Lots::of(input, &problem, &placement)),
+        false => Told::Shares(named(input, &problem, &placement)),
+    }
 }
 
-/// By the name of each topic what stands for it in a problem, which for those of one set is the same.
-type Handles<'a> = FxHashMap<&'a str, TopicHandle>;
+/// By where the name of each topic is what stands for it in a problem, which for those of one set is the same.
+#[derive(Default)]
+struct Handles(FxHashMap<*const u8, TopicHandle>);
+
+impl Handles {
+    fn insert(&mut self, name: &Arc<str>, handle: TopicHandle) {
+        self.0.insert(name.as_ptr(), handle);
+    }
+
+    fn of(&self, name: &Arc<str>) -> TopicHandle {
+        self.0[&name.as_ptr()]
+    }
+}
 
 /// What `input` says, as a problem.
 pub(super) fn problem(input: &Input) -> Problem {
@@ -25,13 +43,15 @@ pub(super) fn problem(input: &Input) -> Problem {
     let topics = tell_topics(&mut builder, input);
     let members = tell_members(&mut builder, input, &topics);
     for (member, handle) in input.members.iter().zip(members) {
-        each(&member.owned, &topics, |topic, partition| builder.current(topic, partition, handle));
-        each(&member.standby_for, &topics, |topic, partition| builder.standby(topic, partition, handle, 0));
+        for (topic, partitions) in member.owned.by_topic() {
+            builder.currents(topics.of(topic), partitions.iter().copied(), handle);
+        }
+        tell_standbys(&mut builder, &member.standby_for, &topics, handle);
     }
     builder.build().expect("names are distinct and partitions exist")
 }
 
-fn tell_topics<'a>(builder: &mut ProblemBuilder, input: &'a Input) -> Handles<'a> {
+fn tell_topics(builder: &mut ProblemBuilder, input: &Input) -> Handles {
     let racks: Vec<_> = input.racks.iter().map(|rack| builder.rack(rack.clone())).collect();
     let mut handles = Handles::default();
     for set in input.topics.chunks(input.set_size) {
@@ -39,7 +59,7 @@ fn tell_topics<'a>(builder: &mut ProblemBuilder, input: &'a Input) -> Handles<'a
         builder.want_standbys(handle, input.standbys);
         tell_replicas(builder, &set[0], handle, &racks);
         tell_weights(builder, set, handle);
-        handles.extend(set.iter().map(|topic| (&*topic.name, handle)));
+        set.iter().for_each(|topic| handles.insert(&topic.name, handle));
     }
     handles
 }
@@ -66,23 +86,25 @@ fn tell_weights(builder: &mut ProblemBuilder, set: &[Topic], handle: TopicHandle
 }
 
 /// Looks up each list of topics once, as members with the same interest share it.
-fn tell_members(builder: &mut ProblemBuilder, input: &Input, topics: &Handles<'_>) -> Vec<MemberHandle> {
+fn tell_members(builder: &mut ProblemBuilder, input: &Input, topics: &Handles) -> Vec<MemberHandle> {
     let mut lists: FxHashMap<*const Arc<str>, Subscription<TopicHandle>> = FxHashMap::default();
+    let looked_up = |list: &[Arc<str>]| match list.len() == input.topics.len() {
+        true => Subscription::All,
+        false => list.iter().map(|name| topics.of(name)).collect(),
+    };
     let members = input.members.iter().map(|member| {
         let list = lists.entry(member.topics.as_ptr());
-        let looked_up = || Subscription::Topics(member.topics.iter().map(|name| topics[&**name]).collect());
-        let subscription = list.or_insert_with(looked_up).clone();
+        let subscription = list.or_insert_with(|| looked_up(&member.topics)).clone();
         let rack = member.rack.as_ref().map(|rack| builder.rack(rack.clone()));
         builder.member(MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) })
     });
     members.collect()
 }
 
-/// Looks up a topic once for each run of its partitions.
-fn each(partitions: &[(Arc<str>, u32)], topics: &Handles<'_>, mut tell: impl FnMut(TopicHandle, u32)) {
-    for run in partitions.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
-        let topic = topics[&*run[0].0];
-        run.iter().for_each(|(_, partition)| tell(topic, *partition));
+fn tell_standbys(builder: &mut ProblemBuilder, held: &Holdings, topics: &Handles, member: MemberHandle) {
+    for (topic, partitions) in held.by_topic() {
+        let topic = topics.of(topic);
+        partitions.iter().for_each(|partition| builder.standby(topic, *partition, member, 0));
     }
 }
 

@@ -29,6 +29,9 @@ impl Scale {
     pub(super) fn of(capacities: impl Iterator<Item = Capacity>) -> Self {
         let common = |scale: u64, capacity: Capacity| {
             let thousandths = u64::from(capacity.thousandths());
+            if scale.is_multiple_of(thousandths) {
+                return Some(scale);
+            }
             let multiple = (scale / gcd(scale, thousandths)).checked_mul(thousandths);
             multiple.filter(|multiple| *multiple <= Self::MOST)
         };

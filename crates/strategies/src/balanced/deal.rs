@@ -68,6 +68,9 @@ impl Dealer<'_> {
             surplus[holding.owner.index()] = holding.units - keeps;
         }
         let mut left = (held.unowned + surplus.iter().sum::<u32>()) as usize;
+        if left == class.len() {
+            return class.unit_indices().collect();
+        }
         let eligible = Eligible::of(self.problem, self.classes, class);
         let mut leaving = Vec::with_capacity(left);
         if !self.problem.racks().is_empty() {
@@ -76,8 +79,10 @@ impl Dealer<'_> {
         let far = leaving.clone();
         left -= far.len();
         let mut units = class.unit_indices().rev();
+        let mut seen_from = self.problem.units();
         while left > 0 {
             let unit = units.next().expect("as many units leave as there are to be given");
+            seen_from = unit.index();
             if owner[unit.index()].is_some()
                 || (!far.is_empty() && far.binary_search_by(|other| unit.cmp(other)).is_ok())
             {
@@ -96,22 +101,25 @@ impl Dealer<'_> {
                 }
             }
         }
-        self.keep_rest(units, &far, owner);
+        self.keep_rest(class, seen_from, &far, owner);
         leaving.sort_unstable();
         leaving
     }
 
-    /// Leaves `units`, of which none need go but the `far`, with their owners.
-    fn keep_rest(
-        &self,
-        units: impl Iterator<Item = UnitIndex>,
-        far: &[UnitIndex],
-        owner: &mut [Option<MemberIndex>],
-    ) {
-        for unit in units {
-            let is_settled = owner[unit.index()].is_some();
-            if !is_settled && (far.is_empty() || far.binary_search_by(|other| unit.cmp(other)).is_err()) {
-                owner[unit.index()] = self.problem.current(unit);
+    /// Leaves the units before `end`, of which none need go but the `far`, with their owners.
+    fn keep_rest(&self, class: &Class, end: usize, far: &[UnitIndex], owner: &mut [Option<MemberIndex>]) {
+        let before = class.units.iter().map(|range| range.start..range.end.min(end));
+        for range in before.filter(|range| !range.is_empty()) {
+            if far.is_empty() && !self.problem.has_fixed() {
+                // Who keeps for certain is the owner too.
+                owner[range.clone()].copy_from_slice(self.problem.owners_at(range));
+                continue;
+            }
+            for unit in range.map(UnitIndex::new) {
+                let is_far = far.binary_search_by(|other| unit.cmp(other)).is_ok();
+                if owner[unit.index()].is_none() && !is_far {
+                    owner[unit.index()] = self.problem.current(unit);
+                }
             }
         }
     }
@@ -225,8 +233,11 @@ impl Dealer<'_> {
     fn serve_rest(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
         let mut units = std::mem::take(&mut pool.units).into_iter();
         for (position, kind) in pool.class.kinds.iter().enumerate() {
-            for unit in units.by_ref().take(pool.kinds[position] as usize) {
-                owner[unit.index()] = Some(self.next_of(*kind));
+            let mut left = pool.kinds[position];
+            while left > 0 {
+                let (member, most) = self.next_of(*kind, left);
+                left -= most;
+                units.by_ref().take(most as usize).for_each(|unit| owner[unit.index()] = Some(member));
             }
         }
         for (member, units_of) in pool.class.members.iter().zip(&pool.members) {
@@ -236,14 +247,16 @@ impl Dealer<'_> {
         }
     }
 
-    fn next_of(&mut self, kind: usize) -> MemberIndex {
+    /// The first member of `kind` that is still to get units, and how many of `left` it gets now.
+    fn next_of(&mut self, kind: usize, left: u32) -> (MemberIndex, u32) {
         let members = &self.classes.kinds[kind].members;
         while self.takes[members[self.position[kind]].index()] == 0 {
             self.position[kind] += 1;
         }
         let member = members[self.position[kind]];
-        self.takes[member.index()] -= 1;
-        member
+        let takes = self.takes[member.index()].min(left);
+        self.takes[member.index()] -= takes;
+        (member, takes)
     }
 }
 

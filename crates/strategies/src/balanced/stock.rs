@@ -1,5 +1,7 @@
 //! Who has what, by class, before anything moves.
 
+use std::ops::Range;
+
 use super::classes::{Class, Classes};
 use super::roles::{Role, Roles};
 use crate::{MemberIndex, Problem, UnitIndex};
@@ -47,33 +49,45 @@ impl Stock {
         let mut entries = Entries(vec![None; members]);
         for class in &classes.classes {
             let eligible = Eligible::of(problem, classes, class);
-            let mut of_class = ClassStock::default();
-            let is_worth_a_table = class.len() >= members && !problem.has_fixed() && !problem.has_cooling();
-            let fates = if is_worth_a_table { eligible.fates(roles) } else { Vec::new() };
-            for unit in class.unit_indices() {
-                match fates.get(problem.current(unit).map_or(usize::MAX, MemberIndex::index)) {
-                    Some(Fate::Gives(owner)) => stock.has(&mut of_class, &mut entries, *owner),
-                    Some(Fate::Keeps(keeper)) => stock.settle(unit, *keeper),
-                    Some(Fate::Depends) | None => {
-                        stock.enter(problem, roles, &eligible, unit, &mut of_class, &mut entries);
-                    }
-                }
-            }
+            let of_class = stock.take_stock(roles, &eligible, &mut entries);
             of_class.holdings.iter().for_each(|held| entries.0[held.owner.index()] = None);
             stock.classes.push(of_class);
         }
         stock
     }
 
-    fn settle(&mut self, unit: UnitIndex, keeper: MemberIndex) {
-        self.owner[unit.index()] = Some(keeper);
-        self.settled[keeper.index()] += 1;
-        self.loads[keeper.index()] += 1;
+    fn take_stock(&mut self, roles: &Roles, eligible: &Eligible<'_>, entries: &mut Entries) -> ClassStock {
+        let (problem, fates) = (eligible.problem, Fates::of(roles, eligible));
+        let mut of_class = ClassStock::default();
+        for range in eligible.class.units.iter().cloned() {
+            let mut start = range.start;
+            for (owner, count) in runs(problem.owners_at(range.clone()), range.len()) {
+                let units = start..start + count;
+                start = units.end;
+                match (fates.of_owner(owner), owner) {
+                    (Fate::Gives, Some(owner)) => self.has(&mut of_class, entries, owner, count),
+                    (Fate::Keeps, Some(keeper)) => self.settle(units, keeper),
+                    (Fate::Waits, None) => of_class.unowned += in_units(count),
+                    _ => units.map(UnitIndex::new).for_each(|unit| {
+                        self.enter(problem, roles, eligible, unit, &mut of_class, entries);
+                    }),
+                }
+            }
+        }
+        of_class
     }
 
-    fn has(&mut self, of_class: &mut ClassStock, entries: &mut Entries, owner: MemberIndex) {
-        entries.count(of_class, owner);
-        self.loads[owner.index()] += 1;
+    fn settle(&mut self, units: Range<usize>, keeper: MemberIndex) {
+        let count = in_units(units.len());
+        self.owner[units].fill(Some(keeper));
+        self.settled[keeper.index()] += count;
+        self.loads[keeper.index()] += count;
+    }
+
+    fn has(&mut self, of_class: &mut ClassStock, entries: &mut Entries, owner: MemberIndex, units: usize) {
+        let units = in_units(units);
+        entries.count(of_class, owner, units);
+        self.loads[owner.index()] += units;
     }
 
     fn enter(
@@ -87,9 +101,9 @@ impl Stock {
     ) {
         let owner = eligible.owner(unit);
         if let Some(keeper) = roles.keeper(problem, unit, owner) {
-            self.settle(unit, keeper);
+            self.settle(unit.index()..unit.index() + 1, keeper);
         } else if let Some(owner) = owner {
-            self.has(of_class, entries, owner);
+            self.has(of_class, entries, owner, 1);
         } else {
             of_class.unowned += 1;
             let nearest =
@@ -101,28 +115,66 @@ impl Stock {
     }
 }
 
-/// What an owner does with its units of a class.
-#[derive(Clone, Copy, Debug)]
+/// The owners of units that follow each other, each with how many it has in a row; nobody has all `units` where there
+/// are no `owners` at all.
+fn runs(owners: &[Option<MemberIndex>], units: usize) -> impl Iterator<Item = (Option<MemberIndex>, usize)> {
+    let nobodys = (owners.is_empty() && units > 0).then_some((None, units));
+    owners.chunk_by(PartialEq::eq).map(|run| (run[0], run.len())).chain(nobodys)
+}
+
+fn in_units(count: usize) -> u32 {
+    u32::try_from(count).expect("units are counted in u32")
+}
+
+/// What becomes of units with the same owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It keeps them for certain.
-    Keeps(MemberIndex),
+    Keeps,
     /// It may lose them.
-    Gives(MemberIndex),
-    /// It may not own all of them, or not any.
+    Gives,
+    /// They have none, and nobody has copies of them.
+    Waits,
+    /// That has to be looked at unit by unit.
     Depends,
+}
+
+/// What becomes of the units of one class.
+struct Fates {
+    /// By member, where it is worth to know in advance; otherwise empty.
+    of_owners: Vec<Fate>,
+    of_nobodys: Fate,
+}
+
+impl Fates {
+    fn of(roles: &Roles, eligible: &Eligible<'_>) -> Self {
+        let problem = eligible.problem;
+        if problem.has_fixed() || problem.has_cooling() || eligible.class.len() < problem.members().len() {
+            return Self { of_owners: Vec::new(), of_nobodys: Fate::Depends };
+        }
+        Self {
+            of_owners: eligible.fates(roles),
+            of_nobodys: if problem.has_standbys() { Fate::Depends } else { Fate::Waits },
+        }
+    }
+
+    fn of_owner(&self, owner: Option<MemberIndex>) -> Fate {
+        let Some(owner) = owner else { return self.of_nobodys };
+        self.of_owners.get(owner.index()).copied().unwrap_or(Fate::Depends)
+    }
 }
 
 /// By member: where in the holdings of a class it is.
 struct Entries(Vec<Option<u32>>);
 
 impl Entries {
-    fn count(&mut self, of_class: &mut ClassStock, owner: MemberIndex) {
+    fn count(&mut self, of_class: &mut ClassStock, owner: MemberIndex, units: u32) {
         let entry = &mut self.0[owner.index()];
         let position = *entry.get_or_insert_with(|| {
             of_class.holdings.push(Holding { owner, units: 0 });
             u32::try_from(of_class.holdings.len() - 1).expect("members are counted in u32")
         });
-        of_class.holdings[position as usize].units += 1;
+        of_class.holdings[position as usize].units += units;
     }
 }
 
@@ -151,8 +203,8 @@ impl<'a> Eligible<'a> {
     fn fates(&self, roles: &Roles) -> Vec<Fate> {
         let fate = |member: MemberIndex| match self.classes.kind_of[member.index()] {
             Some(_) if !self.classes.takes(member, self.class) => Fate::Depends,
-            Some(_) if roles.keeps(member) => Fate::Keeps(member),
-            Some(_) => Fate::Gives(member),
+            Some(_) if roles.keeps(member) => Fate::Keeps,
+            Some(_) => Fate::Gives,
             None => Fate::Depends,
         };
         self.problem.member_indices().map(fate).collect()

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::group::{Audience, Class};
 use super::racks::{RackNames, RackSet, Racks};
 use super::{Group, GroupMember, GroupTopic, java};
+use crate::problem::{Directory, Named};
 use crate::{InvalidProblem, MemberHandle, MemberIndex, Problem, TopicHandle, TopicIndex, UnitIndex};
 
 /// A list of topics as a [`GroupBuilder`] knows it; equal lists have equal handles.
@@ -28,6 +29,12 @@ pub struct GroupMemberSpec {
     pub generation: Option<i32>,
 }
 
+impl Named for GroupMemberSpec {
+    fn name(&self) -> &Arc<str> {
+        &self.id
+    }
+}
+
 impl GroupMemberSpec {
     /// A dynamic member without a rack and without a generation.
     pub fn new(id: impl Into<Arc<str>>, subscription: SubscriptionHandle) -> Self {
@@ -36,7 +43,8 @@ impl GroupMemberSpec {
 }
 
 /// Collects topics and members and makes a [`Group`] of them. Topics come in any order, members in
-/// that of the group's list. Names are hashed once; everything after that goes by handle.
+/// that of the group's list. Names are looked at once, and hashed only where they do not come sorted; everything after
+/// that goes by handle.
 ///
 /// The first mistake is kept and returned by [`build`](Self::build).
 ///
@@ -59,12 +67,12 @@ impl GroupMemberSpec {
 #[derive(Clone, Debug, Default)]
 pub struct GroupBuilder {
     topics: Vec<GroupTopic>,
-    topic_by_name: FxHashMap<Arc<str>, TopicHandle>,
+    topic_directory: Directory,
     units: usize,
     subscriptions: Vec<Vec<TopicHandle>>,
     subscription_by_topics: FxHashMap<Vec<TopicHandle>, SubscriptionHandle>,
     members: Vec<GroupMemberSpec>,
-    member_by_id: FxHashMap<Arc<str>, MemberHandle>,
+    member_directory: Directory,
     /// By member.
     claims: Vec<Vec<(TopicHandle, u32)>>,
     rack_names: RackNames,
@@ -73,18 +81,24 @@ pub struct GroupBuilder {
     mistake: Option<InvalidProblem>,
 }
 
+impl Named for GroupTopic {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
 impl GroupBuilder {
     /// Adds a topic; with zero partitions if the cluster does not have it.
     pub fn topic(&mut self, name: impl Into<Arc<str>>, partitions: u32) -> TopicHandle {
         let name = name.into();
-        if let Some(known) = self.topic_by_name.get(&name).copied() {
+        if let Some(known) = self.topic_handle(&name) {
             self.mistake.get_or_insert(InvalidProblem::DuplicateTopic(name));
             return known;
         }
         let partitions = self.within_bounds(&name, partitions);
         let handle = TopicHandle::new(self.topics.len());
         self.units += partitions as usize;
-        self.topic_by_name.insert(name.clone(), handle);
+        self.topic_directory.add(&self.topics, &name);
         self.topics.push(GroupTopic { name, partitions });
         self.replicas.push(Vec::new());
         handle
@@ -101,7 +115,7 @@ impl GroupBuilder {
 
     /// The topic of that name, if it has been added.
     pub fn topic_handle(&self, name: &str) -> Option<TopicHandle> {
-        self.topic_by_name.get(name).copied()
+        self.topic_directory.find(&self.topics, name).map(TopicHandle::new)
     }
 
     /// Says in which racks the replicas of a partition are, all of them, whether or not in sync.
@@ -145,13 +159,13 @@ impl GroupBuilder {
         if spec.subscription.0 >= self.subscriptions.len() {
             self.mistake.get_or_insert(InvalidProblem::ForeignHandle);
         }
-        if let Some(known) = self.member_by_id.get(&spec.id).copied() {
-            self.members[known.index()] = spec;
-            self.claims[known.index()].clear();
-            return known;
+        if let Some(known) = self.member_directory.find(&self.members, &spec.id) {
+            self.members[known] = spec;
+            self.claims[known].clear();
+            return MemberHandle::new(known);
         }
         let handle = MemberHandle::new(self.members.len());
-        self.member_by_id.insert(spec.id.clone(), handle);
+        self.member_directory.add(&self.members, &spec.id);
         self.members.push(spec);
         self.claims.push(Vec::new());
         handle

@@ -26,6 +26,7 @@ impl Standbys {
     }
 
     /// Who should hold `unit` as standby, in order of preference; never its owner.
+    #[inline]
     pub fn of(&self, unit: UnitIndex) -> &[MemberIndex] {
         let Some(end) = self.end.get(unit.index()) else { return &[] };
         let start = unit.index().checked_sub(1).map_or(0, |before| self.end[before]);

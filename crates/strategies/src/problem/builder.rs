@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::directory::Directory;
 use super::rack::RackSetsBuilder;
 use super::sorting;
 use crate::{
@@ -15,7 +16,8 @@ use crate::{
 pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 
 /// Collects topics, members and ownership in any order that names a thing before it is used, and
-/// makes a [`Problem`] of them. Names are hashed once; everything after that goes by handle.
+/// makes a [`Problem`] of them. Names are looked at once, and hashed only where they do not come sorted; everything after
+/// that goes by handle.
 ///
 /// The first mistake is kept and returned by [`build`](Self::build), so that callers need one
 /// check only.
@@ -36,11 +38,11 @@ pub struct ProblemBuilder {
     pub(super) topics: Vec<Topic>,
     /// How many standbys are wanted of all topics.
     wanted_standbys: u64,
-    topic_by_name: FxHashMap<Arc<str>, TopicHandle>,
+    topic_directory: Directory,
     /// By topic handle: where its partitions begin in `slots`.
     pub(super) first_slot: Vec<usize>,
     pub(super) members: Vec<MemberSpec>,
-    member_by_id: FxHashMap<Arc<str>, MemberHandle>,
+    member_directory: Directory,
     /// How many partitions all topics have.
     pub(super) slots: usize,
     /// By slot its owner; empty, or too short, until one of the last is told.
@@ -72,7 +74,7 @@ impl ProblemBuilder {
         let handle = TopicHandle::new(self.topics.len());
         self.first_slot.push(self.slots);
         self.slots += partitions as usize;
-        self.topic_by_name.insert(name.clone(), handle);
+        self.topic_directory.add(&self.topics, &name);
         self.topics.push(Topic { name, partitions, standbys: 0 });
         handle
     }
@@ -94,7 +96,7 @@ impl ProblemBuilder {
         }
         self.check(&spec);
         let handle = MemberHandle::new(self.members.len());
-        self.member_by_id.insert(spec.id.clone(), handle);
+        self.member_directory.add(&self.members, &spec.id);
         self.members.push(spec);
         handle
     }
@@ -183,12 +185,12 @@ impl ProblemBuilder {
 
     /// The topic of that name, if it has been added.
     pub fn topic_handle(&self, name: &str) -> Option<TopicHandle> {
-        self.topic_by_name.get(name).copied()
+        self.topic_directory.find(&self.topics, name).map(TopicHandle::new)
     }
 
     /// The member of that id, if it has been added.
     pub fn member_handle(&self, id: &str) -> Option<MemberHandle> {
-        self.member_by_id.get(id).copied()
+        self.member_directory.find(&self.members, id).map(MemberHandle::new)
     }
 
     /// The subscription to the topics of these names that have been added; other names are left
@@ -204,14 +206,25 @@ impl ProblemBuilder {
     /// Says that `member` owns the partition today. An owner that is no member is not told: its
     /// partitions are nobody's.
     pub fn current(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.hold(topic, partition, member, |builder| &mut builder.current);
+        self.hold(topic, [partition], member, |builder| &mut builder.current);
+    }
+
+    /// Says that `member` owns these partitions of the topic today: the same as [`current`](Self::current) of each, in
+    /// a fraction of the time.
+    pub fn currents(
+        &mut self,
+        topic: TopicHandle,
+        partitions: impl IntoIterator<Item = u32>,
+        member: MemberHandle,
+    ) {
+        self.hold(topic, partitions, member, |builder| &mut builder.current);
     }
 
     /// Says that a handoff of the partition to `member` is under way, which therefore keeps it
     /// and counts it, whatever its subscription, bans, limit and state. The owner until then may
     /// be told with [`current`](Self::current) and does not matter.
     pub fn fixed(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.hold(topic, partition, member, |builder| &mut builder.fixed);
+        self.hold(topic, [partition], member, |builder| &mut builder.fixed);
     }
 
     /// Says that the partition must not go to `member`, nor stay there.
@@ -243,28 +256,55 @@ impl ProblemBuilder {
     fn hold(
         &mut self,
         topic: TopicHandle,
-        partition: u32,
+        partitions: impl IntoIterator<Item = u32>,
         member: MemberHandle,
         holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
     ) {
-        let slot = match self.slot_with(topic, partition, member) {
-            Ok(slot) => slot,
-            Err(mistake) => return self.refuse(mistake),
+        let (Some(told), true) = (self.topics.get(topic.index()), member.index() < self.members.len()) else {
+            return self.refuse(InvalidProblem::ForeignHandle);
         };
-        let slots = self.slots;
+        let mut partitions = partitions.into_iter().peekable();
+        if partitions.peek().is_none() {
+            return;
+        }
+        let (first, exist, slots) = (self.first_slot[topic.index()], told.partitions, self.slots);
         let holders = holders(self);
-        if holders.len() <= slot {
+        // Most topics are told before the first owner, so that this is done once.
+        if holders.len() < first + exist as usize {
             holders.resize(slots, None);
         }
-        let taken = holders[slot].replace(member);
-        if let Some(first) = taken.filter(|first| *first != member) {
-            self.refuse(InvalidProblem::TwoOwners {
-                topic: self.topics[topic.index()].name.clone(),
-                partition,
-                first: self.members[first.index()].id.clone(),
-                second: self.members[member.index()].id.clone(),
-            });
+        let holders = &mut holders[first..first + exist as usize];
+        let mut mistake = None;
+        for partition in partitions {
+            match holders.get_mut(partition as usize) {
+                Some(holder) => {
+                    let other = holder.replace(member).filter(|other| *other != member);
+                    mistake = mistake.or(other.map(|other| (partition, Some(other))));
+                }
+                None => mistake = mistake.or(Some((partition, None))),
+            }
         }
+        if let Some((partition, other)) = mistake {
+            self.refuse_holder(topic, partition, member, other);
+        }
+    }
+
+    /// Refuses `member` as the holder of a partition that has an `other` or, without one, does not exist.
+    fn refuse_holder(
+        &mut self,
+        topic: TopicHandle,
+        partition: u32,
+        member: MemberHandle,
+        other: Option<MemberHandle>,
+    ) {
+        let Topic { name, partitions, .. } = self.topics[topic.index()].clone();
+        let id = |member: MemberHandle| self.members[member.index()].id.clone();
+        self.refuse(match other {
+            None => InvalidProblem::NoSuchPartition { topic: name, partition, partitions },
+            Some(first) => {
+                InvalidProblem::TwoOwners { topic: name, partition, first: id(first), second: id(member) }
+            }
+        });
     }
 
     /// Where the partition is in `slots`, if it and the member exist.

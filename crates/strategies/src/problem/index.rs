@@ -17,12 +17,14 @@ macro_rules! dense_index {
             /// # Panics
             ///
             /// If `index` is `u32::MAX` or more; no valid problem has that many of anything.
+            #[inline]
             pub fn new(index: usize) -> Self {
                 let stored = u32::try_from(index).ok().and_then(|i| NonZeroU32::MIN.checked_add(i));
                 Self(stored.expect("a problem has fewer than u32::MAX of anything"))
             }
 
             /// The position it stands for, counted from zero.
+            #[inline]
             pub fn index(self) -> usize {
                 self.0.get() as usize - 1
             }
@@ -44,6 +46,13 @@ dense_index! {
 dense_index! {
     /// A member of a [`Problem`](crate::Problem); ascending in the order of the members' ids.
     MemberIndex
+}
+
+impl MemberIndex {
+    /// A number that stands for nothing else: zero for nobody.
+    pub(crate) fn bits(member: Option<Self>) -> u32 {
+        member.map_or(0, |member| member.0.get())
+    }
 }
 
 dense_index! {
