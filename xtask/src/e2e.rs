@@ -11,8 +11,14 @@ use tempfile::TempDir;
 use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
-/// The packages whose programs take part: an instance, a consumer, and the one that plays with them.
-const PACKAGES: [&str; 3] = ["kafka-assigner-cli", "kafka-assigner-example-consumer", "kafka-assigner-e2e"];
+/// The packages whose programs take part: an instance, a consumer, writers with their routers, and the one that plays
+/// with them.
+const PACKAGES: [&str; 4] = [
+    "kafka-assigner-cli",
+    "kafka-assigner-example-consumer",
+    "kafka-assigner-example-single-writer",
+    "kafka-assigner-e2e",
+];
 
 /// A run bounds each of its own steps; in all it takes two minutes, and a quarter of an hour where each is slow.
 const BOUND: Duration = Duration::from_secs(15 * 60);
@@ -68,9 +74,7 @@ fn command(programs: &Path, servers: &Servers, folder: &Path, arguments: &Argume
     let mut command = Command::new(programs.join("kafka-assigner-e2e"));
     command.args(["--etcd", &etcd.endpoint(), "--etcd-version", &etcd_tool.version]);
     command.args(["--kafka", &kafka.address(), "--kafka-version", &kafka_tool.version]);
-    command.arg("--server").arg(programs.join("kafka-assigner"));
-    command.arg("--consumer").arg(programs.join("kafka-assigner-example-consumer"));
-    command.arg("--folder").arg(folder).args(["--mode", &arguments.mode]);
+    command.arg("--programs").arg(programs).arg("--folder").arg(folder).args(["--mode", &arguments.mode]);
     let switches = [(arguments.json, "--json"), (arguments.short, "--short")];
     command.args(switches.iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch));
     command.stdin(Stdio::null());

@@ -21,12 +21,9 @@ pub(crate) struct Arguments {
     /// Its version, for the report
     #[arg(long)]
     pub(crate) kafka_version: String,
-    /// The program `kafka-assigner`
+    /// The folder with the programs: an instance, a consumer, a writer and a router
     #[arg(long)]
-    pub(crate) server: PathBuf,
-    /// The program `kafka-assigner-example-consumer`
-    #[arg(long)]
-    pub(crate) consumer: PathBuf,
+    pub(crate) programs: PathBuf,
     /// A folder for logs and journals
     #[arg(long)]
     pub(crate) folder: PathBuf,

@@ -1,4 +1,4 @@
-//! The consumers: processes of the example consumer.
+//! The consumers: processes of the example consumer, or of the example writer, which is one that takes requests.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_testkit::Process;
 
 use crate::arguments::Arguments;
 use crate::moment::until;
+use crate::topic;
 
 /// The group, here and in Kafka.
 pub(crate) const GROUP: &str = "e2e";
@@ -48,14 +50,13 @@ impl Consumer {
     pub(crate) fn start(name: &str, endpoints: &str, arguments: &Arguments) -> Result<(Self, Journals)> {
         let journals = Journals::of(name, &arguments.folder);
         let log = File::create(arguments.folder.join(format!("{name}.log")))?;
-        let mut command = Command::new(&arguments.consumer);
-        command.args(["--name", name, "--group", GROUP, "--topics", crate::topic::NAME]);
-        command.args(["--endpoints", endpoints, "--brokers", &arguments.kafka]);
+        let mut command = program(&journals, arguments);
+        command.args(["--name", name, "--group", GROUP, "--endpoints", endpoints]);
+        command.args(["--brokers", &arguments.kafka]);
         command.args(["--drain-timeout", &DRAIN_TIMEOUT.as_secs().to_string()]);
-        command.arg("--log").arg(&journals.handled).arg("--states").arg(&journals.states);
+        command.arg("--log").arg(&journals.handled);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let process = Process::spawn(&mut command)
-            .with_context(|| format!("{} can't be started", arguments.consumer.display()))?;
+        let process = Process::spawn(&mut command).with_context(|| format!("{name} can't be started"))?;
         Ok((Self { name: name.to_owned(), process }, journals))
     }
 
@@ -98,4 +99,16 @@ impl Consumer {
     pub(crate) fn kill(self) {
         drop(self.process);
     }
+}
+
+/// Whatever consumes in this mode. Writers are asked for their states in other ways.
+fn program(journals: &Journals, arguments: &Arguments) -> Command {
+    if arguments.mode == Mode::Routed {
+        let mut writer = Command::new(arguments.programs.join("kafka-assigner-example-writer"));
+        writer.args(["--topic", topic::NAME]);
+        return writer;
+    }
+    let mut consumer = Command::new(arguments.programs.join("kafka-assigner-example-consumer"));
+    consumer.args(["--topics", topic::NAME]).arg("--states").arg(&journals.states);
+    consumer
 }

@@ -55,7 +55,7 @@ impl Instances {
         let id = format!("instance-{}", self.started);
         let log = self.arguments.folder.join(format!("{id}.log"));
         let mut process = Process::spawn(&mut self.command(&id, port, &log)?)
-            .with_context(|| format!("{} can't be started", self.arguments.server.display()))?;
+            .with_context(|| format!("{id} can't be started"))?;
         let what = format!("the start of {id}");
         until(&what, START, || {
             if let Some(status) = process.exit_status()? {
@@ -68,9 +68,13 @@ impl Instances {
         Ok(())
     }
 
+    fn program(&self) -> Command {
+        Command::new(self.arguments.programs.join("kafka-assigner"))
+    }
+
     fn command(&self, id: &str, port: u16, log: &PathBuf) -> Result<Command> {
         let log = File::create(log)?;
-        let mut command = Command::new(&self.arguments.server);
+        let mut command = self.program();
         command.arg("serve").args(["--instance", id]);
         command.args(["--etcd", &self.arguments.etcd, "--kafka", &self.arguments.kafka]);
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--http-listen", "127.0.0.1:0"]);
@@ -100,7 +104,7 @@ impl Instances {
     fn set(&self, setting: [&str; 2]) -> Result<()> {
         let instance = self.running.first().context("no instance runs")?;
         let server = format!("http://127.0.0.1:{}", instance.port);
-        let mut command = Command::new(&self.arguments.server);
+        let mut command = self.program();
         command.args(["group", "set", GROUP, "--server", &server]).args(setting);
         let answer = command.stdin(Stdio::null()).output().context("the command can't be run")?;
         if !answer.status.success() {

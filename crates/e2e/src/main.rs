@@ -7,6 +7,13 @@
 //!                                        ledger ◄── all of it ──► report
 //! ```
 //!
+//! In the mode `routed` the consumers are writers, the producer is a crowd of callers, and there are routers between them:
+//!
+//! ```text
+//!  traffic (callers) ──► routers (2… × the example router) ──► writers (3… × the example writer) ──► Kafka
+//!        └── what was acknowledged ──► crowd ◄── what is in the log
+//! ```
+//!
 //! `cargo xtask e2e` provides the servers, builds the programs and starts this one. Whatever is started here ends with
 //! this process, however that ends. Start reading at [`story`], then [`world`].
 
@@ -19,9 +26,11 @@ mod moment;
 mod outage_test;
 mod producer;
 mod report;
+mod routers;
 mod scale;
 mod story;
 mod topic;
+mod work;
 mod world;
 
 use std::process::ExitCode;

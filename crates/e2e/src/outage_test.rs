@@ -23,8 +23,14 @@ use crate::scale::{SESSION_TIMEOUT, Scale};
 use crate::topic;
 
 /// Little work: what counts is that it goes on.
-const SMALL: Scale =
-    Scale { partitions: 4, interval: Duration::from_millis(50), records: 0, planned_moves: 0, rounds: 0 };
+const SMALL: Scale = Scale {
+    partitions: 4,
+    interval: Duration::from_millis(50),
+    records: 0,
+    requests: 0,
+    planned_moves: 0,
+    rounds: 0,
+};
 
 /// Five times a session's life.
 const AWAY: Duration = Duration::from_secs(30);
@@ -55,14 +61,14 @@ impl Site {
     async fn start() -> Option<Self> {
         let (binary, jars) = (testkit::etcd_binary()?, testkit::kafka_jars()?);
         let server = testkit::program("kafka-assigner")?;
-        let consumer = testkit::program("kafka-assigner-example-consumer")?;
+        testkit::program("kafka-assigner-example-consumer")?;
         let (etcd, kafka) = tokio::task::block_in_place(|| {
             (Etcd::start(&EtcdConfig::new(binary)).unwrap(), Kafka::start(&jars).unwrap())
         });
         topic::create(&kafka.address(), SMALL.partitions).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let paths = [&server, &consumer, &folder.path().to_owned()].map(|path| path.display().to_string());
-        let [server, consumer, path] = &paths;
+        let programs = server.parent().expect("programs are in a folder");
+        let [programs, path] = &[programs, folder.path()].map(|path| path.display().to_string());
         let arguments = Arguments::parse_from([
             "e2e",
             "--etcd",
@@ -73,10 +79,8 @@ impl Site {
             &kafka.address(),
             "--kafka-version",
             "",
-            "--server",
-            server,
-            "--consumer",
-            consumer,
+            "--programs",
+            programs,
             "--folder",
             path,
         ]);

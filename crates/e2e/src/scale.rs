@@ -27,6 +27,8 @@ pub(crate) struct Scale {
     pub(crate) interval: Duration,
     /// Rounds of the story are played until so many records were produced…
     pub(crate) records: u64,
+    /// …or, in the mode routed, so many requests were acknowledged…
+    pub(crate) requests: u64,
     /// …and so many moves were planned and completed.
     pub(crate) planned_moves: usize,
     /// The most rounds: several times what it takes.
@@ -38,6 +40,7 @@ pub(crate) const FULL: Scale = Scale {
     partitions: 32,
     interval: Duration::from_millis(10),
     records: 200_000,
+    requests: 50_000,
     planned_moves: 100,
     rounds: 6,
 };
@@ -47,6 +50,7 @@ pub(crate) const SHORT: Scale = Scale {
     partitions: 16,
     interval: Duration::from_millis(20),
     records: 15_000,
+    requests: 5_000,
     planned_moves: 10,
     rounds: 3,
 };

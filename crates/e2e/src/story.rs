@@ -23,16 +23,40 @@ enum Turn {
     Freeze,
     /// Another strategy decides, under which much must move, and then the first one again.
     SwitchStrategy,
+    /// One by one, each consumer is replaced by a new one.
+    Roll,
+    /// A router joins.
+    RouterJoin,
+    /// A router leaves in good order, and comes back.
+    RouterRestart,
+    /// A router leaves in good order.
+    RouterLeave,
 }
 
 /// A round begins and ends with the same number of consumers.
-const ROUND: [Turn; 8] = [
+const ROUND: &[Turn] = &[
     Turn::Join,
     Turn::Join,
     Turn::SwitchStrategy,
     Turn::Leave,
     Turn::KillLeader,
     Turn::Kill,
+    Turn::Freeze,
+    Turn::Leave,
+];
+
+/// The same, and what may befall routers beside.
+const ROUTED_ROUND: &[Turn] = &[
+    Turn::Join,
+    Turn::RouterJoin,
+    Turn::Join,
+    Turn::SwitchStrategy,
+    Turn::RouterRestart,
+    Turn::Leave,
+    Turn::KillLeader,
+    Turn::Roll,
+    Turn::Kill,
+    Turn::RouterLeave,
     Turn::Freeze,
     Turn::Leave,
 ];
@@ -51,10 +75,12 @@ pub(crate) async fn play(world: &mut World) -> Result<()> {
         if rounds > world.scale().rounds {
             bail!("{} rounds were not enough", world.scale().rounds);
         }
-        for turn in ROUND {
-            take(world, turn).await?;
+        let round = if world.is_routed() { ROUTED_ROUND } else { ROUND };
+        for turn in round {
+            take(world, *turn).await?;
             world.settle().await?;
             sleep(PEACE).await;
+            world.calm();
         }
     }
     Ok(())
@@ -80,5 +106,9 @@ async fn take(world: &mut World, turn: Turn) -> Result<()> {
             world.settle().await?;
             world.decide_by(Registry::DEFAULT)
         }
+        Turn::Roll => world.roll().await,
+        Turn::RouterJoin => world.join_router().await,
+        Turn::RouterRestart => world.restart_a_router().await,
+        Turn::RouterLeave => world.let_a_router_leave().await,
     }
 }

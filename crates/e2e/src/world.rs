@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_ledger::{Incident, Ledger};
+use kafka_assigner_ledger::{Incident, Micros};
 use kafka_assigner_observer::Observer;
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
 use tokio::task::JoinHandle;
@@ -15,15 +15,18 @@ use tokio::time::sleep;
 use crate::arguments::Arguments;
 use crate::consumers::{Consumer, GROUP, Journals};
 use crate::instances::Instances;
-use crate::journal;
 use crate::moment::{now, until};
-use crate::producer::{Produced, Production};
 use crate::report::{Event, Report};
+use crate::routers::Routers;
 use crate::scale::{SESSION_TIMEOUT, Scale};
-use crate::topic::{self, Committed};
+use crate::topic;
+use crate::work::{Harm, Work};
 
 /// Consumers at the start.
 const CONSUMERS: usize = 3;
+
+/// Routers at the start, in the mode routed: callers need another one to turn to.
+const ROUTERS: usize = 2;
 
 /// How long everybody works in peace before the story begins. Kafka's machine code is made while it runs: in its first
 /// seconds on a busy machine of two cores it keeps every reader waiting for tenths of a second, moved or not.
@@ -35,12 +38,6 @@ const SETTLE: Duration = Duration::from_secs(45);
 
 /// How long the first handoff after a join, or another leader after the death of one, may take.
 const SOON: Duration = Duration::from_secs(15);
-
-/// How long the last records may take.
-const LAST_RECORDS: Duration = Duration::from_secs(30);
-
-/// How often Kafka is asked about them.
-const ASK: Duration = Duration::from_millis(100);
 
 /// What a run consists of.
 #[derive(Debug)]
@@ -54,8 +51,11 @@ pub(crate) struct World {
     consumers: VecDeque<Consumer>,
     /// Of every consumer that there was.
     journals: Vec<Journals>,
-    production: Production,
-    incidents: Vec<Incident>,
+    routers: Routers,
+    work: Work,
+    harm: Harm,
+    /// Since when a writer's death is felt.
+    crashed: Option<Micros>,
     events: Vec<Event>,
 }
 
@@ -65,6 +65,7 @@ impl World {
         topic::create(&arguments.kafka, arguments.scale().partitions).await?;
         let observer = Observer::new(Layout::new(DEFAULT_PREFIX, GROUP.parse()?));
         let store = EtcdStore::new(&EtcdOptions::new([&arguments.etcd]))?;
+        let routers = Routers::new(arguments);
         let mut world = Self {
             arguments: arguments.clone(),
             begin: Instant::now(),
@@ -73,8 +74,10 @@ impl World {
             instances: Instances::start(arguments).await?,
             consumers: VecDeque::new(),
             journals: Vec::new(),
-            production: Production::start(&arguments.kafka, arguments.scale())?,
-            incidents: Vec::new(),
+            work: Work::start(arguments, &routers)?,
+            routers,
+            harm: Harm::default(),
+            crashed: None,
             events: Vec::new(),
         };
         if arguments.mode != Mode::default() {
@@ -84,8 +87,16 @@ impl World {
             world.join()?;
         }
         world.settle().await?;
+        for _ in 0..if world.is_routed() { ROUTERS } else { 0 } {
+            world.join_router().await?;
+        }
         sleep(WARM_UP).await;
         Ok(world)
+    }
+
+    /// Whether consumers take requests.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.arguments.mode == Mode::Routed
     }
 
     /// How much is to be done.
@@ -97,8 +108,8 @@ impl World {
     /// there must be more than have to be planned.
     pub(crate) fn has_seen_enough(&self) -> bool {
         let moves = self.observer.look().completed();
-        self.production.produced().count() >= self.scale().records
-            && moves >= self.scale().planned_moves + self.scale().planned_moves / 2
+        let enough = if self.is_routed() { self.scale().requests } else { self.scale().records };
+        self.work.count() >= enough && moves >= self.scale().planned_moves + self.scale().planned_moves / 2
     }
 
     fn note(&mut self, event: &'static str, text: String) {
@@ -138,7 +149,9 @@ impl World {
     pub(crate) fn kill_a_consumer(&mut self) {
         let consumer = self.oldest();
         let (name, process) = (consumer.name().to_owned(), consumer.process());
-        self.incidents.push(Incident::ConsumerKilled { process, at: now() });
+        let at = now();
+        self.crashed.get_or_insert(at);
+        self.harm.incidents.push(Incident::ConsumerKilled { process, at });
         consumer.kill();
         self.note("consumer_killed", format!("{name} is killed"));
     }
@@ -147,14 +160,47 @@ impl World {
     pub(crate) async fn freeze_a_consumer(&mut self) -> Result<()> {
         let frozen = self.oldest();
         let at = now();
+        self.crashed.get_or_insert(at);
         frozen.freeze()?;
         self.note("consumer_frozen", format!("{} is frozen", frozen.name()));
         self.settle().await?;
         let thawed = now();
         frozen.thaw()?;
         self.note("consumer_thawed", format!("{} goes on", frozen.name()));
-        self.incidents.push(Incident::ConsumerFrozen { process: frozen.process(), at, thawed });
+        self.harm.incidents.push(Incident::ConsumerFrozen { process: frozen.process(), at, thawed });
         self.consumers.push_back(frozen);
+        Ok(())
+    }
+
+    /// One by one, each consumer is replaced by a new one, as in a rolling deployment.
+    pub(crate) async fn roll(&mut self) -> Result<()> {
+        for _ in 0..self.consumers.len() {
+            self.join()?;
+            self.settle().await?;
+            self.let_one_leave().await?;
+            self.settle().await?;
+        }
+        Ok(())
+    }
+
+    /// A new router joins.
+    pub(crate) async fn join_router(&mut self) -> Result<()> {
+        let name = self.routers.join(&self.instances.endpoints()).await?;
+        self.note("router_joined", format!("{name} joins"));
+        Ok(())
+    }
+
+    /// The oldest router leaves in good order.
+    pub(crate) async fn let_a_router_leave(&mut self) -> Result<()> {
+        let name = self.routers.leave().await?;
+        self.note("router_left", format!("{name} is gone"));
+        Ok(())
+    }
+
+    /// The oldest router leaves in good order, and comes back.
+    pub(crate) async fn restart_a_router(&mut self) -> Result<()> {
+        let name = self.routers.restart(&self.instances.endpoints()).await?;
+        self.note("router_restarted", format!("{name} is back"));
         Ok(())
     }
 
@@ -180,7 +226,7 @@ impl World {
         self.note("leader_killed", format!("{leader}, which leads, is killed"));
         let led_again = || Ok(self.observer.look().leader().filter(|other| *other != leader));
         let next = until("another leadership", SOON, led_again).await?;
-        self.incidents.push(Incident::LeaderKilled { at, led_again: now() });
+        self.harm.incidents.push(Incident::LeaderKilled { at, led_again: now() });
         self.note("leader_elected", format!("{next} leads"));
         let replacement = self.instances.replace(port).await?;
         self.note("instance_started", format!("{replacement} starts"));
@@ -203,11 +249,17 @@ impl World {
         settled
     }
 
+    /// What had to be waited for is over: from now on nothing fails because of it.
+    pub(crate) fn calm(&mut self) {
+        if let Some(since) = self.crashed.take() {
+            self.harm.crashes.push((since, now()));
+        }
+    }
+
     /// Waits until everything is handled, ends everything in good order, and adds it up.
     pub(crate) async fn end(mut self) -> Result<Report> {
-        self.note("production_over", format!("{} records produced", self.production.produced().count()));
-        let produced = self.production.stop().await?;
-        handle_the_rest(&self.arguments.kafka, &produced).await?;
+        self.note("work_over", format!("{} produced or acknowledged", self.work.count()));
+        let done = self.work.end(&self.arguments).await?;
         let mut report = report(&self.arguments, &self.observer);
         for consumer in &self.consumers {
             consumer.terminate()?;
@@ -215,32 +267,13 @@ impl World {
         for consumer in self.consumers {
             consumer.left().await?;
         }
+        self.routers.stop().await?;
         self.instances.stop().await?;
         self.watching.abort();
-        let ledger = ledger(&produced, &self.journals, self.incidents)?;
-        (report.audit, report.stale, report.events) = (ledger.audit(), ledger.stale(), self.events);
+        done.add_up(&self.journals, self.harm, &mut report)?;
+        report.events = self.events;
         Ok(report)
     }
-}
-
-/// Waits until the group has committed all that was produced. What it has not by then is lost, and counted so.
-async fn handle_the_rest(brokers: &str, produced: &Produced) -> Result<()> {
-    let (committed, ends) = (Committed::new(brokers)?, produced.ends());
-    let deadline = Instant::now() + LAST_RECORDS;
-    // This program has nothing else to do meanwhile.
-    while !tokio::task::block_in_place(|| committed.reaches(&ends))? && Instant::now() < deadline {
-        sleep(ASK).await;
-    }
-    Ok(())
-}
-
-fn ledger(produced: &Produced, journals: &[Journals], incidents: Vec<Incident>) -> Result<Ledger> {
-    let mut ledger = Ledger { produced: produced.by_slot(), incidents, ..Ledger::default() };
-    for Journals { handled, states } in journals {
-        ledger.handled.extend(journal::read(handled)?);
-        ledger.states.extend(journal::read(states)?);
-    }
-    Ok(ledger)
 }
 
 /// What is known of a run without its journals.
