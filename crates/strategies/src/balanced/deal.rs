@@ -1,5 +1,7 @@
 //! From numbers to units: which ones leave, and who gets which.
 
+use rustc_hash::FxHashMap;
+
 use super::classes::{Class, Classes};
 use super::equal::{ClassFlow, Flow};
 use super::stock::{ClassStock, Eligible, Stock};
@@ -43,6 +45,22 @@ struct Pool<'a> {
     members: Vec<u32>,
     /// Ascending.
     units: Vec<UnitIndex>,
+}
+
+impl Pool<'_> {
+    /// Who may get units in `rack`, the next one last: one kind after the other, then the members.
+    fn candidates(&self, problem: &Problem, rack: RackIndex) -> Vec<Candidate> {
+        let is_near = |position: &usize| problem.member(self.class.members[*position]).rack == Some(rack);
+        let members = (0..self.class.members.len()).filter(is_near).rev().map(Candidate::Member);
+        members.chain((0..self.kinds.len()).rev().map(Candidate::Kind)).collect()
+    }
+}
+
+/// Who may get units of a class, by position.
+#[derive(Clone, Copy)]
+enum Candidate {
+    Kind(usize),
+    Member(usize),
 }
 
 struct Dealer<'a> {
@@ -162,9 +180,13 @@ impl Dealer<'_> {
     /// Gives units to members in their racks.
     fn serve_near(&mut self, pool: &mut Pool<'_>, nearby: &mut Nearby, owner: &mut [Option<MemberIndex>]) {
         let problem = self.problem;
+        let mut candidates = FxHashMap::default();
         self.give_some(pool, owner, |dealer, pool, unit| {
             let racks = problem.replica_racks(unit);
-            racks.iter().find_map(|rack| dealer.give_near(pool, nearby, *rack))
+            racks.iter().find_map(|rack| {
+                let in_rack = candidates.entry(*rack).or_insert_with(|| pool.candidates(problem, *rack));
+                dealer.give_near(pool, nearby, in_rack, *rack)
+            })
         });
     }
 
@@ -204,29 +226,26 @@ impl Dealer<'_> {
         }
     }
 
+    /// Gives a unit of the pool to the last of `candidates` that is still to get any in `rack`. Those that are not will
+    /// not be either, so each is found wanting but once, however many units there are.
     fn give_near(
         &mut self,
         pool: &mut Pool<'_>,
         nearby: &mut Nearby,
+        candidates: &mut Vec<Candidate>,
         rack: RackIndex,
     ) -> Option<MemberIndex> {
-        for (position, kind) in pool.class.kinds.iter().enumerate() {
-            if pool.kinds[position] == 0 {
-                continue;
-            }
-            if let Some(member) = nearby.next(*kind, rack, &self.takes) {
-                pool.kinds[position] -= 1;
-                self.takes[member.index()] -= 1;
+        while let Some(candidate) = candidates.last() {
+            let member = match *candidate {
+                Candidate::Member(position) => Some(pool.class.members[position]),
+                Candidate::Kind(position) => nearby.next(pool.class.kinds[position], rack, &self.takes),
+            };
+            if let Some(member) = member.filter(|member| self.give(pool, *member)) {
                 return Some(member);
             }
+            candidates.pop();
         }
-        let members = pool.class.members.iter().enumerate();
-        let mut near = members.filter(|(position, member)| {
-            pool.members[*position] > 0 && self.problem.member(**member).rack == Some(rack)
-        });
-        let (position, member) = near.next()?;
-        pool.members[position] -= 1;
-        Some(*member)
+        None
     }
 
     /// Gives the units that are left to those that are to get some, by id.

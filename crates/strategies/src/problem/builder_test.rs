@@ -243,3 +243,26 @@ fn newer_labels_have_larger_numbers_and_none_is_oldest() {
     let generations = problem.members().iter().map(|member| member.generation);
     assert_eq!(generations.collect::<Vec<_>>(), [2, 1, 0, 2]);
 }
+
+#[test]
+fn owners_told_at_once_are_those_told_one_by_one() {
+    let told = |tell: &dyn Fn(&mut ProblemBuilder, TopicHandle, MemberHandle)| {
+        two_by_two(|builder, topic, [a, _]| tell(builder, topic, a))
+    };
+    let at_once = told(&|builder, topic, a| builder.currents(topic, [1, 0, 1], a));
+    let one_by_one = told(&|builder, topic, a| (0..2).for_each(|at| builder.current(topic, at, a)));
+    assert_eq!(at_once, one_by_one);
+    let nothing = told(&|builder, topic, a| builder.currents(topic, [], a));
+    assert_eq!(nothing, told(&|_, _, _| {}));
+}
+
+#[test]
+fn of_owners_told_at_once_the_first_mistake_is_refused() {
+    let mistake = refused(|builder| {
+        let topic = builder.topic("t", 2);
+        let [a, b] = ["a", "b"].map(|id| builder.member(MemberSpec::new(id)));
+        builder.current(topic, 0, a);
+        builder.currents(topic, [1, 2, 0], b);
+    });
+    assert!(matches!(mistake, InvalidProblem::NoSuchPartition { partition: 2, .. }), "{mistake}");
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_strategies::{
-    CopartitionedSticky, MemberIndex, MemberState, Placement, Problem, Strategy, TopicIndex, UnitIndex,
+    CopartitionedSticky, MemberIndex, MemberSpec, MemberState, Placement, Problem, Strategy, TopicIndex,
+    UnitIndex,
 };
 use proptest::prelude::*;
 
@@ -134,4 +135,113 @@ fn settled(scenario: &Scenario) -> (Problem, Placement) {
     let problem = scenario.problem();
     let placement = CopartitionedSticky.assign(&problem);
     (problem, placement)
+}
+
+/// A topic that wants a standby each; for each partition its owner and who has a copy, of members `0` and on.
+fn copied(members: usize, slots: &[(Option<usize>, Option<usize>)], draining: Option<usize>) -> Problem {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", u32::try_from(slots.len()).unwrap());
+    builder.want_standbys(topic, 1);
+    let state = |at| if draining == Some(at) { MemberState::Draining } else { MemberState::Active };
+    let spec = |at: usize| MemberSpec { state: state(at), ..MemberSpec::new(at.to_string()) };
+    let members: Vec<_> = (0..members).map(|at| builder.member(spec(at))).collect();
+    for (slot, (owner, copy)) in (0..).zip(slots) {
+        owner.iter().for_each(|at| builder.current(topic, slot, members[*at]));
+        copy.iter().for_each(|at| builder.standby(topic, slot, members[*at], 0));
+    }
+    builder.build().unwrap()
+}
+
+/// By partition its owner and its standby.
+fn settled_copies(problem: &Problem) -> Vec<(usize, Option<usize>)> {
+    let placement = CopartitionedSticky.assign(problem);
+    let standby = |unit| placement.standbys.of(unit).first().map(|member| member.index());
+    problem
+        .unit_indices()
+        .map(|unit| (placement.owner[unit.index()].unwrap().index(), standby(unit)))
+        .collect()
+}
+
+#[test]
+fn what_is_nobodys_goes_to_who_has_a_copy_and_not_in_turn() {
+    let problem = copied(2, &[(None, Some(1)), (None, Some(0))], None);
+    assert_eq!(settled_copies(&problem), [(1, Some(0)), (0, Some(1))]);
+}
+
+#[test]
+fn a_draining_member_holds_no_copy() {
+    let problem = copied(3, &[(Some(0), Some(1)), (Some(2), Some(1))], Some(1));
+    assert_eq!(settled_copies(&problem), [(0, Some(2)), (2, Some(0))]);
+}
+
+#[test]
+fn who_gives_a_slot_keeps_its_copy() {
+    let settled = settled_copies(&copied(3, &[(Some(2), None), (Some(2), None)], None));
+    let given: Vec<_> = settled.iter().filter(|(owner, _)| *owner != 2).collect();
+    assert_eq!(given, [&(0, Some(2))]);
+}
+
+#[test]
+fn a_copy_that_moves_goes_to_a_rack_of_its_own() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 8);
+    builder.want_standbys(topic, 1);
+    let members = ["a", "b", "a", "c"].iter().enumerate().map(|(at, rack)| {
+        let rack = Some(builder.rack(*rack));
+        builder.member(MemberSpec { rack, ..MemberSpec::new(at.to_string()) })
+    });
+    let members: Vec<_> = members.collect();
+    for slot in 0..8 {
+        let owner = slot as usize % 4;
+        builder.current(topic, slot, members[owner]);
+        builder.standby(topic, slot, members[if owner == 1 { 0 } else { 1 }], 0);
+    }
+    let problem = builder.build().unwrap();
+    let rack = |member| problem.member(MemberIndex::new(member)).rack;
+    let settled = settled_copies(&problem);
+    assert!(settled.iter().all(|(owner, holder)| rack(*owner) != holder.and_then(rack)), "{settled:?}");
+    let holds = |member| settled.iter().filter(|(_, holder)| *holder == Some(member)).count();
+    assert_eq!([0, 1, 2, 3].map(holds), [2; 4]);
+}
+
+#[test]
+fn copies_stay_where_they_are() {
+    let problem = copied(3, &[(Some(0), Some(2))], None);
+    assert_eq!(settled_copies(&problem), [(0, Some(2))]);
+}
+
+#[test]
+fn the_copies_of_one_owner_are_with_many() {
+    let problem = copied(4, &[(None, None); 12], None);
+    let settled = settled_copies(&problem);
+    for owner in 0..4 {
+        let holders: BTreeSet<_> =
+            settled.iter().filter(|(of, _)| *of == owner).map(|(_, holder)| holder).collect();
+        assert_eq!(holders.len(), 3, "the copies of {owner} are at {holders:?}");
+    }
+}
+
+#[test]
+fn copies_move_from_who_has_too_many_straight_to_who_has_none() {
+    let slots: Vec<_> =
+        (0..6).map(|slot| (Some(slot % 3), Some(if slot % 3 == 0 { 1 } else { 0 }))).collect();
+    let settled = settled_copies(&copied(3, &slots, None));
+    let holds = |member| settled.iter().filter(|(_, holder)| *holder == Some(member)).count();
+    assert_eq!([0, 1, 2].map(holds), [2, 2, 2]);
+    let moved = settled.iter().zip(&slots).filter(|((_, after), (_, before))| after != before);
+    assert_eq!(moved.count(), 2);
+}
+
+#[test]
+fn a_share_ends_where_there_is_no_more_room() {
+    let mut builder = Problem::builder();
+    for name in ["t", "u"] {
+        builder.topic(name, 4);
+    }
+    builder.member(MemberSpec { max_partitions: Some(3), ..MemberSpec::new("a") });
+    builder.member(MemberSpec::new("b"));
+    let placement = CopartitionedSticky.assign(&builder.build().unwrap());
+    let has =
+        |member| placement.owner.iter().filter(|owner| **owner == Some(MemberIndex::new(member))).count();
+    assert_eq!([0, 1].map(has), [2, 6]);
 }

@@ -1,7 +1,7 @@
 //! `balanced` during a rolling deployment, and within a budget of moves.
 
 use kafka_assigner_strategies::{
-    Balanced, MemberIndex, MemberSpec, MemberState, Move, Options, Problem, Strategy as _,
+    Balanced, MemberIndex, MemberSpec, MemberState, Move, Options, Problem, ProblemBuilder, Strategy as _,
 };
 
 const PARTITIONS: u32 = 60;
@@ -146,6 +146,51 @@ fn what_the_budget_allows_goes_from_the_fullest_to_the_emptiest() {
     let [b, c] = [1, 2].map(MemberIndex::new);
     assert_eq!(moves.len(), 3);
     assert!(moves.iter().all(|change| (change.from, change.to) == (Some(b), Some(c))));
+}
+
+/// Members with a limit, if any, and how many partitions of `t` each has, one after the other.
+fn limited(members: &[(Option<u32>, u32)], budget: u32, tell: impl Fn(&mut ProblemBuilder)) -> Vec<usize> {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", members.iter().map(|(_, has)| has).sum());
+    builder.options(Options { movement_budget: Some(budget), ..Options::default() });
+    let mut first = 0;
+    for (at, (max_partitions, has)) in members.iter().enumerate() {
+        let subscription = [topic].into_iter().collect();
+        let spec =
+            MemberSpec { max_partitions: *max_partitions, subscription, ..MemberSpec::new(format!("m{at}")) };
+        let member = builder.member(spec);
+        builder.currents(topic, first..first + has, member);
+        first += has;
+    }
+    tell(&mut builder);
+    let problem = builder.build().unwrap();
+    let owner = Balanced.assign(&problem).owner;
+    let has = |member| owner.iter().filter(|owner| **owner == Some(member)).count();
+    problem.member_indices().map(has).collect()
+}
+
+#[test]
+fn what_a_limit_forces_away_does_not_count_against_the_budget() {
+    let has = limited(&[(Some(2), 4), (None, 4), (None, 0)], 1, |_| {});
+    assert_eq!(has, [2, 3, 3]);
+}
+
+#[test]
+fn the_budget_takes_nothing_back_to_where_there_is_no_room() {
+    // Only `x` may have the new topic, so one of its two others has to go.
+    let has = limited(&[(None, 0)], 0, |builder| {
+        let (old, new) = (builder.topic("old", 2), builder.topic("new", 1));
+        let both = [old, new].into_iter().collect();
+        let x = builder.member(MemberSpec {
+            max_partitions: Some(2),
+            subscription: both,
+            ..MemberSpec::new("x")
+        });
+        let subscription = [old].into_iter().collect();
+        builder.member(MemberSpec { subscription, ..MemberSpec::new("y") });
+        builder.currents(old, 0..2, x);
+    });
+    assert_eq!(has, [0, 2, 1]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Nobody owns what it must not, and everything that can be owned is.
 
 use kafka_assigner_strategies::{
-    MemberIndex, MemberState, Move, MoveReason, Placement, Problem, Unassigned, UnitIndex, all, by_name,
+    MemberIndex, MemberState, Move, MoveReason, Placement, Problem, Run, Unassigned, UnitIndex, all, by_name,
 };
 use proptest::prelude::*;
 
@@ -162,6 +162,24 @@ proptest! {
             let moves = &outcome.placement.moves(&problem);
             let told: Vec<_> = moves.iter().map(|Move { unit, from, to, .. }| (*unit, *from, *to)).collect();
             prop_assert_eq!(told, difference);
+        }
+    }
+
+    #[test]
+    fn runs_are_the_changes_and_as_long_as_can_be(scenario in any_scenario()) {
+        let problem = scenario.problem();
+        for outcome in outcomes(&problem) {
+            let runs = outcome.placement.runs(&problem);
+            let of_run = |run: &Run| {
+                let units = run.partitions.clone().map(|at| problem.unit(run.topic, at));
+                units.map(|unit| (unit, run.from, run.to)).collect::<Vec<_>>()
+            };
+            let told: Vec<_> = runs.iter().flat_map(of_run).collect();
+            prop_assert_eq!(told, outcome.placement.changes(&problem).collect::<Vec<_>>());
+            let goes_on = |a: &Run, b: &Run| {
+                (a.topic, a.partitions.end, a.from, a.to) == (b.topic, b.partitions.start, b.from, b.to)
+            };
+            prop_assert!(runs.windows(2).all(|pair| !goes_on(&pair[0], &pair[1])));
         }
     }
 

@@ -169,6 +169,15 @@ fn two_units_change_places_where_no_single_move_helps() {
 }
 
 #[test]
+fn what_is_within_tolerance_stays_even_if_a_swap_would_be_fairer() {
+    // 101 and 99 are within 2 % of 100.
+    let within = told(2, &[(0, 50.0), (0, 51.0), (1, 50.0), (1, 49.0)]);
+    assert_eq!(Balanced.assign(&within).changes(&within).count(), 0);
+    let beyond = told(2, &[(0, 50.0), (0, 53.0), (1, 50.0), (1, 47.0)]);
+    assert_eq!(Balanced.assign(&beyond).changes(&beyond).count(), 2);
+}
+
+#[test]
 fn who_has_too_little_gets_more_even_if_nobody_has_too_much() {
     let mut partitions: Vec<_> =
         (0..11).flat_map(|at| vec![(at, 1.0); if at == 10 { 90 } else { 101 }]).collect();
