@@ -58,3 +58,25 @@ fn what_has_its_replicas_elsewhere_leaves_first() {
         assert_eq!(owners(builder), racks);
     }
 }
+
+#[test]
+fn members_of_a_rack_get_units_one_after_the_other_even_if_another_is_banned() {
+    for bans in [false, true] {
+        let mut builder = Problem::builder();
+        let topic = builder.topic("t", 8);
+        let racks = ["east", "west"].map(|name| builder.rack(name));
+        for at in 0..4_usize {
+            builder.member(MemberSpec { rack: Some(racks[at % 2]), ..MemberSpec::new(at.to_string()) });
+        }
+        let max_partitions = Some(0);
+        let idle = builder.member(MemberSpec { max_partitions, ..MemberSpec::new("idle") });
+        for partition in 0..8 {
+            builder.replica_racks(topic, partition, &[racks[1 - partition as usize / 4]]);
+            if bans {
+                builder.ban(topic, partition, idle);
+            }
+        }
+        let sides: Vec<_> = owners(builder).into_iter().map(|owner| owner % 2).collect();
+        assert_eq!(sides, [1, 1, 1, 1, 0, 0, 0, 0], "bans: {bans}");
+    }
+}

@@ -176,6 +176,15 @@ fn what_a_limit_forces_away_does_not_count_against_the_budget() {
 }
 
 #[test]
+fn what_moved_lately_stays_however_much_its_owner_has() {
+    let has = limited(&[(None, 4), (None, 0)], 9, |builder| {
+        let topic = builder.topic_handle("t").unwrap();
+        (0..3).for_each(|partition| builder.cool(topic, partition));
+    });
+    assert_eq!(has, [3, 1]);
+}
+
+#[test]
 fn the_budget_takes_nothing_back_to_where_there_is_no_room() {
     // Only `x` may have the new topic, so one of its two others has to go.
     let has = limited(&[(None, 0)], 0, |builder| {

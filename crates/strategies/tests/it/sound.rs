@@ -1,7 +1,8 @@
 //! Nobody owns what it must not, and everything that can be owned is.
 
 use kafka_assigner_strategies::{
-    MemberIndex, MemberState, Move, MoveReason, Placement, Problem, Run, Unassigned, UnitIndex, all, by_name,
+    MemberIndex, MemberSpec, MemberState, Move, MoveReason, Placement, Problem, Run, Unassigned, UnitIndex,
+    all, by_name,
 };
 use proptest::prelude::*;
 
@@ -233,4 +234,15 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_run_goes_on_as_long_as_its_topic() {
+    let mut builder = Problem::builder();
+    builder.topic("t", 5_000);
+    builder.topic("u", 1);
+    builder.member(MemberSpec::new("a"));
+    let problem = builder.build().unwrap();
+    let runs = by_name("balanced").unwrap().assign(&problem).runs(&problem);
+    assert_eq!(runs.iter().map(|run| run.partitions.clone()).collect::<Vec<_>>(), [0..5_000, 0..1]);
 }
