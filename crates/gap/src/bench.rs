@@ -9,7 +9,7 @@ use crate::arguments::Measure;
 use crate::event::{Done, Event};
 use crate::group::Group;
 use crate::row::{self, Row};
-use crate::stage::{FULL, QUICK, Stage};
+use crate::stage::{FULL, QUICK, REHEARSAL, Stage};
 use crate::system::{System, chosen};
 
 /// Measures, and tells a row for each event as soon as its group has ended. A group that can't be measured costs its
@@ -23,7 +23,12 @@ pub(crate) async fn run(arguments: &Measure) -> Result<()> {
     if !arguments.json {
         println!("{}", row::HEAD);
     }
-    for system in chosen(&arguments.systems, arguments.quick)? {
+    let systems = chosen(&arguments.systems, arguments.quick)?;
+    if let Some(first) = systems.first() {
+        eprintln!("{:>5.0} s  rehearsal", begun.elapsed().as_secs_f64());
+        measure(first, &REHEARSAL, arguments).await?;
+    }
+    for system in systems {
         for stage in stages {
             eprintln!("{:>5.0} s  {}, {}", begun.elapsed().as_secs_f64(), system.name, stage.name);
             let rows = measure(&system, stage, arguments).await.unwrap_or_else(|error| {

@@ -19,6 +19,10 @@ pub(crate) struct Stage {
 
 const STATELESS: Duration = Duration::ZERO;
 
+/// Before anything is measured: a broker that has just started takes its time for the first million records.
+pub(crate) const REHEARSAL: Stage =
+    Stage { name: "rehearsal", events: &[Event::Join, Event::Leave], rebuild: STATELESS, keeps_names: false };
+
 /// For a run with little time.
 pub(crate) const QUICK: &[Stage] =
     &[Stage { name: "quick", events: &[Event::Join, Event::Leave], rebuild: STATELESS, keeps_names: false }];

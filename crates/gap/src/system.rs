@@ -29,9 +29,17 @@ pub(crate) enum Kind {
 
 const ALL: [System; 6] = [
     System { name: "overlap", kind: Kind::Ours { settings: &["--mode", "overlap"] }, is_quick: true },
-    System { name: "exclusive", kind: Kind::Ours { settings: &["--mode", "exclusive"] }, is_quick: true },
+    System {
+        name: "exclusive",
+        kind: Kind::Ours { settings: &["--mode", "exclusive", "--max-moves-in-flight", "4"] },
+        is_quick: true,
+    },
     // Without routers, which have no part in reading from Kafka: nothing is frozen, but the new owner catches up.
-    System { name: "routed", kind: Kind::Ours { settings: &["--mode", "routed"] }, is_quick: false },
+    System {
+        name: "routed",
+        kind: Kind::Ours { settings: &["--mode", "routed", "--max-moves-in-flight", "4"] },
+        is_quick: false,
+    },
     // The default of the classic protocol is the range assignor, which has everybody let go of everything.
     System { name: "eager", kind: Kind::Java { properties: &["session.timeout.ms=10000"] }, is_quick: false },
     System {
