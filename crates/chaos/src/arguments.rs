@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_core::record::{Mode, UnknownMode};
 
 /// Plays chaos with real processes, and checks what came of it.
 #[derive(Debug, clap::Parser)]
@@ -77,9 +77,9 @@ pub(crate) struct ConsumerSettings {
 }
 
 fn mode(name: &str) -> Result<Mode, String> {
-    match Mode::named(name) {
-        Some(Mode::Routed) => Err("writes in routed go over routers, which take no part here".to_owned()),
-        Some(mode) => Ok(mode),
-        None => Err(format!("{name} is no mode: overlap or exclusive")),
+    match name.parse() {
+        Ok(Mode::Routed) => Err("writes in routed go over routers, which take no part here".to_owned()),
+        Ok(mode) => Ok(mode),
+        Err(unknown) => Err(UnknownMode::to_string(&unknown)),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_demo::{Options, Report, run};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,9 @@ pub(crate) struct Demo {
     /// Records per second in each partition
     #[arg(long, value_name = "N", default_value_t = 50)]
     rate: u32,
+    /// What the group promises: overlap, exclusive or routed
+    #[arg(long, value_name = "MODE", default_value_t = Mode::Overlap)]
+    mode: Mode,
     /// Brokers of a real cluster ("host:port,…"); a topic is created there. Without it a cluster is embedded
     #[arg(long, value_name = "BROKERS")]
     brokers: Option<String>,
@@ -57,6 +61,7 @@ impl Demo {
             duration: self.duration,
             partitions: self.partitions,
             rate: self.rate,
+            mode: self.mode,
             brokers: self.brokers,
             input: self.input,
             seed: self.seed,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::record::{GroupConfig, Mode};
 use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
 use kafka_assigner_server::{Instance, KafkaTopics, Options as InstanceOptions};
 use kafka_assigner_store::MemoryStore;
@@ -36,6 +36,7 @@ pub(crate) enum Failure {
 pub(crate) struct Fleet {
     store: MemoryStore,
     brokers: String,
+    mode: Mode,
     seed: u64,
     started: usize,
     running: Vec<Running>,
@@ -50,8 +51,14 @@ struct Running {
 }
 
 impl Fleet {
-    pub(crate) async fn start(store: MemoryStore, brokers: &str, seed: u64) -> Result<Self, Failure> {
-        let mut fleet = Self { store, brokers: brokers.to_owned(), seed, started: 0, running: Vec::new() };
+    pub(crate) async fn start(
+        store: MemoryStore,
+        brokers: &str,
+        mode: Mode,
+        seed: u64,
+    ) -> Result<Self, Failure> {
+        let (brokers, running) = (brokers.to_owned(), Vec::new());
+        let mut fleet = Self { store, brokers, mode, seed, started: 0, running };
         for _ in 0..INSTANCES {
             fleet.start_one().await?;
         }
@@ -65,11 +72,11 @@ impl Fleet {
         let topics = Arc::new(KafkaTopics::new(&self.brokers, &[])?);
         let store = Arc::new(self.store.clone());
         let seed = self.seed.wrapping_add(self.started as u64);
-        let name = id.clone();
+        let (name, mode) = (id.clone(), self.mode);
         let starting = process.spawn(|shutdown| async move {
             let grpc = TcpListener::bind("127.0.0.1:0").await?;
             let address = format!("http://{}", grpc.local_addr()?);
-            let options = options(&name, &address, seed);
+            let options = options(&name, &address, mode, seed);
             let instance = Instance::start(store, options, Some(topics), &mut Registry::default()).await?;
             Ok::<_, Failure>((address, tokio::spawn(run(instance, grpc, shutdown))))
         });
@@ -107,11 +114,11 @@ impl Fleet {
     }
 }
 
-fn options(id: &str, address: &str, seed: u64) -> InstanceOptions {
+fn options(id: &str, address: &str, mode: Mode, seed: u64) -> InstanceOptions {
     let session_timeout_ms = u64::try_from(Options::SESSION_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
     InstanceOptions {
         leader_ttl: Options::LEADER_TTL,
-        group_defaults: GroupConfig { session_timeout_ms, ..GroupConfig::default() },
+        group_defaults: GroupConfig { session_timeout_ms, mode, ..GroupConfig::default() },
         ..InstanceOptions::new(id, address, seed)
     }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kafka_assigner_core::record::Mode;
+
 /// How the demonstration runs.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -12,6 +14,8 @@ pub struct Options {
     pub partitions: u32,
     /// Records per second in each partition, 1 to 200. Default 50.
     pub rate: u32,
+    /// What the group promises. Default [`Mode::Overlap`].
+    pub mode: Mode,
     /// Brokers of a real cluster; `None`: an embedded one.
     pub brokers: Option<String>,
     /// Lines to produce in place of made-up records.
@@ -24,7 +28,17 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { duration: None, partitions: 24, rate: 50, brokers: None, input: None, seed: None, json: false }
+        let mode = Mode::default();
+        Self {
+            duration: None,
+            partitions: 24,
+            rate: 50,
+            mode,
+            brokers: None,
+            input: None,
+            seed: None,
+            json: false,
+        }
     }
 }
 

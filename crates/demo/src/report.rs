@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_ledger::{Audit, Spread};
 use serde::Serialize;
 
 /// The result of a run. The names are stable: programs read them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
+    /// What the group promised.
+    pub mode: String,
     /// Records, duplicates, moves and gaps.
     #[serde(flatten)]
     pub audit: Audit,
@@ -39,10 +42,34 @@ pub struct Event {
 }
 
 impl Report {
-    /// Whether nothing was lost, nothing out of order, and every state right.
+    /// Whether nothing was lost, nothing out of order, and every state right; and in the stricter modes, whether there
+    /// was one owner at a time, and nothing handled twice by its move.
     #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.audit.lost == 0 && self.audit.out_of_order == 0 && self.audit.state_mismatches == 0
+    pub fn is_clean(&self) -> bool {
+        let audit = &self.audit;
+        let is_whole = audit.lost == 0 && audit.out_of_order == 0 && audit.state_mismatches == 0;
+        is_whole && (!self.is_strict() || (audit.two_owner_ms <= 0.0 && audit.duplicated == 0))
+    }
+
+    fn is_strict(&self) -> bool {
+        self.mode.parse().is_ok_and(Mode::is_strict)
+    }
+
+    /// What happens to a record while its partition moves.
+    fn owners(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Audit { duplicated, duplicated_after_crash, two_owner_ms, .. } = &self.audit;
+        if !self.is_strict() {
+            return writeln!(
+                f,
+                "  {duplicated} handled twice at a move, {duplicated_after_crash} after a crash \
+                 (at-least-once: expected)"
+            );
+        }
+        writeln!(
+            f,
+            "  {duplicated} handled twice at a move, {duplicated_after_crash} after a crash (expected)"
+        )?;
+        writeln!(f, "  {two_owner_ms} ms with two owners of a partition")
     }
 }
 
@@ -57,11 +84,7 @@ impl fmt::Display for Report {
             audit.produced, audit.lost, audit.out_of_order
         )?;
         writeln!(f, "  {} partitions whose owner's state is wrong", audit.state_mismatches)?;
-        writeln!(
-            f,
-            "  {} handled twice at a move, {} after a crash (at-least-once: expected)",
-            audit.duplicated, audit.duplicated_after_crash
-        )?;
+        self.owners(f)?;
         writeln!(
             f,
             "  {} moves: {} handoffs completed, {} cancelled; leader changes: {}",
@@ -87,12 +110,12 @@ fn gap(f: &mut fmt::Formatter<'_>, what: &str, spread: &Spread) -> fmt::Result {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_summary_fits_a_terminal_of_eighty_columns() {
+    fn large(mode: Mode) -> Report {
         let spread = Spread { count: 9_999, p50: 99_999.0, p99: 99_999.0, max: 99_999.0 };
-        let mut audit = Audit { produced: 9_999_999, duplicated: 99_999, ..Audit::default() };
+        let mut audit = Audit { produced: 9_999_999, duplicated_after_crash: 99_999, ..Audit::default() };
         audit.gap_ms.planned = spread;
-        let report = Report {
+        Report {
+            mode: mode.to_string(),
             audit,
             handoffs_completed: 9_999,
             handoffs_cancelled: 9_999,
@@ -101,9 +124,28 @@ mod tests {
             session_timeout_ms: 10_000,
             seed: 0,
             events: Vec::new(),
-        };
-        let text = report.to_string();
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.starts_with("Nothing was lost."));
+        }
+    }
+
+    #[test]
+    fn the_summary_fits_a_terminal_of_eighty_columns() {
+        for mode in Mode::ALL {
+            let text = large(mode).to_string();
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert!(text.starts_with("Nothing was lost."));
+            assert_eq!(text.contains("with two owners"), mode.is_strict(), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_owner_at_a_time_is_asked_of_the_stricter_modes_only() {
+        let spoil: [fn(&mut Audit); 2] = [|audit| audit.two_owner_ms = 0.1, |audit| audit.duplicated = 1];
+        for spoil in spoil {
+            for mode in Mode::ALL {
+                let mut report = large(mode);
+                spoil(&mut report.audit);
+                assert_eq!(report.is_clean(), !mode.is_strict(), "{report}");
+            }
+        }
     }
 }

@@ -65,7 +65,7 @@ impl World {
         let group = GROUP.parse().expect("the demonstration's group has a valid name");
         let observer = Observer::new(Layout::new(DEFAULT_PREFIX, group));
         let watching = tokio::spawn(observer.clone().run(store.clone()));
-        let fleet = Fleet::start(store, &kafka.bootstrap, seed).await?;
+        let fleet = Fleet::start(store, &kafka.bootstrap, options.mode, seed).await?;
         let produced = Produced::default();
         let window = Window::new(options.partitions, observer.clone(), produced.clone(), screen);
         let mut world = Self {
@@ -241,6 +241,7 @@ impl World {
         self.watching.abort();
         let events = self.window.events();
         Ok(Report {
+            mode: self.options.mode.to_string(),
             audit,
             handoffs_completed: completed,
             handoffs_cancelled: cancelled,

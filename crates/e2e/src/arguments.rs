@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) folder: PathBuf,
     /// What the group promises: overlap, exclusive or routed
-    #[arg(long, default_value = "overlap", value_parser = mode)]
+    #[arg(long, default_value = "overlap")]
     pub(crate) mode: Mode,
     /// About 20 000 records in half a minute
     #[arg(long)]
@@ -36,10 +36,6 @@ pub(crate) struct Arguments {
     /// Print nothing but the report
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-fn mode(name: &str) -> Result<Mode, String> {
-    Mode::named(name).ok_or_else(|| format!("{name} is no mode: overlap, exclusive or routed"))
 }
 
 impl Arguments {

@@ -65,12 +65,12 @@ impl Report {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let planned = &audit.gap_ms.planned;
-        let mode = Mode::named(&self.mode).unwrap_or_default();
+        let mode: Mode = self.mode.parse().unwrap_or_default();
         failures.extend(self.two_owners().into_iter().filter(|_| mode.is_strict()));
         failures.extend(match mode {
             Mode::Exclusive => self.long_gaps(),
             Mode::Routed => self.broken_promises(scale),
-            _ => self.gaps(),
+            Mode::Overlap => self.gaps(),
         });
         if planned.count < scale.planned_moves {
             failures.push(format!("{} of {} planned moves", planned.count, scale.planned_moves));

@@ -27,11 +27,19 @@ impl Mode {
     pub const fn is_strict(self) -> bool {
         !matches!(self, Self::Overlap)
     }
+}
 
-    /// The mode of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.to_string() == name)
+/// A name that no mode has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no mode: overlap, exclusive or routed")]
+pub struct UnknownMode(String);
+
+impl std::str::FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMode> {
+        let mode = Self::ALL.into_iter().find(|mode| mode.to_string() == name);
+        mode.ok_or_else(|| UnknownMode(name.to_owned()))
     }
 }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use assignment::{Assignment, Avoid, Owner};
 pub use consumer::{Capability, Consumer, Progress, Rejoin, Renewal, Standing};
-pub use group::{GroupConfig, InvalidConfig, Mode};
+pub use group::{GroupConfig, InvalidConfig, Mode, UnknownMode};
 pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};
 pub use leader::Leader;

@@ -2,19 +2,26 @@
 
 use std::time::Duration;
 
-use kafka_assigner_demo::{Options, run};
+use kafka_assigner_core::record::Mode;
+use kafka_assigner_demo::{Options, Report, run};
 use tokio_util::sync::CancellationToken;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_while_consumers_and_the_leader_die() {
-    let options =
-        Options { duration: Some(Duration::from_secs(30)), json: true, seed: Some(7), ..Options::default() };
+/// A whole run, in which nothing may be lost, whatever the group promises.
+async fn run_in(mode: Mode) -> Report {
+    let duration = Some(Duration::from_secs(30));
+    let options = Options { duration, json: true, seed: Some(7), mode, ..Options::default() };
     let interval = options.record_interval();
     let report = run(options, CancellationToken::new()).await.unwrap();
     assert!(report.is_clean(), "{}", serde_json::to_string_pretty(&report).unwrap());
     assert!(report.audit.produced > 10_000, "{}", report.audit.produced);
     assert!(report.audit.moves >= 20, "{}", report.audit.moves);
     assert!(report.leader_changes >= 1);
+    let planned = Duration::from_secs_f64(report.audit.gap_ms.planned.max / 1_000.0);
+    assert!(planned < interval + Duration::from_millis(500), "{planned:?}");
+    report
+}
+
+fn assert_the_dead_are_waited_for(report: &Report) {
     assert!(report.audit.gap_ms.crash.count >= 1);
     let session = Duration::from_millis(report.session_timeout_ms);
     let crash = Duration::from_secs_f64(report.audit.gap_ms.crash.max / 1_000.0);
@@ -22,6 +29,17 @@ async fn nothing_is_lost_while_consumers_and_the_leader_die() {
     assert!(crash > session / 2, "the dead consumer's lease did not outlive it: {crash:?}");
     // The bound of the product is tighter; a busy machine that runs other tests beside this one is not its fault.
     assert!(crash < session + Duration::from_secs(2), "{crash:?}");
-    let planned = Duration::from_secs_f64(report.audit.gap_ms.planned.max / 1_000.0);
-    assert!(planned < interval + Duration::from_millis(500), "{planned:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_while_consumers_and_the_leader_die() {
+    let report = run_in(Mode::Overlap).await;
+    assert_the_dead_are_waited_for(&report);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_owner_at_a_time_loses_nothing_and_handles_nothing_twice_at_a_move() {
+    let report = run_in(Mode::Exclusive).await;
+    assert_the_dead_are_waited_for(&report);
+    assert_eq!(report.mode, "exclusive");
 }

@@ -12,7 +12,7 @@ const MOST_NAMED: usize = 10;
 
 /// The mode of this name.
 pub(super) fn named(name: &str) -> Result<Mode, Status> {
-    Mode::named(name).ok_or_else(|| {
+    name.parse().map_err(|_| {
         let known = Mode::ALL.map(|mode| mode.to_string()).join(", ");
         refusal::field(format!("mode = {name:?} is refused: it must be one of {known}"))
     })
