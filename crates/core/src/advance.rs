@@ -91,7 +91,8 @@ fn old_claim(state: &GroupState, handoff: &Handoff, now: Now<'_>) -> ClaimEnd {
 /// Whether the owner of `at`, whose session is over, may still act. One whose word is recorded that it stopped can't.
 pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, now: Now<'_>) -> ClaimEnd {
     let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
-    if state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
+    let has_left = assignment.owner.as_ref().is_some_and(|owner| state.has_left(&owner.member()));
+    if has_left || state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
         return ClaimEnd::Over;
     }
     let waits = state.configured(|config| config.wait_out_revocations);
@@ -237,7 +238,11 @@ fn regrant(
     }
     let from = Some(handoff.old.name.clone());
     let step = Step::Grant { to: to.clone(), from, epoch, why };
-    Some(Action { unit: handoff.unit.clone(), step, write: draft.clear(handoff).into_write() })
+    let draft = match handover::given_back(state, handoff, to) {
+        Some(awaiting) => draft.rewrite(&awaiting),
+        None => draft.clear(handoff),
+    };
+    Some(Action { unit: handoff.unit.clone(), step, write: draft.into_write() })
 }
 
 fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<(Step, Draft<'a>)> {

@@ -7,7 +7,7 @@ use crate::draft::{Draft, next_epoch, owner_of};
 use crate::id::{Epoch, Member, TopicPartition};
 use crate::moment::WallMillis;
 use crate::reason::Reason;
-use crate::record::{Assignment, Handoff, Mode, Owner, Phase};
+use crate::record::{Assignment, Handoff, Mode, Owner, Phase, Taken};
 use crate::state::{GroupState, Presence};
 
 /// One grant, for every partition of a unit.
@@ -88,6 +88,28 @@ fn registered<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>>
     let registration = state.registration(&handoff.new.name)?;
     (state.presence(&handoff.new) == Presence::Here)
         .then(|| Draft::on(state).registered(&handoff.new.name, registration))
+}
+
+/// What stays of a handoff that is complete in `overlap` when its unit is granted to `owner` in the place of its new
+/// owner: one who is here, and may not have heard that it owns the unit no more, has still to let go. `None` where
+/// nobody has.
+pub(crate) fn awaiting(state: &GroupState, handoff: &Handoff, owner: &Member) -> Option<Handoff> {
+    let is_over = |member| matches!(state.presence(member), Presence::Gone | Presence::Ending);
+    let works_on = !handoff.mode.is_strict() && handoff.phase == Phase::Complete;
+    (works_on && !is_over(&handoff.old) && handoff.old != *owner)
+        .then(|| Handoff { new: owner.clone(), ..handoff.clone() })
+}
+
+/// The same where it is granted back to `owner`, its old owner: then the new one has still to let go.
+pub(crate) fn given_back(state: &GroupState, handoff: &Handoff, owner: &Member) -> Option<Handoff> {
+    let held = |at| state.assignment(at).map_or(Epoch(0), Assignment::held_epoch);
+    let turned = Handoff {
+        old: handoff.new.clone(),
+        old_epochs: handoff.unit.iter().map(held).collect(),
+        taken: Some(Taken::default()),
+        ..handoff.in_phase(handoff.phase)
+    };
+    awaiting(state, &turned, owner)
 }
 
 fn why(handoff: &Handoff) -> Reason {

@@ -359,15 +359,12 @@ impl Lab {
 
     /// The member leaves; whether its session was there.
     pub fn leave(&mut self, member: &Member, leaving: &Leaving) -> bool {
-        if *leaving != Leaving::Drain {
-            let registration = self.state.registration(&member.name);
-            registration.map(|registration| registration.lease).map(|lease| self.running.remove(&lease));
-        }
         let Some(farewell) = session::leave(&self.state, member, leaving, WallMillis(0)) else {
             return false;
         };
         let is_written = farewell.write.is_none_or(|write| self.apply(&write.unfenced()));
         if let Some(lease) = farewell.ends.filter(|_| is_written) {
+            self.running.remove(&lease);
             self.end_lease(lease);
         }
         is_written
@@ -378,6 +375,12 @@ impl Lab {
         let lease = self.lease();
         assert!(self.leave(member, &Leaving::Restart(lease)), "it is registered");
         lease.id
+    }
+
+    /// The member says that it has stopped, with a mark; whether that counts.
+    pub fn let_go(&mut self, member: &Member) -> bool {
+        let lease = self.lease();
+        self.leave(member, &Leaving::Noted(lease))
     }
 
     /// A lease ends.

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::claim::Leases;
-use crate::id::{HandoffId, Incarnation, Member, TopicPartition};
+use crate::claim::{self, Leases};
+use crate::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
 use crate::kv::LeaseId;
 use crate::moment::Moment;
 use crate::name::MemberName;
@@ -21,6 +21,7 @@ pub struct Memory {
     phases: BTreeMap<TopicPartition, Sighting>,
     deadlines: BTreeSet<(Moment, TopicPartition)>,
     avoids: BTreeMap<TopicPartition, Vec<AvoidSighting>>,
+    grants: BTreeMap<TopicPartition, Granted>,
     absences: BTreeMap<MemberName, Moment>,
     leases_gone: BTreeMap<LeaseId, Moment>,
     missed_freezes: BTreeMap<MemberName, Misses>,
@@ -51,6 +52,13 @@ struct Standing {
     taken: bool,
 }
 
+/// A grant in `overlap` that nothing disturbs.
+#[derive(Debug, Clone)]
+struct Granted {
+    epoch: Epoch,
+    since: Moment,
+}
+
 #[derive(Debug, Clone)]
 struct AvoidSighting {
     what: Avoid,
@@ -71,6 +79,7 @@ impl Memory {
         for unit in &touched.units {
             self.see_phase(state, unit, now);
             self.see_avoids(state, unit, now);
+            self.see_grant(state, unit, now);
         }
         for name in &touched.progress {
             self.see_progress(state, name, now);
@@ -187,6 +196,31 @@ impl Memory {
         }
     }
 
+    /// Takes in how `at` is granted: since when by this grant in `overlap` and in no handoff.
+    pub fn see_grant(&mut self, state: &GroupState, at: &TopicPartition, now: Moment) {
+        let is_free = !state.handoffs().contains_key(at);
+        let grant = state.assignment(at).filter(|assignment| is_free && !assignment.mode.is_strict());
+        let Some(assignment) = grant else {
+            self.grants.remove(at);
+            return;
+        };
+        let epoch = assignment.epoch;
+        if self.grants.get(at).is_none_or(|seen| seen.epoch != epoch) {
+            self.grants.insert(at.clone(), Granted { epoch, since: now });
+        }
+    }
+
+    /// How long those who owned `at` before in `overlap` may still act beside its owner; zero where nobody can.
+    ///
+    /// Whoever lost it was over, or had let go, when this leader saw the grant: claims of theirs end within two thirds
+    /// of the longest time to live from then on.
+    #[must_use]
+    pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
+        let span = claim::span(Duration::from_millis(assignment.outlived_ttl_ms));
+        let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.epoch);
+        (seen.map_or(now, |seen| seen.since) + span).since(now)
+    }
+
     fn see_absences(&mut self, state: &GroupState, now: Moment) {
         let absent: BTreeSet<&MemberName> = state.absent_owners().collect();
         self.absences.retain(|name, _| absent.contains(name));
@@ -219,8 +253,7 @@ impl Memory {
     #[must_use]
     pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
         let grace = Duration::from_millis(config_of(state).rejoin_grace_ms);
-        state.rejoins().contains_key(name)
-            || self.absences.get(name).is_some_and(|since| now < *since + grace)
+        state.comes_back(name) || self.absences.get(name).is_some_and(|since| now < *since + grace)
     }
 
     /// The units whose deadline is over at `now`.

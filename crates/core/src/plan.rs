@@ -10,6 +10,7 @@ mod problem;
 mod sets;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use kafka_assigner_strategies::{Registry, Strategy};
 
@@ -17,7 +18,7 @@ use crate::action::{Action, Step};
 use crate::advance::{Now, claim_end, exists, forget, may_have};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
-use crate::handover::Grant;
+use crate::handover::{Grant, awaiting};
 use crate::id::{HandoffIds, Member, TopicPartition};
 use crate::key::Key;
 use crate::kv::Revision;
@@ -40,6 +41,19 @@ pub struct Plan {
     pub actions: Vec<Action>,
     /// What was left as it is though something is wanted of it.
     pub deferred: Vec<Deferral>,
+}
+
+impl Plan {
+    /// After how long the first partition can be granted in the stricter mode that it should have; `None` where none
+    /// waits for that.
+    #[must_use]
+    pub fn soonest_switch(&self) -> Option<Duration> {
+        let left = |deferral: &Deferral| match deferral.why {
+            DeferReason::Outlived { left_ms } => Some(Duration::from_millis(left_ms)),
+            _ => None,
+        };
+        self.deferred.iter().filter_map(left).min()
+    }
 }
 
 /// A unit that is left as it is, and why.
@@ -229,7 +243,11 @@ impl<'a> Planner<'a> {
         let Some(handoff) = self.state.handoff(at) else { return };
         // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.
         let keeps_offset = handoff.phase.is_in_flight() && !handoff.stopped_at.is_empty();
-        if handoff.phase == Phase::Cancelled || keeps_offset {
+        // Whoever has still to let go says so to the handoff.
+        let is_awaited = handoff.phase == Phase::Complete
+            && !handoff.mode.is_strict()
+            && !is_over(self.state.presence(&handoff.old));
+        if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited {
             return;
         }
         let write = Draft::on(self.state).clear(handoff).into_write();
@@ -309,7 +327,7 @@ impl<'a> Planner<'a> {
             Some(name) if name == to => Reason::OwnerReturned,
             Some(name) => Reason::OwnerGone { owner: name.clone() },
         };
-        let mode = self.state.mode_of(&unit);
+        let mode = self.mode_of_grant(&unit);
         if let Some(lacks) = registration.lacks(mode) {
             let why = DeferReason::ModeUnkept { consumer: to.clone(), lacks: lacks.to_owned() };
             return self.defer(&unit, Some(to), why);
@@ -320,9 +338,17 @@ impl<'a> Planner<'a> {
         let draft = unit.iter().fold(Draft::on(self.state).registered(to, registration), |draft, at| {
             draft.assign(at, &self.starting(at, grant.next(self.state, at)))
         });
-        let draft = self.clear_or_guard(draft, &unit);
+        let draft = self.clear_or_guard(draft, &unit, &member);
         let step = Step::Grant { to: member, from, epoch, why };
         self.plan.actions.push(Action { unit, step, write: draft.into_write() });
+    }
+
+    /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those before.
+    /// The owner is granted it again in the stricter mode once they are over.
+    fn mode_of_grant(&self, unit: &[TopicPartition]) -> Mode {
+        let is_outlived =
+            |at| self.state.assignment(at).is_some_and(|a| a.owner.is_some() && !a.mode.is_strict());
+        if unit.iter().any(is_outlived) { Mode::Overlap } else { self.state.mode_of(unit) }
     }
 
     /// The grant that ends a handoff hands on where the old owner stopped.
@@ -363,15 +389,15 @@ impl<'a> Planner<'a> {
             false => Reason::ModeChanged { mode },
         };
         let Some(registration) = self.state.registration(&owner.name) else { return };
-        if let Some(lacks) = registration.lacks(mode) {
-            let why = DeferReason::ModeUnkept { consumer: owner.name.clone(), lacks: lacks.to_owned() };
+        if let Some(why) = self.keeps_its_mode(at, assignment, mode, registration) {
             return self.defer(std::slice::from_ref(at), None, why);
         }
         let epoch = next_epoch(self.state, std::slice::from_ref(at));
-        let switching =
-            (assignment.mode != mode).then(|| ids.deal()).or_else(|| assignment.switching.clone());
-        let renewed = assignment.renewed(epoch, None);
-        let next = Assignment { mode, switching, since: self.now.wall, why: why.clone(), ..renewed };
+        let next = match assignment.mode == mode {
+            true => assignment.renewed(epoch, None),
+            false => assignment.switched(mode, epoch, ids.deal()),
+        };
+        let next = Assignment { since: self.now.wall, why: why.clone(), ..next };
         let draft = Draft::on(self.state)
             .registered(&owner.name, registration)
             .unchanged(&Key::Handoff(at.clone()))
@@ -381,15 +407,36 @@ impl<'a> Planner<'a> {
         self.renewed.insert(at.clone());
     }
 
-    /// A grant replaces a handoff that is over, and stands back where one came up meanwhile.
-    fn clear_or_guard<'d>(&self, draft: Draft<'d>, unit: &[TopicPartition]) -> Draft<'d> {
+    /// Why an owner is not granted what it has in `mode` for now.
+    fn keeps_its_mode(
+        &self,
+        at: &TopicPartition,
+        assignment: &Assignment,
+        mode: Mode,
+        owner: &Consumer,
+    ) -> Option<DeferReason> {
+        if let Some(lacks) = owner.lacks(mode) {
+            let consumer = assignment.owner.as_ref()?.name.clone();
+            return Some(DeferReason::ModeUnkept { consumer, lacks: lacks.to_owned() });
+        }
+        let left = self.now.memory.outlived_for(at, assignment, self.now.moment);
+        let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        (mode.is_strict() && !left.is_zero()).then_some(DeferReason::Outlived { left_ms: left_ms.max(1) })
+    }
+
+    /// A grant replaces a handoff that is over, but for one whose old owner has still to let go, and stands back where
+    /// one came up meanwhile.
+    fn clear_or_guard<'d>(&self, draft: Draft<'d>, unit: &[TopicPartition], to: &Member) -> Draft<'d> {
         let mut cleared: BTreeSet<TopicPartition> = BTreeSet::new();
         let mut draft = draft;
         for at in unit {
             match self.state.handoff_of(at) {
                 Some(handoff) => {
                     if cleared.insert(handoff.lead().clone()) {
-                        draft = draft.clear(&handoff.clone());
+                        draft = match awaiting(self.state, handoff, to).filter(|next| next.unit == unit) {
+                            Some(next) => draft.rewrite(&next),
+                            None => draft.clear(handoff),
+                        };
                     }
                 }
                 None => draft = draft.unchanged(&Key::Handoff(at.clone())),
@@ -455,9 +502,10 @@ impl<'a> Planner<'a> {
         self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
     }
 
-    /// An owner that can't keep what a stricter mode promises gives the unit away as it holds it.
+    /// An owner that can't keep what a stricter mode promises gives the unit away as it holds it, and so does one that
+    /// was not granted it in that mode so far.
     fn mode_of_move(&self, owner: &Member, part: &[TopicPartition]) -> Mode {
-        let mode = self.state.mode_of(part);
+        let mode = self.mode_of_grant(part);
         let keeps = self.state.registration(&owner.name).is_some_and(|registration| registration.keeps(mode));
         if keeps { mode } else { Mode::Overlap }
     }

@@ -212,6 +212,11 @@ pub enum DeferReason {
         /// How long at most, in milliseconds; `None`: the store has not said.
         left_ms: Option<u64>,
     },
+    /// It is to be granted in a stricter mode, and who owned it before in `overlap` may still act.
+    Outlived {
+        /// How long at most, in milliseconds.
+        left_ms: u64,
+    },
     /// The consumer that is to have it can't keep what its mode promises.
     ModeUnkept {
         /// The consumer.
@@ -245,6 +250,7 @@ impl DeferReason {
             Self::FailedLately { .. } => "failed_lately",
             Self::TargetUnable { .. } => "target_unable",
             Self::ClaimRunning { .. } => "claim_running",
+            Self::Outlived { .. } => "outlived",
             Self::ModeUnkept { .. } => "mode_unkept",
             Self::AwaitingRejoin { .. } => "awaiting_rejoin",
         }
@@ -266,6 +272,12 @@ impl fmt::Display for DeferReason {
             }
             Self::ClaimRunning { owner, left_ms: None } => {
                 write!(f, "its owner {owner} vanished, and the store has not said how long it may still act")
+            }
+            Self::Outlived { left_ms } => {
+                write!(
+                    f,
+                    "its stricter mode waits for those who owned it before: they may act for {left_ms} ms"
+                )
             }
             Self::ModeUnkept { consumer, lacks } => write!(f, "{consumer} lacks {lacks} for its mode"),
             Self::AwaitingRejoin { owner } => write!(f, "its owner {owner} may come back"),

@@ -1,5 +1,7 @@
 //! Sessions of consumers and routers: who may register, who is still registered, and how a session ends.
 
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 
 use crate::draft::Draft;
@@ -148,8 +150,8 @@ fn check_as<R: Registration>(
     registration.ending().map_or(Ok(Some(registration)), Err)
 }
 
-/// The write that opens a session: the registration under its lease, guarded on what was read. A mark that the
-/// name may come back has done its work.
+/// The write that opens a session: the registration under its lease, guarded on what was read. A mark that a session
+/// left behind stays: it tells that this one has stopped.
 #[must_use]
 pub fn open(
     layout: &key::Layout,
@@ -162,10 +164,7 @@ pub fn open(
     let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
     Write {
         guards: vec![Compare::new(at.clone(), must)],
-        ops: vec![
-            Op::put_leased(at, encode(consumer), lease.id),
-            Op::delete(layout.encode(&Key::Rejoin(name.clone()))),
-        ],
+        ops: vec![Op::put_leased(at, encode(consumer), lease.id)],
     }
 }
 
@@ -192,8 +191,10 @@ pub fn open_router(
 pub enum Leaving {
     /// Hand everything over first.
     Drain,
-    /// The consumer has stopped all work.
+    /// The consumer has stopped all work, which the end of its lease says.
     Now,
+    /// The consumer has stopped all work, which is noted under this lease.
+    Noted(Lease),
     /// The consumer has stopped all work and comes back; its partitions are kept under this lease.
     Restart(Lease),
 }
@@ -212,7 +213,9 @@ pub struct Farewell {
 /// to drain first: that must not undo the end.
 #[must_use]
 pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Farewell> {
-    let registration = own_registration(state, member)?;
+    let Some(registration) = own_registration(state, member) else {
+        return let_go(state, member, leaving, wall);
+    };
     if *leaving == Leaving::Drain && registration.is_ending() {
         return None;
     }
@@ -224,14 +227,51 @@ pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallM
             Farewell { write: Some(draft.into_write()), ends: None }
         }
         Leaving::Now => Farewell { write: None, ends },
-        Leaving::Restart(lease) => {
-            let mut write = Draft::on(state).registered(&member.name, registration).into_write();
-            let mark = Rejoin::new(member.incarnation.clone(), wall);
-            let at = state.layout().encode(&Key::Rejoin(member.name.clone()));
-            write.ops.push(Op::put_leased(at, encode(&mark), lease.id));
+        Leaving::Noted(lease) | Leaving::Restart(lease) => {
+            let comes_back = matches!(leaving, Leaving::Restart(_));
+            let write = marking(state, (member, registration), *lease, comes_back, wall);
             Farewell { write: Some(write), ends }
         }
     })
+}
+
+/// A session that another one took over from says that it has stopped: who follows need not wait for its claim.
+fn let_go(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Farewell> {
+    let (Leaving::Noted(lease) | Leaving::Restart(lease)) = leaving else { return None };
+    let successor = state.registration(&member.name)?;
+    let write = marking(state, (member, successor), *lease, false, wall);
+    state.owns_something(member).then_some(Farewell { write: Some(write), ends: None })
+}
+
+/// The mark that `member` has stopped, guarded on the session that is registered under its name.
+fn marking(
+    state: &GroupState,
+    (member, registered): (&Member, &Versioned<Consumer>),
+    lease: Lease,
+    comes_back: bool,
+    wall: WallMillis,
+) -> Write {
+    let mut write = Draft::on(state).registered(&member.name, registered).into_write();
+    let mark = Rejoin::new(member.incarnation.clone(), comes_back, wall);
+    let at = state.layout().encode(&Key::Rejoin(member.name.clone()));
+    write.ops.push(Op::put_leased(at, encode(&mark), lease.id));
+    write
+}
+
+/// How long the mark has to be kept that `member` leaves behind as it says that it has stopped; `None` where it needs
+/// none. It outlives every claim that could otherwise be thought to run, and, where the name comes back, the group's
+/// grace for that.
+#[must_use]
+pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Option<Duration> {
+    let Some(registration) = own_registration(state, member) else {
+        let owners = state.concerned(&member.name).filter_map(|at| state.assignment(at)?.owner.as_ref());
+        let ttl_ms = owners.filter(|owner| owner.is(member)).map(|owner| owner.ttl_ms).max()?;
+        return Some(Duration::from_millis(ttl_ms));
+    };
+    let config = state.config().unwrap_or_default();
+    let grace_ms = if comes_back { config.rejoin_grace_ms } else { 0 };
+    (comes_back || config.wait_out_revocations)
+        .then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
 }
 
 fn own_registration<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {

@@ -415,6 +415,29 @@ impl GroupState {
         }
     }
 
+    /// Whether `member` has said itself that its session is over and that it has stopped, as far as is remembered.
+    #[must_use]
+    pub fn has_left(&self, member: &Member) -> bool {
+        let mark = self.rejoins.get(&member.name).and_then(Entry::readable);
+        mark.is_some_and(|mark| mark.incarnation == member.incarnation)
+    }
+
+    /// Whether `name` said that it comes back, in the session that its partitions are still assigned to.
+    #[must_use]
+    pub fn comes_back(&self, name: &MemberName) -> bool {
+        let Some(entry) = self.rejoins.get(name) else { return false };
+        let Some(mark) = entry.readable() else { return true };
+        let member = Member { name: name.clone(), incarnation: mark.incarnation.clone() };
+        mark.comes_back && self.owns_something(&member)
+    }
+
+    /// Whether an assignment names `member`.
+    #[must_use]
+    pub fn owns_something(&self, member: &Member) -> bool {
+        let owner = |at| self.assignment(at).and_then(|assignment| assignment.owner.as_ref());
+        self.roles.of(&member.name).filter_map(owner).any(|owner| owner.is(member))
+    }
+
     /// The readable registration of `name`.
     #[must_use]
     pub fn registration(&self, name: &MemberName) -> Option<&Versioned<Consumer>> {

@@ -62,6 +62,7 @@ fn dying(world: &World, step: &Step) -> Option<usize> {
     match step {
         Step::Crash(session)
         | Step::Leave(session)
+        | Step::Restart(session)
         | Step::Fence(session)
         | Step::Revoke(session)
         | Step::End(session) => Some(*session),
@@ -132,6 +133,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::End(_)
         | Step::Register(_)
         | Step::Leave(_)
+        | Step::Restart(_)
+        | Step::Forgo(_)
         | Step::Drain(_)
         | Step::Spoil(_)
         | Step::Mend

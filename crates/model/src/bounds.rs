@@ -38,6 +38,8 @@ pub struct Bounds {
     pub twins: u8,
     /// A consumer leaves at once.
     pub leaves: u8,
+    /// A consumer leaves and says that it comes back.
+    pub restarts: u8,
     /// A consumer asks to be drained.
     pub drains: u8,
     /// An ack is repeated by the network at any later time.
@@ -56,8 +58,10 @@ pub struct Bounds {
     pub reconnects: u8,
     /// A registration becomes unreadable for a while.
     pub spoils: u8,
-    /// An operator switches the group to `exclusive`.
+    /// An operator switches the group to another mode, and back.
     pub switches: u8,
+    /// The mode to which the group is switched.
+    pub other_mode: Mode,
     /// Records that owners may work on (`exclusive`).
     pub records: u8,
     /// Commits that owners may make (`exclusive`).

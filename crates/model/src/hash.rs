@@ -79,7 +79,7 @@ impl World {
             for session in &self.sessions {
                 scene.leases.remaining(session.lease).map(seconds_left).hash(state);
             }
-            scene.waited_out.hash(state);
+            (&scene.waited_out, scene.is_quiet).hash(state);
         }
         self.terms.map(|term| term.map(|term| ranks.rank(term))).hash(state);
         for session in &self.sessions {

@@ -21,7 +21,7 @@ use kafka_assigner_strategies::Registry;
 /// When handoffs are looked at: before any deadline, and after a wait that began at zero.
 const EARLY: Moment = Moment(Duration::from_secs(25));
 
-/// Since when a lease is gone that is not waited out at any of these moments.
+/// Since when a lease is gone, or a grant is as it is, that is not waited out at any of these moments.
 const JUST_NOW: Moment = Moment(Duration::from_secs(2_000_000));
 
 /// When plans are made: after every backoff of somebody who failed, the failures being bounded anyway.
@@ -43,6 +43,8 @@ pub struct Scene {
     pub leases: Leases,
     /// The leases that are gone for longer than a claim lasts.
     pub waited_out: BTreeSet<LeaseId>,
+    /// Whether a leader has seen the grants as they are for longer than any claim lasts.
+    pub is_quiet: bool,
     /// How many handoffs have begun so far: new ids are dealt from here.
     pub begun: u64,
     decided: [OnceLock<Vec<Action>>; 2],
@@ -50,7 +52,10 @@ pub struct Scene {
 
 impl PartialEq for Scene {
     fn eq(&self, other: &Self) -> bool {
-        self.shelf == other.shelf && self.leases == other.leases && self.waited_out == other.waited_out
+        self.shelf == other.shelf
+            && self.leases == other.leases
+            && self.waited_out == other.waited_out
+            && self.is_quiet == other.is_quiet
     }
 }
 
@@ -63,6 +68,7 @@ impl Default for Scene {
             memory: Memory::default(),
             leases: Leases::default(),
             waited_out: BTreeSet::new(),
+            is_quiet: false,
             begun: 0,
             decided: Default::default(),
         }
@@ -91,9 +97,10 @@ impl Scene {
         state.apply(changes, Revision(0));
         let begun = changes.iter().filter(|change| self.is_beginning(change)).count();
         Self {
-            memory: recall(&state),
+            memory: recall(&state, false),
             leases: Leases::default(),
             waited_out: BTreeSet::new(),
+            is_quiet: false,
             shelf,
             state,
             begun: self.begun + begun as u64,
@@ -115,20 +122,20 @@ impl Scene {
         snapshot.revision = Revision(0);
         let mut state = GroupState::new(layout.clone());
         state.reset(&snapshot);
-        let bare = Self { memory: recall(&state), state, decided: Default::default(), ..self.clone() };
-        bare.answered(self.leases.clone(), self.waited_out.clone())
+        let bare = Self { state, ..self.clone() };
+        bare.answered(self.leases.clone(), self.waited_out.clone(), self.is_quiet)
     }
 
     /// The scene with what the store said of the leases in doubt; of those that are gone, `waited_out` are so for
-    /// longer than a claim lasts.
+    /// longer than a claim lasts. Where `is_quiet`, the grants have been as they are for as long.
     #[must_use]
-    pub fn answered(&self, leases: Leases, waited_out: BTreeSet<LeaseId>) -> Self {
-        let mut memory = recall(&self.state);
+    pub fn answered(&self, leases: Leases, waited_out: BTreeSet<LeaseId>, is_quiet: bool) -> Self {
+        let mut memory = recall(&self.state, is_quiet);
         for lease in leases.gone().collect::<Vec<_>>() {
             let since = if waited_out.contains(&lease) { Moment::default() } else { JUST_NOW };
             memory.see_leases(&[(lease, Remaining::Gone)].into_iter().collect(), since);
         }
-        Self { memory, leases, waited_out, decided: Default::default(), ..self.clone() }
+        Self { memory, leases, waited_out, is_quiet, decided: Default::default(), ..self.clone() }
     }
 
     /// What a leader decides on it: the steps of the handoffs, and the plan.
@@ -190,8 +197,11 @@ impl Scene {
     }
 }
 
-fn recall(state: &GroupState) -> Memory {
+fn recall(state: &GroupState, is_quiet: bool) -> Memory {
     let mut memory = Memory::default();
+    if !is_quiet {
+        state.assignments().keys().for_each(|at| memory.see_grant(state, at, JUST_NOW));
+    }
     memory.recall(state, Moment::default());
     memory
 }

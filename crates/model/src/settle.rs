@@ -75,11 +75,19 @@ impl Protocol {
         let is_worked_on = world.excused.is_empty() && world.partitions().all(|at| world.workers(&at) == 1);
         let is_served = world.request.as_ref().is_none_or(|request| !world.routers[request.router].alive);
         match has_taker {
-            true => state.handoffs().is_empty() && is_worked_on && is_served,
+            true => state.handoffs().is_empty() && is_worked_on && is_served && has_its_mode(world),
             // Where the old owner stopped is kept for whoever comes.
             false => state.handoffs().keys().filter_map(|at| state.handoff(at)).all(keeps_offset),
         }
     }
+}
+
+/// No switch of the mode is under way any more.
+fn has_its_mode(world: &World) -> bool {
+    let mode = world.now.state.config().unwrap_or_default().mode;
+    let has_it =
+        |at| world.now.state.assignment(&at).is_some_and(|a| a.mode == mode && a.switching.is_none());
+    world.partitions().all(has_it)
 }
 
 fn keeps_offset(handoff: &Handoff) -> bool {

@@ -83,6 +83,10 @@ pub enum Step {
     Register(u8),
     /// A session ends at once, by its own wish.
     Leave(usize),
+    /// A session ends at once, and says that its name comes back.
+    Restart(usize),
+    /// A name that said so is not waited for any more.
+    Forgo(usize),
     /// A session asks to be drained.
     Drain(usize),
     /// A stream moves to the other instance.
@@ -93,7 +97,7 @@ pub enum Step {
     Spoil(u8),
     /// It becomes readable again.
     Mend,
-    /// The group is switched to `exclusive`.
+    /// The group is switched to its other mode, or back.
     Switch,
     /// A router is told where requests go.
     TellRouter(usize),
@@ -146,6 +150,7 @@ impl Protocol {
         }
         (0..world.sessions.len()).for_each(|number| self.progress_of(world, number, steps));
         self.progress_of_routers(world, steps);
+        steps.extend((0..world.sessions.len()).filter(|number| world.is_awaited(*number)).map(Step::Forgo));
     }
 
     fn progress_of(&self, world: &World, number: usize, steps: &mut Vec<Step>) {
@@ -240,13 +245,15 @@ impl Protocol {
         let mut push = |budget: u8, step: Step| steps.extend((budget > 0).then_some(step));
         push(left.crashes, Step::Crash(number));
         push(left.reconnects, Step::Reconnect(number));
+        // Also one that another session took over from says that it has stopped.
+        push(left.leaves, Step::Leave(number));
         if world.is_registered(session) {
             let is_strict = world.is_strict();
             let is_standing = is_strict && session.life == Life::Fresh;
             push(if is_standing { left.pauses } else { left.expiries }, Step::Age(number));
             push(left.revocations, Step::Revoke(number));
             push(left.ends, Step::End(number));
-            push(left.leaves, Step::Leave(number));
+            push(left.restarts, Step::Restart(number));
             push(left.drains, Step::Drain(number));
             push(if is_strict && !session.is_beating { left.slow_beats } else { 0 }, Step::SlowBeat(number));
         }

@@ -34,6 +34,15 @@ fn within(mode: Mode, adjust: impl FnOnce(&mut Bounds)) -> Bounds {
     bounds
 }
 
+/// A unit that moves because its owner drains, and an operator who switches the mode once.
+fn switched(mode: Mode, other_mode: Mode, adjust: impl FnOnce(&mut Bounds)) -> Bounds {
+    within(mode, |b| {
+        (b.other_mode, b.switches) = (other_mode, 1);
+        (b.sessions, b.drains) = (1, 1);
+        adjust(b);
+    })
+}
+
 const fn scenario(name: &'static str, bounds: Bounds) -> Scenario {
     Scenario { name, bounds }
 }
@@ -61,6 +70,7 @@ fn overlap() -> Vec<Scenario> {
         scenario("two deaths", within(Overlap, |b| (b.sessions, b.crashes, b.drains) = (3, 2, 1))),
         scenario("zombie", two(|b| (b.sessions, b.expiries) = (2, 1))),
         scenario("takeover by name", two(|b| (b.sessions, b.twins) = (2, 1))),
+        scenario("restart", two(|b| (b.sessions, b.restarts) = (2, 1))),
         scenario("leave and drain", within(Overlap, |b| (b.sessions, b.leaves, b.drains) = (2, 1, 1))),
         scenario("late acks", two(|b| (b.strays, b.failures, b.deadlines) = (1, 1, 1))),
         scenario("unknown outcomes", two(|b| (b.unknowns, b.deadlines, b.failures) = (1, 1, 1))),
@@ -68,6 +78,18 @@ fn overlap() -> Vec<Scenario> {
         scenario("reconnects", two(|b| (b.instances, b.reconnects, b.expiries) = (2, 2, 1))),
         scenario("given back", two(|b| (b.crashes, b.deadlines, b.unknowns) = (1, 1, 1))),
         scenario("unreadable registration", two(|b| (b.spoils, b.crashes) = (1, 1))),
+        scenario(
+            "switched to exclusive",
+            switched(Overlap, Exclusive, |b| (b.names, b.sessions, b.twins, b.drains) = (1, 1, 1, 0)),
+        ),
+        scenario(
+            "switched to exclusive and back",
+            switched(Overlap, Exclusive, |b| (b.switches, b.deadlines) = (2, 1)),
+        ),
+        scenario(
+            "switched, given back",
+            switched(Overlap, Exclusive, |b| (b.crashes, b.deadlines, b.expiries) = (1, 1, 1)),
+        ),
         scenario("a third joins", two(|b| (b.names, b.sessions, b.crashes) = (3, 2, 1))),
     ]
 }
@@ -96,6 +118,18 @@ fn exclusive() -> Vec<Scenario> {
         scenario("revocation", strict(|b| (b.revocations, b.records) = (1, 2))),
         scenario("revocation waited out", strict(|b| (b.waits_out, b.revocations, b.records) = (true, 1, 1))),
         scenario("leave", strict(|b| (b.leaves, b.records, b.commits) = (1, 2, 1))),
+        scenario(
+            "switched to overlap and back",
+            switched(Exclusive, Overlap, |b| (b.switches, b.records, b.commits) = (2, 1, 1)),
+        ),
+        scenario("switched to overlap", switched(Exclusive, Overlap, |b| (b.sessions, b.leaves) = (0, 1))),
+        scenario("switched to routed", switched(Exclusive, Routed, |b| b.records = 1)),
+        scenario("let go", strict(|b| (b.sessions, b.twins, b.leaves, b.drains) = (1, 1, 1, 0))),
+        scenario(
+            "leave where revocations are waited out",
+            strict(|b| (b.waits_out, b.leaves, b.revocations, b.drains) = (true, 1, 1, 0)),
+        ),
+        scenario("restart", strict(|b| (b.sessions, b.restarts, b.records, b.commits) = (1, 1, 1, 1))),
         scenario("late acks", strict(|b| (b.strays, b.deadlines, b.records) = (1, 1, 1))),
         scenario("unknown outcomes", strict(|b| (b.unknowns, b.deadlines, b.records) = (1, 1, 1))),
         scenario("two leaders", strict(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
@@ -128,6 +162,9 @@ fn routed() -> Vec<Scenario> {
         scenario("zombie", strict(|b| (b.pauses, b.expiries, b.requests, b.flights) = (1, 1, 1, 1))),
         scenario("a router joins late", strict(|b| (b.router_joins, b.mute) = (1, true))),
         scenario("a router comes back", strict(|b| (b.router_joins, b.router_crashes) = (1, 1))),
+        scenario("two leaders", strict(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
+        scenario("restart", strict(|b| (b.sessions, b.restarts, b.drains) = (1, 1, 0))),
+        scenario("switched to exclusive", switched(Routed, Exclusive, |b| (b.routers, b.sessions) = (1, 0))),
         scenario("no router", strict(|b| (b.routers, b.deadlines, b.failures) = (0, 1, 1))),
     ]
 }
@@ -198,6 +235,12 @@ fn overlap_faults() -> Vec<Fault> {
             two(|b| (b.instances, b.reconnects, b.expiries) = (2, 1, 1)),
             Invariant::Finality,
         ),
+        fault(
+            "switched at once",
+            Variant::SwitchedAtOnce,
+            switched(Overlap, Exclusive, |b| (b.sessions, b.twins) = (2, 1)),
+            Invariant::SingleHolder,
+        ),
         fault("never cleared", Variant::NeverCleared, two(|b| b.crashes = 1), Invariant::Liveness),
     ]
 }
@@ -219,6 +262,12 @@ fn exclusive_faults() -> Vec<Fault> {
             strict(|b| {
                 (b.sessions, b.instances, b.reconnects, b.pauses, b.twins, b.drains) = (1, 2, 1, 1, 1, 0);
             }),
+            one,
+        ),
+        fault(
+            "let go early",
+            Variant::LetGoEarly,
+            strict(|b| (b.sessions, b.twins, b.leaves, b.drains) = (1, 1, 1, 0)),
             one,
         ),
         fault("asked early", Variant::AskedEarly, twin, one),

@@ -62,6 +62,10 @@ pub enum Variant {
     GiveBackById,
     /// A new owner that dies before it took leaves an orphan for anybody.
     OrphanAtComplete,
+    /// A session says that it has stopped, and works on.
+    LetGoEarly,
+    /// A grant in `overlap` becomes a strict one while those who owned it before may still act.
+    SwitchedAtOnce,
     /// Nobody clears a handoff away that its old owner does not release.
     NeverCleared,
 }

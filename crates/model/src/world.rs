@@ -202,10 +202,17 @@ impl World {
         let known = &self.views[instance].leases;
         let said = doubtful.keys().filter_map(|lease| Some((*lease, known.remaining(*lease)?)));
         let leases: Leases = said.collect();
-        self.views[instance] = match leases == Leases::default() {
+        let is_quiet = self.views[instance].is_quiet && self.has_the_same_grants(instance);
+        self.views[instance] = match leases == Leases::default() && !is_quiet {
             true => Arc::clone(&self.now),
-            false => Arc::new(self.now.answered(leases, BTreeSet::new())),
+            false => Arc::new(self.now.answered(leases, BTreeSet::new(), is_quiet)),
         };
+    }
+
+    /// Whether the partitions are granted as the instance knows.
+    fn has_the_same_grants(&self, instance: usize) -> bool {
+        let (known, now) = (&self.views[instance].state, &self.now.state);
+        known.assignments() == now.assignments() && known.handoffs() == now.handoffs()
     }
 
     /// What the store says of a lease.

@@ -31,6 +31,10 @@ pub struct Assignment {
     /// Set by a grant in another mode to the owner that it had, until that one has confirmed it by this token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switching: Option<HandoffId>,
+    /// The longest time to live, in milliseconds, among the sessions that owned it before in `overlap`, since it was
+    /// granted in a strict mode last; 0: there were none. Claims of theirs may still run: nobody waited for them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outlived_ttl_ms: u64,
     /// The offset that was handed over at the start of the run; `None`: start at the committed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
@@ -101,6 +105,11 @@ impl Avoid {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 impl Assignment {
     /// The record of a partition that nobody has owned so far.
     #[must_use]
@@ -113,6 +122,7 @@ impl Assignment {
             held: None,
             mode,
             switching: None,
+            outlived_ttl_ms: 0,
             start: None,
             avoid: Vec::new(),
             since: WallMillis::default(),
@@ -131,11 +141,24 @@ impl Assignment {
             held: None,
             mode,
             switching: None,
+            outlived_ttl_ms: if mode.is_strict() { 0 } else { self.outlived_by_next() },
             start: None,
             since,
             why,
             ..self.clone()
         }
+    }
+
+    /// The longest time to live among those whom the next owner outlives.
+    fn outlived_by_next(&self) -> u64 {
+        self.owner.as_ref().map_or(0, |owner| owner.ttl_ms).max(self.outlived_ttl_ms)
+    }
+
+    /// The record after the same owner was granted it again in another mode, which it has still to confirm by `token`.
+    #[must_use]
+    pub fn switched(&self, mode: Mode, epoch: Epoch, token: HandoffId) -> Self {
+        let outlived_ttl_ms = if mode.is_strict() { 0 } else { self.outlived_ttl_ms };
+        Self { mode, switching: Some(token), outlived_ttl_ms, ..self.renewed(epoch, None) }
     }
 
     /// The record after the same owner was granted it again under `epoch`: its run goes on. A `start` is part of the

@@ -184,14 +184,17 @@ impl Consumer {
     }
 }
 
-/// `rejoins/{name}`: a consumer said that it restarts; its partitions are kept for its name until this record's
-/// lease runs out or the name registers again.
+/// `rejoins/{name}`: a session said itself that it is over and has stopped, and maybe that its name comes back. Then its
+/// partitions are kept for the name until this record's lease runs out or another session owns them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rejoin {
     /// The version of the record.
     pub version: Version,
     /// The session that ended.
     pub incarnation: Incarnation,
+    /// Whether its name comes back.
+    #[serde(default = "comes_back")]
+    pub comes_back: bool,
     /// When it ended.
     pub since: WallMillis,
     #[serde(flatten)]
@@ -199,10 +202,14 @@ pub struct Rejoin {
     pub extra: Extra,
 }
 
+const fn comes_back() -> bool {
+    true
+}
+
 impl Rejoin {
     /// The mark that the session `incarnation` leaves behind.
     #[must_use]
-    pub fn new(incarnation: Incarnation, since: WallMillis) -> Self {
-        Self { version: Version, incarnation, since, extra: Extra::new() }
+    pub fn new(incarnation: Incarnation, comes_back: bool, since: WallMillis) -> Self {
+        Self { version: Version, incarnation, comes_back, since, extra: Extra::new() }
     }
 }

@@ -10,5 +10,6 @@ mod records;
 mod sessions;
 mod sets;
 mod strict;
+mod switching;
 mod table;
 mod views;

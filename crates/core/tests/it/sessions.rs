@@ -8,7 +8,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::reason::{FenceReason, Reason};
-use kafka_assigner_core::record::{GroupConfig, Standing};
+use kafka_assigner_core::record::{GroupConfig, Mode, Standing};
 use kafka_assigner_core::session::{self, Leaving, is_drained};
 use kafka_assigner_core::view::Role;
 
@@ -79,9 +79,10 @@ fn a_restart_keeps_the_partitions_while_its_mark_lives() {
     assert!(lab.settle().is_empty());
     let mut lapsed = lab.clone();
     lab.join("a");
-    assert!(lab.state.rejoins().is_empty(), "the mark has done its work");
     assert_eq!(moves(&lab.settle()), 0);
     assert_eq!(lab.loads()["a"], 2);
+    lab.crash("a");
+    assert!(!lab.memory.awaits(&lab.state, &a.name, lab.moment), "the mark has done its work");
     lapsed.end_lease(mark);
     lapsed.settle();
     assert_eq!(lapsed.loads()["b"], 4);
@@ -136,6 +137,61 @@ fn a_session_that_is_over_cannot_leave_in_the_place_of_its_successor() {
     assert!(!lab.leave(&a, &Leaving::Now));
     lab.end_lease(late.ends.unwrap());
     assert!(lab.state.registration(&again.name).is_some());
+}
+
+/// `a`, which another session took over from, in a group that waits for claims.
+fn superseded() -> (Lab, Member, Member) {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    let a = lab.join("a");
+    lab.settle();
+    let successor = lab.join("a");
+    assert!(lab.pass().is_empty(), "the claim of the first one runs");
+    (lab, a, successor)
+}
+
+#[test]
+fn a_session_that_was_taken_over_says_that_it_has_let_go_and_nobody_waits() {
+    let (mut lab, a, successor) = superseded();
+    assert!(lab.let_go(&a));
+    lab.pass();
+    assert_eq!(lab.view(&successor).roles.len(), 2);
+    assert!(!lab.let_go(&a), "it owns nothing any more");
+}
+
+#[test]
+fn the_word_of_one_session_ends_no_claim_of_another() {
+    let (mut lab, a, successor) = superseded();
+    assert!(lab.let_go(&a));
+    lab.pass();
+    lab.join("a");
+    assert!(lab.pass().is_empty(), "{successor} may still act");
+}
+
+#[test]
+fn who_left_by_itself_is_not_waited_for_where_revocations_are() {
+    for comes_back in [false, true] {
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let config =
+            GroupConfig { mode: Mode::Exclusive, wait_out_revocations: true, ..GroupConfig::default() };
+        lab.configure(&config);
+        let a = lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        assert!(session::marked_for(&lab.state, &a, comes_back).is_some());
+        let mut revoked = lab.clone();
+        if comes_back {
+            lab.restart(&a);
+            lab.join("a");
+        } else {
+            assert!(lab.let_go(&a));
+        }
+        let granted = lab.pass().iter().filter(|a| matches!(a.step, Step::Grant { .. })).count();
+        assert_ne!(granted, 0, "comes back: {comes_back}");
+        revoked.crash("a");
+        let waits = revoked.pass().iter().all(|action| !matches!(action.step, Step::Grant { .. }));
+        assert!(waits && revoked.view(&b).roles.is_empty(), "nobody said that it stopped");
+    }
 }
 
 #[test]

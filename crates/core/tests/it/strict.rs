@@ -403,6 +403,8 @@ fn one_that_lacks_what_a_mode_needs_neither_gets_nor_keeps_it() {
     );
     let able = lab.join("able");
     lab.settle();
+    lab.later(Duration::from_secs(20));
+    lab.settle();
     assert!(matches!(role(&lab, &able), Some(Role::Owner { mode: Mode::Exclusive, .. })));
     assert_eq!(role(&lab, &simple), None);
 }

@@ -19,6 +19,7 @@ use kafka_assigner_core::write::{Fence, Write};
 
 use crate::property::Invariant;
 use crate::scene::Scene;
+use crate::session::Session;
 use crate::step::{Protocol, Step};
 use crate::variant::Variant;
 use crate::world::{Late, World};
@@ -258,9 +259,28 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
         |lease: &LeaseId| world.sessions.iter().all(|s| s.lease != *lease || !s.claim || !s.is_active());
     let waited_out: BTreeSet<LeaseId> =
         if world.left.waits_out { leases.gone().filter(is_over).collect() } else { BTreeSet::new() };
-    (known.leases != leases || known.waited_out != waited_out).then_some(())?;
-    world.views[instance] = Arc::new(known.answered(leases, waited_out));
+    let is_quiet = known.is_quiet || (waits_to_switch(known) && is_quiet(protocol, world, instance));
+    let is_news = known.leases != leases || known.waited_out != waited_out || known.is_quiet != is_quiet;
+    is_news.then_some(())?;
+    world.views[instance] = Arc::new(known.answered(leases, waited_out, is_quiet));
     Some(())
+}
+
+/// Whether something is still granted in `overlap` that should not be.
+fn waits_to_switch(view: &Scene) -> bool {
+    let state = &view.state;
+    state.config().unwrap_or_default().mode.is_strict()
+        && state.assignments().keys().any(|at| state.assignment(at).is_some_and(|a| !a.mode.is_strict()))
+}
+
+/// Whether the instance may have seen the grants as they are for longer than the claims last of all who were over
+/// when it saw them first.
+fn is_quiet(protocol: &Protocol, world: &World, instance: usize) -> bool {
+    let state = &world.views[instance].state;
+    let is_over =
+        |session: &Session| matches!(state.presence(&session.member), Presence::Gone | Presence::Ending);
+    protocol.variant == Variant::SwitchedAtOnce
+        || world.sessions.iter().all(|s| !is_over(s) || !s.claim || !s.is_active())
 }
 
 /// The other instance takes the lead; the deposed one does not know yet.

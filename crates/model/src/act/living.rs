@@ -1,17 +1,17 @@
 //! Sessions come, live by their heartbeats, and end.
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Op, Txn};
+use kafka_assigner_core::kv::{Lease, Op, Txn};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{GroupConfig, Mode, encode};
+use kafka_assigner_core::record::{GroupConfig, encode};
 use kafka_assigner_core::session::{Leaving, check, end, leave};
 
 use super::telling::is_fresh;
 use crate::session::{Life, Session};
 use crate::step::{Protocol, Step};
 use crate::variant::Variant;
-use crate::world::{World, name};
+use crate::world::{World, lease, name};
 
 pub(super) fn live(protocol: &Protocol, world: &mut World, step: &Step) -> Option<()> {
     match *step {
@@ -29,9 +29,19 @@ pub(super) fn live(protocol: &Protocol, world: &mut World, step: &Step) -> Optio
         Step::Register(number) => register(protocol, world, number)?,
         Step::Leave(session) => {
             world.left.leaves -= 1;
-            leave_by(world, session, &Leaving::Now)?;
+            let is_noted = world.left.waits_out || !world.is_registered(&world.sessions[session]);
+            let leaving = if is_noted { Leaving::Noted(mark(session)) } else { Leaving::Now };
+            leave_by(world, session, &leaving)?;
+            if protocol.variant != Variant::LetGoEarly {
+                stop(world, session, false);
+            }
+        }
+        Step::Restart(session) => {
+            world.left.restarts -= 1;
+            leave_by(world, session, &Leaving::Restart(mark(session)))?;
             stop(world, session, false);
         }
+        Step::Forgo(session) => world.end_lease(mark(session).id),
         Step::Drain(session) => {
             world.left.drains -= 1;
             leave_by(world, session, &Leaving::Drain)?;
@@ -178,6 +188,19 @@ fn leave_by(world: &mut World, session: usize, leaving: &Leaving) -> Option<()> 
     Some(())
 }
 
+/// The lease of the mark that a session leaves behind which comes back.
+fn mark(session: usize) -> Lease {
+    // Those of sessions count from 1, those of routers from 1001.
+    lease(2_000 + session)
+}
+
+impl World {
+    /// Whether the mark of a session is there that said that it comes back.
+    pub(crate) fn is_awaited(&self, session: usize) -> bool {
+        self.now.shelf.records().any(|record| record.lease == mark(session).id)
+    }
+}
+
 fn spoil(world: &mut World, number: u8) -> Option<()> {
     world.spoiled.is_none().then_some(())?;
     let key = world.now.state.layout().encode(&Key::Consumer(name(number).parse().ok()?));
@@ -196,11 +219,13 @@ fn mend(world: &mut World) -> Option<()> {
     Some(())
 }
 
-/// An operator wants a single owner from now on.
+/// An operator wants another mode from now on, or the first one again.
 fn switch(world: &mut World) {
     world.left.switches -= 1;
     let config = world.now.state.config().unwrap_or_default();
-    let config = GroupConfig { mode: Mode::Exclusive, ..config };
+    let (first, other) = (world.left.mode, world.left.other_mode);
+    let mode = if config.mode == first { other } else { first };
+    let config = GroupConfig { mode, ..config };
     let key = world.now.state.layout().encode(&Key::GroupConfig);
     world.apply(&Txn::guarded(Vec::new(), vec![Op::put(key, encode(&config))]));
 }

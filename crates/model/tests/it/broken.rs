@@ -40,6 +40,7 @@ caught! {
     a_give_back_guarded_on_the_id_alone_takes_from_whoever_took_meanwhile: "give back by id";
     an_orphan_at_complete_given_to_a_third_ends_the_one_who_works: "orphan at complete";
     a_reconnect_that_registers_again_brings_back_what_is_gone: "reconnect registers";
+    a_stricter_mode_that_begins_at_once_meets_those_who_owned_it_before: "switched at once";
     a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
     a_claim_as_long_as_its_lease_meets_the_next_owner: "no margin";
     a_forced_end_that_revokes_the_lease_makes_two_owners: "end revokes";
@@ -48,6 +49,7 @@ caught! {
     a_switch_in_two_transactions_lets_both_act: "two transactions";
     a_lease_revoked_by_an_instances_timer_makes_two_owners: "timer revokes";
     a_register_that_extends_the_claim_alone_outlives_its_lease: "claim without lease";
+    a_session_that_says_it_stopped_and_works_on_meets_its_successor: "let go early";
     what_was_left_of_a_lease_before_its_owner_was_gone_says_nothing: "asked early";
     an_undrained_owner_that_is_restarted_does_work_twice: "undrained restarted";
     the_epoch_before_in_place_of_the_run_does_work_twice: "run is previous";

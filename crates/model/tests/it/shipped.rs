@@ -31,6 +31,17 @@ fn acks_come_late_and_twice_after_attempts_that_failed() {
 }
 
 #[test]
+fn the_mode_is_switched_while_another_session_may_still_act() {
+    holds(Mode::Overlap, "switched to exclusive");
+    holds(Mode::Exclusive, "switched to overlap and back");
+}
+
+#[test]
+fn a_session_that_was_taken_over_lets_go() {
+    holds(Mode::Exclusive, "let go");
+}
+
+#[test]
 fn a_deposed_leader_goes_on_with_an_old_view() {
     holds(Mode::Overlap, "two leaders");
 }

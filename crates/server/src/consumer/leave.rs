@@ -1,7 +1,5 @@
 //! Ends sessions on purpose.
 
-use std::time::Duration;
-
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, LeaseId};
 use kafka_assigner_core::session::{self, Leaving};
@@ -28,21 +26,28 @@ impl ConsumerService {
         let (group, member) = self.caller(request.caller.as_ref()).await?;
         let leaving = match mode {
             DeregisterMode::Unspecified | DeregisterMode::Drain => Leaving::Drain,
-            DeregisterMode::Now => Leaving::Now,
-            DeregisterMode::Restart => Leaving::Restart(self.rejoin_lease(&group, &member).await?),
+            DeregisterMode::Now => {
+                self.mark_lease(&group, &member, false).await?.map_or(Leaving::Now, Leaving::Noted)
+            }
+            DeregisterMode::Restart => {
+                let lease = self.mark_lease(&group, &member, true).await?;
+                Leaving::Restart(lease.ok_or_else(|| not_registered(&group, &member))?)
+            }
         };
         self.leave(&group, &member, &leaving).await
     }
 
-    /// The lease under which the partitions of a restarting consumer are kept: for the group's rejoin grace, and at
-    /// least as long as if its session had just been left to run out.
-    async fn rejoin_lease(&self, group: &Group, member: &Member) -> Result<Lease, Status> {
-        let keep_ms = group.read(|state| {
-            let session = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
-            Some(state.config().unwrap_or_default().rejoin_grace_ms.max(session.ttl_ms))
-        });
-        let keep_ms = keep_ms.ok_or_else(|| not_registered(group, member))?;
-        self.instance.store().grant(Duration::from_millis(keep_ms)).await.map_err(|e| refusal::store(&e))
+    /// The lease of the mark that a member leaves behind, where it needs one.
+    async fn mark_lease(
+        &self,
+        group: &Group,
+        member: &Member,
+        comes_back: bool,
+    ) -> Result<Option<Lease>, Status> {
+        let Some(kept) = group.read(|state| session::marked_for(state, member, comes_back)) else {
+            return Ok(None);
+        };
+        self.instance.store().grant(kept).await.map(Some).map_err(|e| refusal::store(&e))
     }
 
     /// Removes the registration of a member that has handed everything over.

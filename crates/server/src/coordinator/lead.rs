@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::advance::{Now, advance, soonest_claim_end};
-use kafka_assigner_core::claim::{self, Leases};
+use kafka_assigner_core::claim::{self, ClaimEnd, Leases};
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::kv::{LeaseId, Revision};
 use kafka_assigner_core::moment::Moment;
@@ -118,6 +118,8 @@ impl Coordinator {
                 agenda.note_claim(end, moment);
             }
             if let Some(Ok(plan)) = &planned {
+                let outlived = plan.soonest_switch().map(ClaimEnd::Running);
+                outlived.into_iter().for_each(|end| agenda.note_claim(end, moment));
                 actions.extend(plan.actions.iter().cloned());
             }
             Decided { actions, planned }

@@ -135,3 +135,29 @@ async fn a_revocation_is_waited_out_where_that_is_wanted() {
         cluster.stop().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_left_by_itself_is_not_waited_for_where_revocations_are() {
+    for mode in [DeregisterMode::Now, DeregisterMode::Restart] {
+        let (cluster, old) = owner(careful).await;
+        old.deregister(mode).await.unwrap();
+        let mut new = Worker::with(&cluster.nodes, full("a", "a-2"), Duration::ZERO).await;
+        let took = time_until_granted(&mut new).await;
+        assert!(took <= Duration::from_millis(200), "{mode:?}: {took:?}");
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_taken_over_lets_go_and_its_successor_starts_at_once() {
+    let (cluster, old) = owner(exclusive).await;
+    let mut new = Worker::with(&cluster.nodes, full("a", "a-2"), Duration::ZERO).await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(new.roles().assigned.is_empty(), "the claim before it runs");
+    old.deregister(DeregisterMode::Now).await.unwrap();
+    let took = time_until_granted(&mut new).await;
+    assert!(took <= Duration::from_millis(200), "{took:?}");
+    let again = old.deregister(DeregisterMode::Now).await.unwrap_err();
+    assert_eq!(again.code(), tonic::Code::NotFound, "it owns nothing any more");
+    cluster.stop().await;
+}

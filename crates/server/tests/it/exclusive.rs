@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::record::{Mode, Phase};
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::record::{Mode, Phase, Source, Topic, encode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::AckOutcome;
 use kafka_assigner_server::Options;
@@ -139,4 +140,75 @@ async fn a_drain_that_lasts_too_long_is_called_off_and_the_owner_goes_on() {
     assert!(since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
     drop(new);
     cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_that_meets_its_guard_keeps_the_word_alone() {
+    let (cluster, mut old, new) = without_leader().await;
+    let node = &cluster.nodes[1];
+    node.link.hold_watches();
+    cluster.revoke(new.roles.lease).await;
+    // The instance does not know: what it writes meets the guard on the new owner.
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        node.link.release_watches();
+    };
+    let (said, ()) = tokio::join!(old.drained(7), late);
+    assert_eq!(said, [AckOutcome::Applied; 2]);
+    let group = node.instance.group(&group()).await.unwrap();
+    assert_eq!(group.read(|state| phases(state).collect::<Vec<_>>()), [Phase::Draining; 2]);
+    cluster.nodes[0].link.end_outage();
+    old.until("it goes on", |roles| roles.assigned.len() == 4).await;
+    assert_eq!(old.roles.assigned.values().filter(|a| a.start_offset == Some(7)).count(), 2);
+    cluster.stop().await;
+}
+
+/// `t` and `u`, whose partitions of one number move as one.
+async fn a_set(cluster: &Cluster) {
+    for name in ["t", "u"] {
+        let topic = Topic { copartition: Some("s".to_owned()), ..Topic::new(2, Source::Static) };
+        cluster.put(&Key::Topic(name.parse().unwrap()), encode(&topic)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_changes_hands_as_one_in_every_strict_mode() {
+    for mode in [Mode::Exclusive, Mode::Routed] {
+        let cluster = Cluster::tuned(1, 2, |options| options.group_defaults.mode = mode).await;
+        a_set(&cluster).await;
+        let mut old = Member::join(&cluster.nodes[0], "a").await;
+        old.until("all", |roles| roles.assigned.len() == 4).await;
+        let mut new = Member::join(&cluster.nodes[0], "b").await;
+        new.until("one set to warm", |roles| roles.warming.len() == 2).await;
+        new.ready().await;
+        old.until("it shall stop", |roles| roles.draining.len() == 2).await;
+        old.drained(5).await;
+        if mode == Mode::Routed {
+            new.until("it shall catch up", |roles| roles.catching_up.len() == 2).await;
+            assert!(new.roles.assigned.is_empty(), "nobody owns a part of it before");
+            new.caught_up().await;
+        }
+        new.until("it owns the set", |roles| roles.assigned.len() == 2).await;
+        let epochs: Vec<u64> = new.roles.assigned.values().map(|a| a.epoch).collect();
+        assert_eq!(epochs[0], epochs[1], "one step of the epoch");
+        assert!(new.roles.assigned.values().all(|a| a.start_offset == Some(5)));
+        old.until("it lets go", |roles| roles.releasing.len() == 2).await;
+        new.taken().await;
+        old.released().await;
+        assert_eq!(cluster.settled(2).await.values().copied().collect::<Vec<_>>(), [2, 2]);
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sets_move_by_themselves_in_every_strict_mode() {
+    for mode in [Mode::Exclusive, Mode::Routed] {
+        let cluster = Cluster::tuned(2, 2, |options| options.group_defaults.mode = mode).await;
+        a_set(&cluster).await;
+        let workers = Worker::several(&cluster.nodes, ["a", "b"].map(str::to_owned)).await;
+        assert_eq!(cluster.settled(2).await.values().copied().collect::<Vec<_>>(), [2, 2]);
+        workers[0].leave();
+        assert_eq!(cluster.settled(1).await.values().copied().collect::<Vec<_>>(), [4]);
+        cluster.stop().await;
+    }
 }

@@ -125,3 +125,21 @@ async fn a_topic_may_be_stricter_than_its_group_and_go_back() {
     assert_eq!(switching(&cluster).await, 0);
     cluster.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stricter_mode_begins_once_the_session_before_can_not_act_any_more() {
+    let cluster = Cluster::start(1, 2).await;
+    let mut first = Member::join(&cluster.nodes[0], "a").await;
+    first.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut owner = Worker::with(&cluster.nodes, full("a", "a-2"), Duration::ZERO).await;
+    owner.until("both", |roles| roles.assigned.len() == 2).await;
+    let since = tokio::time::Instant::now();
+    set_mode(&cluster, "exclusive").await.unwrap();
+    let is_new = |a: &v1::AssignedPartition| a.mode() == v1::Mode::Exclusive;
+    owner.until("the new mode", |roles| roles.assigned.values().all(is_new)).await;
+    let took = since.elapsed();
+    let (claim, slack) = (Duration::from_secs(20), Duration::from_millis(500));
+    assert!(took + slack >= claim && took <= claim + slack, "{took:?}");
+    cluster.until("it is confirmed", |state| state.handoffs().is_empty()).await;
+    cluster.stop().await;
+}

@@ -1,0 +1,148 @@
+//! A mode is switched while the group lives: the stricter one begins once nobody else may act.
+
+use std::time::Duration;
+
+use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::action::Step;
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::reason::DeferReason;
+use kafka_assigner_core::record::{GroupConfig, Mode, Taken};
+use kafka_assigner_core::session::Leaving;
+use kafka_assigner_core::view::Role;
+
+fn at() -> TopicPartition {
+    tp("t", 1)
+}
+
+fn switch(lab: &mut Lab, mode: Mode) {
+    lab.configure(&GroupConfig { mode, ..GroupConfig::default() });
+}
+
+fn role(lab: &Lab, member: &Member) -> Option<Role> {
+    lab.view(member).roles.get(&at()).cloned()
+}
+
+fn mode(lab: &Lab) -> Mode {
+    lab.state.assignment(&at()).expect("it is granted").mode
+}
+
+/// `a` gives a partition to `b` in `overlap`: the assignment names `b`, and `a` works on until `b` does.
+fn complete() -> (Lab, Member, Member) {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.pass();
+    assert!(matches!(role(&lab, &b), Some(Role::Owner { taking: Some(_), .. })));
+    (lab, a, b)
+}
+
+#[test]
+fn a_stricter_mode_waits_for_the_claims_of_those_who_owned_it_before() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    lab.settle();
+    lab.later(Duration::from_secs(60));
+    let successor = lab.join("a");
+    lab.pass();
+    switch(&mut lab, Mode::Exclusive);
+    lab.later(Duration::from_millis(19_999));
+    assert!(lab.pass().is_empty());
+    let why: Vec<_> = lab.plan().deferred.into_iter().map(|deferral| deferral.why).collect();
+    assert_eq!(why, [DeferReason::Outlived { left_ms: 1 }, DeferReason::Outlived { left_ms: 1 }]);
+    assert_eq!(lab.plan().soonest_switch(), Some(Duration::from_millis(1)));
+    assert!(matches!(role(&lab, &successor), Some(Role::Owner { mode: Mode::Overlap, .. })), "it works on");
+    lab.later(Duration::from_millis(1));
+    lab.settle();
+    assert!(matches!(role(&lab, &successor), Some(Role::Owner { mode: Mode::Exclusive, taking: None, .. })));
+}
+
+#[test]
+fn a_group_that_has_been_quiet_is_switched_at_once() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    lab.settle();
+    lab.join("a");
+    lab.settle();
+    lab.later(Duration::from_secs(20));
+    switch(&mut lab, Mode::Routed);
+    lab.settle();
+    assert_eq!(mode(&lab), Mode::Routed);
+}
+
+#[test]
+fn what_an_owner_had_in_overlap_goes_on_in_overlap_until_its_next_owner_is_the_only_one() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    let a = lab.join("a");
+    lab.settle();
+    switch(&mut lab, Mode::Exclusive);
+    let successor = lab.join("a");
+    lab.pass();
+    assert_ne!(a, successor);
+    assert_eq!(mode(&lab), Mode::Overlap, "the session before it may act for two thirds of its time");
+    lab.later(Duration::from_secs(20));
+    lab.settle();
+    assert_eq!(mode(&lab), Mode::Exclusive);
+}
+
+#[test]
+fn what_is_not_switched_yet_moves_in_overlap() {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.join("a");
+    lab.settle();
+    let a = lab.join("a");
+    lab.pass();
+    switch(&mut lab, Mode::Exclusive);
+    lab.join("b");
+    lab.leave(&a, &Leaving::Drain);
+    lab.pass();
+    assert_eq!(lab.state.handoff(&at()).expect("it moves").mode, Mode::Overlap);
+}
+
+#[test]
+fn one_that_never_took_has_to_let_go_of_what_is_given_back() {
+    let (mut lab, a, b) = complete();
+    lab.later(Duration::from_secs(30));
+    lab.pass();
+    let Some(Role::Owner { epoch, taking: None, .. }) = role(&lab, &a) else { panic!() };
+    let Some(Role::Releasing { handoff, epoch: before, .. }) = role(&lab, &b) else { panic!() };
+    assert!(epoch > before);
+    switch(&mut lab, Mode::Exclusive);
+    lab.later(Duration::from_secs(25));
+    lab.pass();
+    assert_eq!(mode(&lab), Mode::Overlap, "it may not have heard");
+    lab.say(&b, &at(), Some(&handoff), &Ack::Released);
+    assert!(lab.state.handoff(&at()).is_none());
+    lab.later(Duration::from_secs(20));
+    lab.pass();
+    assert_eq!(mode(&lab), Mode::Exclusive);
+}
+
+#[test]
+fn one_that_never_lets_go_of_what_was_given_back_loses_its_session() {
+    let (mut lab, _, b) = complete();
+    lab.later(Duration::from_secs(30));
+    lab.pass();
+    lab.later(Duration::from_secs(30));
+    let ended = lab.pass();
+    assert!(
+        ended.iter().any(|action| matches!(&action.step, Step::EndSession { member, .. } if *member == b))
+    );
+}
+
+#[test]
+fn an_old_owner_has_to_let_go_though_the_new_one_died() {
+    let (mut lab, a, b) = complete();
+    lab.say(&b, &at(), None, &Ack::Taken(Taken::default()));
+    let Some(Role::Releasing { handoff, .. }) = role(&lab, &a) else { panic!() };
+    lab.crash("b");
+    let again = lab.join("b");
+    lab.pass();
+    assert!(matches!(role(&lab, &again), Some(Role::Owner { taking: None, .. })), "it works at once");
+    assert!(matches!(role(&lab, &a), Some(Role::Releasing { handoff: same, .. }) if same == handoff));
+    lab.say(&a, &at(), Some(&handoff), &Ack::Released);
+    assert!(lab.state.handoffs().is_empty());
+}
