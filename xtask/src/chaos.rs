@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use kafka_assigner_testkit::{self as testkit, Process};
 
 use crate::interrupt::Interrupt;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Decides which faults happen to whom, and when
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What the group promises: overlap or exclusive
+    /// What the group promises: overlap, exclusive or routed
     #[arg(long, default_value = "overlap")]
     mode: String,
     /// Print nothing on the standard output but the report
@@ -35,11 +35,6 @@ pub(crate) struct Arguments {
 
 /// Builds, starts Kafka and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    if arguments.mode == "routed" {
-        bail!(
-            "the mode routed has no chaos run: its writes are acknowledged over routers, which take no part in one"
-        );
-    }
     let programs = run::build(&PACKAGES, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
     let (_tool, kafka) = servers::start_kafka(interrupt)?;

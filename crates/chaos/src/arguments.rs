@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kafka_assigner_core::record::{Mode, UnknownMode};
+use kafka_assigner_core::record::Mode;
 
 /// Plays chaos with real processes, and checks what came of it.
 #[derive(Debug, clap::Parser)]
@@ -19,6 +19,47 @@ pub(crate) enum Part {
     Play(Settings),
     /// A consumer that writes every record to the sink
     Consumer(ConsumerSettings),
+    /// A consumer that takes requests
+    Writer(WriterSettings),
+    /// A router of requests
+    Router(RouterSettings),
+}
+
+/// What a writer is given.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct WriterSettings {
+    /// Its name in the group
+    #[arg(long)]
+    pub(crate) name: String,
+    /// The instances' addresses, with commas
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) endpoints: Vec<String>,
+    /// Where to connect for each of them, in the same order
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) links: Vec<String>,
+    /// Kafka's brokers, as "host:port"
+    #[arg(long)]
+    pub(crate) brokers: String,
+    /// The file that its history is added to
+    #[arg(long)]
+    pub(crate) history: PathBuf,
+}
+
+/// What a router is given.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RouterSettings {
+    /// Its name in the group
+    #[arg(long)]
+    pub(crate) name: String,
+    /// The instances' addresses, with commas
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) endpoints: Vec<String>,
+    /// Where to connect for each of them, in the same order
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) links: Vec<String>,
+    /// Where it takes requests
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
 }
 
 /// What the run is given.
@@ -43,7 +84,7 @@ pub(crate) struct Settings {
     #[arg(long)]
     pub(crate) seed: u64,
     /// The mode under which partitions are handed over
-    #[arg(long, value_parser = mode)]
+    #[arg(long)]
     pub(crate) mode: Mode,
     /// Print nothing but the report
     #[arg(long)]
@@ -74,12 +115,4 @@ pub(crate) struct ConsumerSettings {
     /// The file that its history is added to
     #[arg(long)]
     pub(crate) history: PathBuf,
-}
-
-fn mode(name: &str) -> Result<Mode, String> {
-    match name.parse() {
-        Ok(Mode::Routed) => Err("writes in routed go over routers, which take no part here".to_owned()),
-        Ok(mode) => Ok(mode),
-        Err(unknown) => Err(UnknownMode::to_string(&unknown)),
-    }
 }

@@ -3,12 +3,16 @@
 //! - [`work`]: nothing that was acknowledged is lost, and the sink's epochs only rise (I2, I3).
 //! - [`claims`]: who held a valid claim when, and where two did (I1).
 //! - [`pace`]: work went on.
+//! - [`requests`]: in the mode routed, callers were told the truth (I5).
 
 mod claims;
 mod pace;
+mod requests;
 mod work;
 
 use std::collections::BTreeMap;
+
+pub(crate) use requests::Requested;
 
 use crate::history::Entry;
 use crate::moment::Moment;
@@ -16,7 +20,7 @@ use crate::sink::Judged;
 use crate::stage::Revoked;
 
 /// What is known of a run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Run {
     /// Whether two owners at a time are a violation.
     pub(crate) is_exclusive: bool,
@@ -30,6 +34,8 @@ pub(crate) struct Run {
     pub(crate) lives: Vec<Lived>,
     /// Sessions that somebody outside ended.
     pub(crate) revoked: Vec<Revoked>,
+    /// What callers asked, in the mode routed.
+    pub(crate) requested: Option<Requested>,
 }
 
 /// What one consumer process wrote about itself.
@@ -50,6 +56,8 @@ pub(crate) struct Findings {
     pub(crate) violations: Vec<String>,
     /// Records whose effect the sink has acknowledged.
     pub(crate) acknowledged: usize,
+    /// Requests whose callers were told that they are in the log, and which are not.
+    pub(crate) acknowledged_lost: usize,
     /// Writes that it refused.
     pub(crate) refused: usize,
     /// While faults happened: how long a partition was without an acknowledged write in all, counting what was longer
@@ -65,7 +73,10 @@ impl Run {
     /// Judges it.
     pub(crate) fn findings(&self) -> Findings {
         let mut findings = Findings::default();
-        self.judge_work(&mut findings);
+        match &self.requested {
+            Some(requested) => self.judge_requests(requested, &mut findings),
+            None => self.judge_work(&mut findings),
+        }
         self.judge_claims(&mut findings);
         self.judge_pace(&mut findings);
         findings

@@ -49,7 +49,7 @@ struct Writing {
 }
 
 /// The claim as it is now.
-fn look(context: &OwnedContext) -> Claimed {
+pub(crate) fn look(context: &OwnedContext) -> Claimed {
     let at = Moment::now();
     Claimed {
         partition: context.partition().partition(),

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use kafka_assigner_core::record::Mode;
 use kafka_assigner_testkit::Process;
 
 use crate::arguments::Settings;
@@ -115,9 +116,14 @@ impl Crew {
         let history = self.settings.folder.join(format!("{process}.jsonl"));
         let log = File::create(self.settings.folder.join(format!("{process}.log")))?;
         let mut command = Command::new(env::current_exe()?);
-        command.args(["consumer", "--name", name, "--process", &process]);
+        if self.settings.mode == Mode::Routed {
+            command.args(["writer", "--name", name]);
+        } else {
+            command.args(["consumer", "--name", name, "--process", &process]);
+            command.args(["--sink", &self.sink.to_string()]);
+        }
         command.args(["--endpoints", &urls(&self.instances), "--links", &urls(&self.links(name).await?)]);
-        command.args(["--brokers", &self.settings.kafka, "--sink", &self.sink.to_string()]);
+        command.args(["--brokers", &self.settings.kafka]);
         command.arg("--history").arg(&history);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let started = Process::spawn(&mut command).with_context(|| format!("{process} can't be started"))?;
@@ -198,6 +204,6 @@ impl Crew {
     }
 }
 
-fn urls(addresses: &[SocketAddr]) -> String {
+pub(crate) fn urls(addresses: &[SocketAddr]) -> String {
     addresses.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(",")
 }

@@ -29,6 +29,10 @@ pub(crate) enum Fault {
     AnswersLost,
     /// Everything gets through late.
     LinkSlow,
+    /// A router is killed, and started again under its name.
+    RouterKilled,
+    /// A router is stopped from running for longer than its session lives.
+    RouterFrozen,
     /// A member of etcd is killed, and started again.
     EtcdMemberKilled,
     /// The history of etcd is compacted up to the present.
@@ -61,6 +65,16 @@ impl Fault {
         Self::LinkSlow,
     ];
 
+    /// What befalls routers, or their links.
+    pub(crate) const OF_ROUTERS: &[Self] = &[
+        Self::RouterKilled,
+        Self::RouterFrozen,
+        Self::LinkCut,
+        Self::RequestsHeld,
+        Self::AnswersLost,
+        Self::LinkSlow,
+    ];
+
     /// What befalls etcd.
     pub(crate) const OF_ETCD: &[Self] = &[Self::EtcdMemberKilled, Self::EtcdCompacted];
 
@@ -82,7 +96,7 @@ impl Fault {
             // Until its holder hears of it: before and after its claim runs out, after two seconds.
             Self::LeaseRevoked => (0, 3_000),
             // Past the three seconds that sessions and leaderships live.
-            Self::ConsumerFrozen | Self::InstanceFrozen => (3_500, 6_000),
+            Self::ConsumerFrozen | Self::InstanceFrozen | Self::RouterFrozen => (3_500, 6_000),
             // Before and after their end.
             _ => (500, 5_000),
         }

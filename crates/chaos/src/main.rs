@@ -9,6 +9,9 @@
 //!                                        producer       └──► check ◄──┘ ──► report
 //! ```
 //!
+//! In the mode `routed` the consumers are writers, callers ask them over routers, which suffer on a track of their own,
+//! and the sink is the writers' log, in which an older epoch comes too late.
+//!
 //! Three [tracks](track) of faults and one of joins and leaves run side by side, each a sequence that its seed
 //! decides: at most one consumer, one instance and one etcd member suffer at a time, on purpose, and all three may at
 //! once. Afterwards everything must come to rest, and [`check`] judges what the consumers and the sink wrote down; it
@@ -29,11 +32,14 @@ mod network;
 mod play;
 mod producer;
 mod report;
+mod router;
+mod routers;
 mod schedule;
 mod sink;
 mod stage;
 mod topic;
 mod track;
+mod writer;
 
 use std::process::ExitCode;
 
@@ -46,6 +52,8 @@ async fn main() -> ExitCode {
     let result = match Arguments::parse().part {
         Part::Play(settings) => play::play(&settings).await,
         Part::Consumer(settings) => consumer::run(settings).await.map(|()| ExitCode::SUCCESS),
+        Part::Writer(settings) => writer::run(settings).await.map(|()| ExitCode::SUCCESS),
+        Part::Router(settings) => router::run(settings).await.map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -2,6 +2,7 @@
 
 mod rest;
 mod setting;
+mod work;
 
 use std::future::Future;
 use std::path::Path;
@@ -35,10 +36,10 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     let end = Moment::now();
     setting.stage.tell("no more faults");
     let rest = rest::come_to_rest(&setting).await?;
-    let Setting { stage, sink, production, mut instances, .. } = setting;
-    let ends = production.stop().await?;
-    rest::do_the_rest(&sink, &ends).await;
-    instances.deaths()?.into_iter().chain(stage.crew.deaths()?).for_each(|death| stage.accident(death));
+    let Setting { stage, sink, work, mut instances, mut routers, .. } = setting;
+    let (ends, requested) = work.end(settings, &sink).await?;
+    let deaths = [instances.deaths()?, routers.deaths()?, stage.crew.deaths()?];
+    deaths.into_iter().flatten().for_each(|death| stage.accident(death));
     let lives = stage.crew.end();
     drop(instances);
     let judged = sink.judged();
@@ -50,21 +51,23 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
         judged,
         lives: lives.into_iter().map(lived).collect::<Result<_>>()?,
         revoked: stage.events.add().revoked.clone(),
+        requested,
     };
     Ok(tell(&stage, &run, rest))
 }
 
 /// All tracks side by side.
 async fn disturb(setting: Setting, lasting: Duration) -> Result<Setting> {
-    let Setting { stage, sink, production, instances, cluster } = setting;
+    let Setting { stage, sink, work, instances, routers, cluster } = setting;
     let until = Instant::now() + lasting;
-    let ((), Consumers, instances, cluster) = tokio::try_join!(
+    let ((), Consumers, instances, routers, cluster) = tokio::try_join!(
         spawn(track::churn(Arc::clone(&stage), until)),
         spawn(track::follow(Arc::clone(&stage), Consumers, until)),
         spawn(track::follow(Arc::clone(&stage), instances, until)),
+        spawn(track::follow(Arc::clone(&stage), routers, until)),
         spawn(track::follow(Arc::clone(&stage), cluster, until)),
     )?;
-    Ok(Setting { stage, sink, production, instances, cluster })
+    Ok(Setting { stage, sink, work, instances, routers, cluster })
 }
 
 /// On a task of its own, since tracks block for moments; it ends with this call.
@@ -98,6 +101,7 @@ fn tell(stage: &Stage, run: &Run, rest: Rest) -> ExitCode {
         stuck_handoffs: rest.stuck,
         handoffs: stage.observer.look().completed(),
         acknowledged: findings.acknowledged,
+        acknowledged_lost: findings.acknowledged_lost,
         refused: findings.refused,
         unavailable_ms: findings.unavailable_ms,
         two_owner_ms: findings.two_owner_ms,

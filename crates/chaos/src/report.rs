@@ -22,8 +22,10 @@ pub(crate) struct Report {
     pub(crate) stuck_handoffs: usize,
     /// Handoffs that reached their new owner.
     pub(crate) handoffs: usize,
-    /// Records whose effect the sink has acknowledged.
+    /// Records whose effect the sink has acknowledged, or requests that were.
     pub(crate) acknowledged: usize,
+    /// Acknowledged requests that are not in the log.
+    pub(crate) acknowledged_lost: usize,
     /// Writes that the sink refused because of their epoch.
     pub(crate) refused: usize,
     /// How long a partition was without acknowledged writes for more than a second at a time, on average.

@@ -3,6 +3,7 @@
 //! It speaks lines of JSON over TCP: a [`Write`] in, a [`Verdict`] out. It is never disturbed.
 
 mod client;
+mod log;
 mod server;
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@ mod churn;
 mod consumers;
 mod etcd;
 mod instances;
+mod routers;
 
 use std::future::Future;
 use std::sync::Arc;

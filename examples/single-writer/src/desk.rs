@@ -20,7 +20,7 @@ use tracing::warn;
 
 use crate::counters::Known;
 use crate::entry::{Addition, Entry, What};
-use crate::journal::Journal;
+use crate::journal::Witness;
 use crate::log::LogError;
 use crate::message::{Answer, Code, Request};
 use crate::replica::Replica;
@@ -47,13 +47,13 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// Opens it, over a log that is open under the context's epoch.
-    pub(crate) fn open(context: OwnedContext, replica: Replica, journal: Option<Arc<Journal>>) -> Self {
+    pub(crate) fn open(context: OwnedContext, replica: Replica, witness: Option<Arc<dyn Witness>>) -> Self {
         let (jobs, taken) = mpsc::channel(WAITING);
         let stop = CancellationToken::new();
         let clerk = Clerk {
             context,
             replica,
-            journal,
+            witness,
             writes: FuturesOrdered::new(),
             on_their_way: BTreeMap::new(),
             is_lost: false,
@@ -88,7 +88,7 @@ struct Written {
 struct Clerk {
     context: OwnedContext,
     replica: Replica,
-    journal: Option<Arc<Journal>>,
+    witness: Option<Arc<dyn Witness>>,
     /// In the order of the log.
     writes: FuturesOrdered<BoxFuture<'static, Written>>,
     /// The number of the last request of each caller that waits for the log.
@@ -194,9 +194,9 @@ impl Clerk {
 
     /// What can't be written down is not acknowledged either.
     fn count(&mut self, offset: i64, entry: &Entry) -> Option<Answer> {
-        if let (Some(journal), What::Added(addition)) = (&self.journal, &entry.what) {
-            let written = journal.executed(self.replica.at(), entry.epoch, offset, addition.number);
-            written.inspect_err(|error| warn!(%error, "journal not written")).ok()?;
+        if let (Some(witness), What::Added(addition)) = (&self.witness, &entry.what) {
+            let noted = witness.executed(&self.context, entry.epoch, offset, addition.number);
+            noted.inspect_err(|error| warn!(%error, "not written down")).ok()?;
         }
         let total = self.replica.wrote(offset, entry)?;
         self.context.handled(offset);

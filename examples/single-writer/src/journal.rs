@@ -5,10 +5,20 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_client::OwnedContext;
 use kafka_assigner_ledger::{Handled, Slot};
 
-/// A file that a line is added to for each addition, before it is acknowledged.
+/// Sees what a writer executes, before it is acknowledged.
+pub trait Witness: Send + Sync + 'static {
+    /// The request `id` was executed under `epoch` just now: it is in the log at `offset`.
+    ///
+    /// # Errors
+    ///
+    /// It can't be noted; then it is not acknowledged either.
+    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()>;
+}
+
+/// A file that a line is added to for each addition.
 #[derive(Debug)]
 pub struct Journal {
     process: String,
@@ -24,17 +34,19 @@ impl Journal {
     pub fn open(path: &Path, process: String) -> io::Result<Self> {
         Ok(Self { process, file: OpenOptions::new().create(true).append(true).open(path)? })
     }
+}
 
-    /// The request `id` was executed just now. One write, so that lines of several partitions never mix.
-    pub(crate) fn executed(&self, at: &TopicPartition, epoch: u64, offset: i64, id: u64) -> io::Result<()> {
-        let now = UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_micros();
+impl Witness for Journal {
+    /// One write, so that lines of several partitions never mix.
+    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()> {
+        let (at, now) = (context.partition(), UNIX_EPOCH.elapsed().map_err(io::Error::other)?);
         let handled = Handled {
             slot: Slot { topic: at.topic().to_owned(), partition: at.partition() },
             offset,
             id,
             epoch,
             process: self.process.clone(),
-            at: u64::try_from(now).map_err(io::Error::other)?,
+            at: u64::try_from(now.as_micros()).map_err(io::Error::other)?,
         };
         let mut line = serde_json::to_vec(&handled)?;
         line.push(b'\n');

@@ -33,7 +33,7 @@ pub use counters::Counters;
 pub use door::Door;
 pub use entry::{Addition, Entry, What};
 pub use forward::Wire;
-pub use journal::Journal;
+pub use journal::{Journal, Witness};
 pub use log::{Log, LogError};
 pub use message::{Answer, Code, Invalid, Order, Request};
 pub use writer::{Reception, Writer};

@@ -1,6 +1,7 @@
 //! A writer: an ordinary consumer that takes requests for what it owns.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -13,18 +14,23 @@ use prost::Message as _;
 use tokio::sync::oneshot;
 
 use crate::desk::{Desk, Job};
-use crate::journal::Journal;
+use crate::journal::Witness;
 use crate::log::Log;
 use crate::message::{Answer, Code, Order, Request};
 use crate::replica::Replica;
 use crate::wire::Service;
 
 /// Keeps the counters of the partitions that it owns, or is about to own.
-#[derive(Debug)]
 pub struct Writer {
     log: Log,
-    journal: Option<Arc<Journal>>,
+    witness: Option<Arc<dyn Witness>>,
     slots: Slots,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("slots", &self.slots).finish_non_exhaustive()
+    }
 }
 
 /// Takes requests for the partitions of a [`Writer`]; cheap to clone.
@@ -43,10 +49,10 @@ enum Slot {
 }
 
 impl Writer {
-    /// A writer of `log`, which owns nothing yet. What it executes is written into `journal`.
+    /// A writer of `log`, which owns nothing yet. What it executes is shown to `witness`.
     #[must_use]
-    pub fn new(log: Log, journal: Option<Journal>) -> Self {
-        Self { log, journal: journal.map(Arc::new), slots: Slots::default() }
+    pub fn new(log: Log, witness: Option<Arc<dyn Witness>>) -> Self {
+        Self { log, witness, slots: Slots::default() }
     }
 
     /// Where its requests come in.
@@ -106,7 +112,7 @@ impl PartitionHandler for Writer {
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         let mut replica = self.still(context.partition());
         replica.open(context.claim()).await?;
-        let desk = Desk::open(context.clone(), *replica, self.journal.clone());
+        let desk = Desk::open(context.clone(), *replica, self.witness.clone());
         self.keep(context.partition(), Slot::Open(desk));
         Ok(())
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
+use kafka_assigner_core::record::Mode;
+use kafka_assigner_crowd::{Pace, Traffic};
 use kafka_assigner_observer::Observer;
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
 use kafka_assigner_testkit::{EtcdCluster, EtcdConfig};
@@ -13,18 +15,26 @@ use tokio::task::block_in_place;
 use tokio::time::Instant;
 
 use super::rest;
+use super::work::Work;
 use crate::arguments::Settings;
 use crate::consumers::{Crew, GROUP};
 use crate::instances::Instances;
-use crate::moment::until;
+use crate::moment::{Moment, until};
 use crate::network::Network;
 use crate::producer::Production;
+use crate::routers::Routers;
 use crate::sink::Sink;
 use crate::stage::{Events, Stage};
 use crate::topic;
 
 /// Consumers at the start.
 const CONSUMERS: usize = 5;
+
+/// Callers, in the mode routed. Each has sixteen counters: every partition has some of several callers.
+const CALLERS: u32 = 48;
+
+/// The time from one request of a caller to its next.
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long it may take until each of them works, while everything else starts too.
 const START: Duration = Duration::from_secs(60);
@@ -34,8 +44,9 @@ const START: Duration = Duration::from_secs(60);
 pub(crate) struct Setting {
     pub(crate) stage: Arc<Stage>,
     pub(crate) sink: Sink,
-    pub(crate) production: Production,
+    pub(crate) work: Work,
     pub(crate) instances: Instances,
+    pub(crate) routers: Routers,
     pub(crate) cluster: EtcdCluster,
 }
 
@@ -55,11 +66,23 @@ pub(crate) async fn set_up(settings: &Settings) -> Result<Setting> {
     for _ in 0..CONSUMERS {
         stage.crew.join().await?;
     }
-    let production = Production::start(&stage.settings.kafka)?;
-    let setting = Setting { stage: Arc::new(stage), sink, production, instances, cluster };
+    let (work, routers) = begin_work(&stage, &sink, instances.addresses()).await?;
+    let setting = Setting { stage: Arc::new(stage), sink, work, instances, routers, cluster };
     let at_rest = || Ok(rest::is_at_rest(&setting).then_some(()));
     until("work on all partitions", START, at_rest).await?;
     Ok(setting)
+}
+
+/// Records for consumers, or requests for writers.
+async fn begin_work(stage: &Stage, sink: &Sink, instances: Vec<SocketAddr>) -> Result<(Work, Routers)> {
+    let settings = &stage.settings;
+    if settings.mode != Mode::Routed {
+        return Ok((Work::Records(Production::start(&settings.kafka)?), Routers::none(settings)));
+    }
+    sink.follow(&settings.kafka)?;
+    let routers = Routers::start(settings, Arc::clone(&stage.network), instances).await?;
+    let pace = Pace { callers: CALLERS, interval: INTERVAL, now: || Moment::now().0 };
+    Ok((Work::Requests(Traffic::start(&routers.addresses(), pace)), routers))
 }
 
 /// Its watch ends with this process.

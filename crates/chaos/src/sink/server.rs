@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Fence, Judged, Verdict, Write};
+use super::{Fence, Judged, Verdict, Write, log};
 use crate::moment::Moment;
 
 /// A running sink; its connections end with it.
@@ -18,12 +19,14 @@ use crate::moment::Moment;
 pub(crate) struct Sink {
     address: SocketAddr,
     book: Book,
+    following: CancellationToken,
+    _ending: DropGuard,
     _serving: AbortOnDropHandle<()>,
 }
 
 /// What was written; clones share it.
 #[derive(Debug, Clone, Default)]
-struct Book(Arc<Mutex<Pages>>);
+pub(super) struct Book(Arc<Mutex<Pages>>);
 
 #[derive(Debug, Default)]
 struct Pages {
@@ -39,7 +42,7 @@ impl Book {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn judge(&self, write: Write) -> Verdict {
+    pub(super) fn judge(&self, write: Write) -> Verdict {
         let mut pages = self.pages();
         let verdict = pages.fence.judge(&write);
         if verdict == Verdict::Applied {
@@ -57,7 +60,13 @@ impl Sink {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (address, book) = (listener.local_addr()?, Book::default());
         let serving = tokio::spawn(serve(listener, book.clone()));
-        Ok(Self { address, book, _serving: AbortOnDropHandle::new(serving) })
+        let (following, serving) = (CancellationToken::new(), AbortOnDropHandle::new(serving));
+        Ok(Self { address, book, _ending: following.clone().drop_guard(), following, _serving: serving })
+    }
+
+    /// Takes the log on `brokers` for what is written, until this sink ends.
+    pub(crate) fn follow(&self, brokers: &str) -> anyhow::Result<()> {
+        log::follow(brokers, self.book.clone(), self.following.clone())
     }
 
     /// Where it listens.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use kafka_assigner_client::{Consumer, ConsumerOptions, stop};
-use kafka_assigner_example_single_writer::{Journal, Log, Writer, wire};
+use kafka_assigner_example_single_writer::{Journal, Log, Witness, Writer, wire};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +49,8 @@ async fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let process = format!("{}#{}", options.name, std::process::id());
     let journal = options.log.as_deref().map(|path| Journal::open(path, process)).transpose()?;
-    let writer = Writer::new(Log::new(&options.brokers)?, journal);
+    let witness = journal.map(|journal| Arc::new(journal) as Arc<dyn Witness>);
+    let writer = Writer::new(Log::new(&options.brokers)?, witness);
     let listener = TcpListener::bind(options.listen).await?;
     let consumer = Consumer::new(ConsumerOptions {
         group: options.group,

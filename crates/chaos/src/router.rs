@@ -1,0 +1,40 @@
+//! A router of the run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use kafka_assigner_example_single_writer::{Door, Wire, wire};
+use kafka_assigner_router::{GrpcTransport, Router, RouterOptions, stop};
+use tokio::net::TcpListener;
+
+use crate::arguments::RouterSettings;
+use crate::consumers::{GROUP, SESSION_TIMEOUT};
+use crate::topic;
+
+/// Less than a phase of a handoff may take in this run.
+const SEND_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Runs until SIGTERM, and then until what it holds is answered.
+pub(crate) async fn run(settings: RouterSettings) -> Result<()> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    let routes: BTreeMap<String, String> = settings.endpoints.iter().cloned().zip(settings.links).collect();
+    let options = RouterOptions {
+        group: GROUP.to_owned(),
+        session_timeout: Some(SESSION_TIMEOUT),
+        send_timeout: SEND_TIMEOUT,
+        ..RouterOptions::new(settings.name, settings.endpoints)
+    };
+    let transport = GrpcTransport::new().with_routes(routes);
+    let router = Router::forwarding_over(options, Wire::new(), transport)?;
+    let (door, mut status) = (Arc::new(Door::new(router.cutover(), topic::NAME.to_owned())), router.status());
+    let stop = stop::on_signal()?;
+    let routing = tokio::spawn(router.run(stop.clone()));
+    // Nobody is let in before there is a table. An error is that of the router, below.
+    if status.wait_for(|status| status.is_open).await.is_ok() {
+        wire::serve(TcpListener::bind(settings.listen).await?, door, stop).await;
+    }
+    routing.await??;
+    Ok(())
+}

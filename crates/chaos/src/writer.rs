@@ -1,0 +1,104 @@
+//! A consumer of the run in the mode routed: takes requests, and writes what it did and was allowed to do into its
+//! history.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use kafka_assigner_client::{
+    Consumer, ConsumerOptions, GrpcTransport, HandlerError, OwnedContext, PartitionHandler, ReservedContext,
+    TopicPartition, WarmContext, stop,
+};
+use kafka_assigner_example_single_writer::{Log, Witness, Writer, wire};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::WriterSettings;
+use crate::consumer::look;
+use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
+use crate::history::{Entry, Journal};
+use crate::moment::Moment;
+use crate::sink::Verdict;
+use crate::topic;
+
+/// Runs until SIGTERM, and then until everything was handed over.
+pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
+    let history = Arc::new(History(Journal::open(&settings.history)?));
+    let writer = Writer::new(Log::new(&settings.brokers)?, Some(history.clone()));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let routes: BTreeMap<String, String> = settings.endpoints.iter().cloned().zip(settings.links).collect();
+    let options = ConsumerOptions {
+        group: GROUP.to_owned(),
+        topics: vec![topic::NAME.to_owned()],
+        endpoint: listener.local_addr()?.to_string(),
+        session_timeout: Some(SESSION_TIMEOUT),
+        drain_timeout: DRAIN_TIMEOUT,
+        ..ConsumerOptions::new(settings.name, settings.endpoints)
+    };
+    let consumer = Consumer::over(options, GrpcTransport::new().with_routes(routes))?;
+    let done = CancellationToken::new();
+    let serving = tokio::spawn(wire::serve(listener, Arc::new(writer.reception()), done.clone()));
+    let stopped = consumer.run(Watched { writer, history }, stop::on_signal()?).await;
+    done.cancel();
+    serving.await?;
+    stopped?;
+    Ok(())
+}
+
+/// What a writer may do, and does.
+#[derive(Debug)]
+struct History(Journal);
+
+impl Witness for History {
+    fn executed(&self, context: &OwnedContext, _: u64, offset: i64, _: u64) -> io::Result<()> {
+        self.0.write(&Entry::Wrote { claimed: look(context), offset, verdict: Verdict::Applied })
+    }
+}
+
+/// A writer that is looked at.
+#[derive(Debug)]
+struct Watched {
+    writer: Writer,
+    history: Arc<History>,
+}
+
+impl Watched {
+    fn note_end(&self, context: &OwnedContext) -> io::Result<()> {
+        let partition = context.partition().partition();
+        self.history.0.write(&Entry::Ended { partition, at: Moment::now() })
+    }
+}
+
+#[async_trait]
+impl PartitionHandler for Watched {
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        self.writer.warm(context).await
+    }
+
+    async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
+        self.writer.reserved(context).await
+    }
+
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        self.history.0.write(&Entry::Granted(look(context)))?;
+        self.writer.assigned(context).await
+    }
+
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+        let drained = self.writer.drain(context).await?;
+        self.note_end(context)?;
+        Ok(drained)
+    }
+
+    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
+        self.writer.release(partition).await
+    }
+
+    async fn lost(&self, context: &OwnedContext) {
+        self.writer.lost(context).await;
+        self.note_end(context).expect("the history's folder is there for as long as the run");
+    }
+}
