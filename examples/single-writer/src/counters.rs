@@ -66,6 +66,12 @@ impl Counters {
         }
     }
 
+    /// Whether what was written at `offset` comes right behind what was read. If not, somebody else has written, perhaps
+    /// a fence.
+    pub(crate) const fn is_next(&self, offset: i64) -> bool {
+        self.next == offset
+    }
+
     pub(crate) fn known(&self, caller: &str, number: u64) -> Known {
         match self.last.get(caller) {
             Some(last) if last.number == number => Known::Done(last.total),
@@ -109,6 +115,15 @@ mod tests {
         assert_eq!(counters.apply(3, &added(5, "b", 1)), Some(4));
         assert_eq!((counters.total("k"), counters.next()), (4, 4));
         assert_eq!(counters.known("a", 2), Known::New);
+    }
+
+    // Found by chaos: a session that was revoked from outside leaves its writer a claim that nobody waits for.
+    #[test]
+    fn what_was_written_behind_somebody_elses_entry_is_not_known_to_count() {
+        let mut counters = Counters::default();
+        counters.apply(0, &added(1, "a", 1));
+        // Another owner's fence came in between, at 1.
+        assert!(counters.is_next(1) && !counters.is_next(2));
     }
 
     #[test]

@@ -166,8 +166,7 @@ impl Clerk {
         }
     }
 
-    /// Acknowledges what is in the log, and counts: it came there while the claim was valid, so before any other owner's
-    /// fence.
+    /// Acknowledges what is in the log, and counts.
     fn settle(&mut self, written: Written) {
         let Written { entry, result, answer, _permit } = written;
         if let What::Added(addition) = &entry.what
@@ -176,7 +175,7 @@ impl Clerk {
             self.on_their_way.remove(&addition.caller);
         }
         let done = match result {
-            Ok(offset) if !self.is_lost && self.context.claim().is_valid() => self.count(offset, &entry),
+            Ok(offset) if self.may_count(offset) => self.count(offset, &entry),
             Ok(_) => None,
             Err(error) => {
                 warn!(partition = %self.replica.at(), %error, "not written, or perhaps");
@@ -190,6 +189,12 @@ impl Clerk {
         // A caller that has gone does not listen.
         let _ =
             answer.send(done.unwrap_or_else(|| Answer::not_done(Code::Unknown, "not known to be written")));
+    }
+
+    /// Whether what was written is known to count: the claim is valid, so that it came before any other owner's fence;
+    /// and where that can't be relied on, as after a session was revoked from outside, nobody has written in between.
+    fn may_count(&self, offset: i64) -> bool {
+        !self.is_lost && self.context.claim().is_valid() && self.replica.counters().is_next(offset)
     }
 
     /// What can't be written down is not acknowledged either.
