@@ -1,15 +1,22 @@
-//! Decides, from what happened, whether everything that must hold did. One file for each invariant.
+//! Decides, from what happened, whether everything that must hold did. One file for each invariant, and
+//! for each side of I5.
 
 mod i01_single_holder;
 mod i02_epochs;
 mod i03_no_lost_work;
 mod i04_no_gap;
+mod i05_no_failure;
+mod i05_no_lost_write;
+mod i05_order;
+mod i05_quiet;
 mod i06_liveness;
 mod i07_one_writer;
 mod i08_ack_identity;
+mod i09_routes;
 mod i09_truth;
 mod i10_minimal;
 mod i11_fail_closed;
+mod revoked;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,6 +29,7 @@ use kafka_assigner_core::kv::{Change, Revision};
 use kafka_assigner_core::state::GroupState;
 
 use crate::history::{Entry, What};
+use crate::shape::Shape;
 
 /// Something that must not happen, and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,17 +100,23 @@ trait Invariant {
     fn finish(&mut self, _end: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {}
 }
 
-/// The violations of a history, by their times.
-pub(crate) fn check(entries: &[Entry], layout: &Layout, patience: Duration) -> Vec<Violation> {
+/// The violations of a history of such a world, by their times.
+pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Violation> {
+    let patience = shape.patience();
     let mut invariants: Vec<Box<dyn Invariant>> = vec![
         Box::new(i01_single_holder::SingleHolder::default()),
         Box::new(i02_epochs::Epochs::default()),
         Box::new(i03_no_lost_work::NoLostWork::default()),
         Box::new(i04_no_gap::NoGap::new(patience)),
+        Box::new(i05_no_lost_write::NoLostWrite::default()),
+        Box::new(i05_quiet::Quiet::default()),
+        Box::new(i05_order::Order::new(shape.stash.window)),
+        Box::new(i05_no_failure::NoFailure::new(patience, shape.stash)),
         Box::new(i06_liveness::Liveness::default()),
         Box::new(i07_one_writer::OneWriter),
         Box::new(i08_ack_identity::AckIdentity::default()),
         Box::new(i09_truth::Truth::new(entries)),
+        Box::new(i09_routes::TrueRoutes::new(entries)),
         Box::new(i10_minimal::Minimal::default()),
         Box::new(i11_fail_closed::FailClosed),
     ];

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
+use kafka_assigner_router::Unsent;
 
 use crate::fault::{Fault, Strike};
-use crate::history::{Entry, What};
+use crate::history::{Answer, Entry, What, Word};
 use crate::world::World;
 
 /// Counters by their names.
@@ -56,8 +57,22 @@ impl Coverage {
         let faults = Fault::ALL.iter().map(|fault| fault.name());
         let faults = faults.filter(|name| !self.faults.contains_key(name));
         let strikes = Strike::all().map(|strike| strike.to_string());
-        let effects =
-            ["calls_lost", "acks_repeated", "writes_applied_unknown", "writes_lost_unknown", "watches_cut"];
+        let effects = [
+            "calls_lost",
+            "acks_repeated",
+            "writes_applied_unknown",
+            "writes_lost_unknown",
+            "watches_cut",
+            "partitions_frozen",
+            "requests_done",
+            "requests_refused",
+            "requests_unknown",
+            "requests_router_died",
+            "requests_unsent_closed",
+            "requests_unsent_stopped",
+            "requests_unsent_too_many",
+            "requests_unsent_too_old",
+        ];
         let covered = strikes.chain(effects.map(str::to_owned));
         let covered = covered.filter(|name| self.coverage.get(name).is_none_or(|count| *count == 0));
         faults.chain(covered).collect()
@@ -67,6 +82,10 @@ impl Coverage {
         match what {
             What::Happened { fault, .. } => count(&mut self.faults, &fault.name()),
             What::Struck(strike) => count(&mut self.coverage, &strike.to_string()),
+            What::Executed { .. } => count(&mut self.coverage, "requests_executed"),
+            What::Back { refused: true, .. } => count(&mut self.coverage, "requests_refused"),
+            What::Answered { answer, .. } => count(&mut self.coverage, &label(*answer)),
+            What::Said { word: Word::Frozen, .. } => count(&mut self.coverage, "partitions_frozen"),
             What::Changed { changes, .. } => {
                 changes.iter().for_each(|change| self.handoff(layout, change));
             }
@@ -97,6 +116,21 @@ impl Coverage {
             Phase::Ready => {}
         }
     }
+}
+
+fn label(answer: Answer) -> String {
+    let word = match answer {
+        Answer::Done => "done",
+        Answer::Unknown => "unknown",
+        Answer::Died => "router_died",
+        Answer::Unsent(Unsent::TooMany) => "unsent_too_many",
+        Answer::Unsent(Unsent::TooOld) => "unsent_too_old",
+        Answer::Unsent(Unsent::Closed) => "unsent_closed",
+        Answer::Unsent(Unsent::Stopped) => "unsent_stopped",
+        Answer::Unsent(Unsent::NoPartition) => "unsent_no_partition",
+        Answer::Unsent(Unsent::TooLarge) => "unsent_too_large",
+    };
+    format!("requests_{word}")
 }
 
 fn count(counters: &mut Counters, name: &str) {

@@ -4,6 +4,7 @@ mod faults;
 mod handoffs;
 mod rest;
 mod restore;
+mod routers;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,6 +23,12 @@ const PATROL: Duration = Duration::from_millis(100);
 
 /// When the first fault comes: the first consumers have settled by then.
 const FIRST_FAULT: Duration = Duration::from_secs(5);
+
+/// When the first routers come: the first consumer to register has brought the group up by then.
+const FIRST_ROUTERS: Duration = Duration::from_secs(1);
+
+/// When a router that took itself out is run again.
+const RUN_AGAIN: Duration = Duration::from_secs(1);
 
 /// What comes up.
 #[derive(Debug)]
@@ -54,6 +61,7 @@ impl Driver {
     /// Runs the world to its end, and gives it back for its figures.
     pub(crate) async fn run(mut self) -> World {
         self.world.begin().await;
+        self.later(FIRST_ROUTERS, Restore::Routers(self.world.shape.routers));
         self.plan_fault(FIRST_FAULT);
         while self.world.history.now() < FAULTY {
             self.turn().await;
@@ -73,8 +81,17 @@ impl Driver {
             Some(caught) = self.caught.recv() => self.strike(&caught).await,
             () = sleep(due.saturating_sub(now).min(PATROL)) => {}
         }
+        self.look_after().await;
+    }
+
+    /// What is done at each look at the world.
+    async fn look_after(&mut self) {
         self.world.patrol();
         self.world.bury();
+        for name in self.world.bury_routers() {
+            self.later(RUN_AGAIN, Restore::SpawnRouter(name));
+        }
+        self.world.ask();
         self.perform_due().await;
     }
 

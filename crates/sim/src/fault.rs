@@ -73,11 +73,37 @@ pub enum Fault {
     ConfigChanged,
     /// The group gets another mode.
     ModeSwitched,
+    /// A consumer's process ends without a word while it executes requests.
+    OwnerKilledServing,
+    /// A router's process ends without a word; its name comes back after its session ran out.
+    RouterKilled,
+    /// A router's process ends without a word and comes back under its name within its session.
+    RouterRestarted,
+    /// A router's process makes no step for longer than its session lives, then goes on.
+    RouterFrozen,
+    /// No call of a router reaches an instance, and nothing reaches it from there; owners are in its reach.
+    RouterCutOff,
+    /// A router is cut off from the instances one way only.
+    RouterHalfCutOff,
+    /// A router's stream is not read, so its table falls behind.
+    RouterTableLags,
+    /// A router joins.
+    RouterJoins,
+    /// A router answers what it holds and leaves.
+    RouterLeaves,
+    /// A router dies, joins or leaves in a given phase of a handoff.
+    RouterStruck,
+    /// Another process opens a session under a router's name.
+    RouterNameTakenTwice,
+    /// A router's lease is revoked by a stranger, or its registration is deleted by hand.
+    RouterSessionEnded,
+    /// A router's word about a handoff is deleted by hand.
+    RouterWordDeleted,
 }
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 46] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
@@ -111,7 +137,51 @@ impl Fault {
         Self::StrategySwitched,
         Self::ConfigChanged,
         Self::ModeSwitched,
+        Self::OwnerKilledServing,
+        Self::RouterKilled,
+        Self::RouterRestarted,
+        Self::RouterFrozen,
+        Self::RouterCutOff,
+        Self::RouterHalfCutOff,
+        Self::RouterTableLags,
+        Self::RouterJoins,
+        Self::RouterLeaves,
+        Self::RouterStruck,
+        Self::RouterNameTakenTwice,
+        Self::RouterSessionEnded,
+        Self::RouterWordDeleted,
     ];
+
+    /// What no request may fail of: members come and go in good order, and people change what they may.
+    pub(crate) const PLANNED: [Self; 7] = [
+        Self::JoinBurst,
+        Self::ConsumerLeaves,
+        Self::TopicGrown,
+        Self::StrategySwitched,
+        Self::ConfigChanged,
+        Self::RouterJoins,
+        Self::RouterLeaves,
+    ];
+
+    /// Whether it takes routers and their requests to happen.
+    pub(crate) const fn needs_routers(self) -> bool {
+        matches!(
+            self,
+            Self::OwnerKilledServing
+                | Self::RouterKilled
+                | Self::RouterRestarted
+                | Self::RouterFrozen
+                | Self::RouterCutOff
+                | Self::RouterHalfCutOff
+                | Self::RouterTableLags
+                | Self::RouterJoins
+                | Self::RouterLeaves
+                | Self::RouterStruck
+                | Self::RouterNameTakenTwice
+                | Self::RouterSessionEnded
+                | Self::RouterWordDeleted
+        )
+    }
 
     /// A stable word: the kind's name in lower case with underscores.
     #[must_use]
@@ -133,7 +203,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Who can die in a handoff.
+/// Who can die in a handoff, or come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
     /// Who gives.
@@ -142,6 +212,20 @@ pub enum Party {
     New,
     /// The group's leader.
     Leader,
+    /// One of the routers.
+    Router,
+    /// A router that joins in that moment.
+    Joiner,
+    /// A router that leaves in good order from that moment on.
+    Leaver,
+}
+
+impl Party {
+    /// Whether it is about a router.
+    #[must_use]
+    pub const fn routes(self) -> bool {
+        matches!(self, Self::Router | Self::Joiner | Self::Leaver)
+    }
 }
 
 /// Where a handoff stands, as finely as deaths in it are told apart.
@@ -163,12 +247,12 @@ pub enum Moment {
     Taken,
 }
 
-/// A death in a handoff.
+/// A death in a handoff, or a router that comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strike {
     /// When.
     pub moment: Moment,
-    /// Whose.
+    /// Whose, or who.
     pub party: Party,
 }
 
@@ -184,7 +268,7 @@ impl Strike {
         }
     }
 
-    /// Every death that there is.
+    /// Everything of the kind.
     pub fn all() -> impl Iterator<Item = Self> {
         let moments = [
             Moment::Warming,
@@ -195,7 +279,7 @@ impl Strike {
             Moment::Complete,
             Moment::Taken,
         ];
-        let parties = [Party::Old, Party::New, Party::Leader];
+        let parties = [Party::Old, Party::New, Party::Leader, Party::Router, Party::Joiner, Party::Leaver];
         moments.into_iter().flat_map(move |moment| parties.map(|party| Self { moment, party }))
     }
 }

@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use kafka_assigner_core::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_core::kv::{Change, Revision};
-use kafka_assigner_proto::v1::AssignmentCommand;
+use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
+use kafka_assigner_router::{RequestError, Unsent};
 use rustc_hash::FxHasher;
 use tokio::time::Instant;
 
+use crate::call::Call;
+use crate::desk::Admitted;
 use crate::fault::{Fault, Strike};
 
 /// One thing that happened, and when.
@@ -29,6 +32,31 @@ pub(crate) enum Word {
     Taken,
     Released,
     WarmFailed,
+    /// A router has nothing on its way any more.
+    Frozen,
+}
+
+/// What a client learned of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It was executed.
+    Done,
+    /// Nothing of it was executed.
+    Unsent(Unsent),
+    /// It may have been executed.
+    Unknown,
+    /// The router's process died, or was never heard of again.
+    Died,
+}
+
+impl From<Result<(), RequestError>> for Answer {
+    fn from(result: Result<(), RequestError>) -> Self {
+        match result {
+            Ok(()) => Self::Done,
+            Err(RequestError::Unsent(why)) => Self::Unsent(why),
+            Err(_) => Self::Unknown,
+        }
+    }
 }
 
 /// Why a consumer does not process a partition any more.
@@ -53,8 +81,10 @@ pub(crate) enum Why {
 pub(crate) enum Scope {
     /// Everybody.
     Everyone,
-    /// Whatever the consumer owns.
-    Consumer(Arc<str>),
+    /// Whatever the member owns or routes.
+    Member(Arc<str>),
+    /// Requests, and nothing else.
+    Requests,
 }
 
 /// What happened.
@@ -65,11 +95,13 @@ pub(crate) enum What {
     /// The instance's transaction made that revision.
     Wrote { instance: Arc<str>, revision: Revision },
     /// A member said something, before it went over the network.
-    Said { by: Member, word: Word, handoff: String, of: TopicPartition },
+    Said { process: u32, by: Member, word: Word, handoff: String, of: TopicPartition },
     /// An instance accepted a stream of a member who has seen that revision.
     Attached { stream: u64, member: Member, seen: Revision },
     /// An instance sent a command over a stream.
     Told { stream: u64, command: Box<AssignmentCommand> },
+    /// An instance sent a router a command over a stream.
+    Routed { stream: u64, command: Box<RouteCommand> },
     /// A stream is over.
     Detached { stream: u64 },
     /// A process began to process a partition.
@@ -82,6 +114,29 @@ pub(crate) enum What {
     Ended { process: u32, consumer: Arc<str>, at: TopicPartition, why: Why },
     /// A process went on after it was frozen for that long.
     Thawed { consumer: Arc<str>, frozen: Duration, ttl: Duration, claims: bool },
+    /// A client gave a request to a router's process.
+    Asked { call: Call, router: u32, name: Arc<str>, of: TopicPartition },
+    /// A router's process put a call on its way to a process of a consumer.
+    Sent { call: u64, router: u32, of: TopicPartition, to: u32, epoch: Epoch },
+    /// A call, or its answer, was lost on the way, or reached a process that stood still or died.
+    Lost { call: u64 },
+    /// A process appended a request to a partition's log, at that place, with the state that it had.
+    Executed {
+        call: Call,
+        process: u32,
+        consumer: Arc<str>,
+        at: TopicPartition,
+        admitted: Admitted,
+        epoch: Epoch,
+        place: u64,
+        knows: u64,
+    },
+    /// A call is not on its way to an owner any more.
+    Back { call: u64, refused: bool },
+    /// A client learned what became of its call.
+    Answered { call: u64, answer: Answer },
+    /// A router's process was told to stop.
+    RouterStops { router: u32 },
     /// Something was done to the world.
     Happened { fault: Fault, to: String },
     /// A party of a handoff died.
@@ -131,10 +186,15 @@ impl History {
         self.note(What::Happened { fault, to: to.into() });
     }
 
-    /// Forgives what `consumer` causes for that long.
-    pub(crate) fn excuse(&self, consumer: &Arc<str>, span: Duration) {
-        let scope = Scope::Consumer(Arc::clone(consumer));
+    /// Forgives what `member` causes for that long.
+    pub(crate) fn excuse(&self, member: &Arc<str>, span: Duration) {
+        let scope = Scope::Member(Arc::clone(member));
         self.note(What::Excused { scope, until: self.now() + span });
+    }
+
+    /// Forgives requests that fail, for that long: whoever is freezing for a handoff waits for the routers.
+    pub(crate) fn excuse_requests(&self, span: Duration) {
+        self.note(What::Excused { scope: Scope::Requests, until: self.now() + span });
     }
 
     /// Forgives gaps of all partitions for that long.
@@ -175,12 +235,15 @@ impl fmt::Display for What {
                 changes.iter().try_for_each(|change| write_change(f, change))
             }
             Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
-            Self::Said { by, word, handoff, of } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
+            Self::Said { by, word, handoff, of, .. } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
             Self::Attached { stream, member, seen } => {
                 write!(f, "stream {stream} of {member}, which has seen {seen}")
             }
             Self::Told { stream, command } => {
                 write!(f, "told   {stream} at {}: {:?}", command.revision, command.command)
+            }
+            Self::Routed { stream, command } => {
+                write!(f, "routed {stream} at {}: {:?}", command.revision, command.command)
             }
             Self::Detached { stream } => write!(f, "stream {stream} over"),
             Self::Began { process, consumer, at, epoch } => {
@@ -198,6 +261,24 @@ impl fmt::Display for What {
             Self::Thawed { consumer, frozen, claims, .. } => {
                 write!(f, "thaw   {consumer} after {frozen:?}, claims: {claims}")
             }
+            Self::Asked { call, router, name, of } => {
+                write!(f, "ask    {name}#{router} {} of {of}, call {}", call.request, call.number)
+            }
+            Self::Sent { call, router, of, to, epoch } => {
+                write!(f, "send   #{router} {call} of {of} to #{to} under {epoch}")
+            }
+            Self::Lost { call } => write!(f, "lost   {call}"),
+            Self::Executed { call, process, at, admitted, epoch, place, knows, .. } => {
+                let (Call { request, number }, Admitted { asked, under }) = (call, admitted);
+                write!(
+                    f,
+                    "append #{process} {request} ({number}) for {asked}, {under} under {epoch} to {at} "
+                )?;
+                write!(f, "at {place}, has {knows}")
+            }
+            Self::Back { call, refused } => write!(f, "back   {call}, refused: {refused}"),
+            Self::Answered { call, answer } => write!(f, "answer {call} {answer:?}"),
+            Self::RouterStops { router } => write!(f, "router #{router} is told to stop"),
             Self::Happened { fault, to } => write!(f, "FAULT  {fault} {to}"),
             Self::Struck(strike) => write!(f, "FAULT  death in a handoff: {strike}"),
             Self::Excused { scope, until } => write!(f, "excuse {scope:?} until {until:?}"),

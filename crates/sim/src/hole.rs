@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::kv::{Change, Must, Op, Record, Revision, Txn};
-use kafka_assigner_core::record::{Consumer, HandoffRecord, Phase, Taken, decode, encode};
+use kafka_assigner_core::record::{Consumer, Handoff, HandoffRecord, Phase, Taken, decode, encode};
 
 /// One hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -24,11 +24,25 @@ pub enum Hole {
     OwnerUnchecked,
     /// Every lease that a leader asks about is said to be gone, so nobody waits for a claim (I1).
     ClaimsIgnored,
+    /// A router says that a partition is frozen while requests of it are on their way (I5).
+    RouterAcksUndrained,
+    /// A router goes on sending while a partition is frozen (I5).
+    RouterNeverStops,
+    /// A handoff that is to freeze is stored as one that drains, so nobody waits for a router (I8).
+    RoutersUnawaited,
+    /// An owner admits requests that were meant for another epoch (I5).
+    EpochIgnored,
+    /// An owner executes requests without asking the gate or the claim (I5).
+    GateForgotten,
+    /// A router takes a refusal for an answer (I5).
+    RefusalAnswered,
+    /// A router takes a request of which nobody knows for a refused one, and sends it again (I5).
+    BrokenIsRefused,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 14] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -36,6 +50,13 @@ impl Hole {
         Self::UnreadableIsGone,
         Self::OwnerUnchecked,
         Self::ClaimsIgnored,
+        Self::RouterAcksUndrained,
+        Self::RouterNeverStops,
+        Self::RoutersUnawaited,
+        Self::EpochIgnored,
+        Self::GateForgotten,
+        Self::RefusalAnswered,
+        Self::BrokenIsRefused,
     ];
 
     /// What the store makes of a transaction.
@@ -48,8 +69,9 @@ impl Hole {
             Self::OwnerUnchecked => {
                 txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)));
             }
-            Self::ReleaseBeforeTaken => txn.then.iter_mut().for_each(|op| take_at_once(layout, op)),
-            Self::AcksWithoutId | Self::StaleSnapshot | Self::UnreadableIsGone | Self::ClaimsIgnored => {}
+            Self::ReleaseBeforeTaken => rewrite(layout, &mut txn, taken),
+            Self::RoutersUnawaited => rewrite(layout, &mut txn, draining),
+            _ => {}
         }
         txn
     }
@@ -79,17 +101,28 @@ fn is_unreadable_consumer(layout: &Layout, record: &Record) -> bool {
     matches!(layout.decode(&record.key), Some(Key::Consumer(_))) && decode::<Consumer>(&record.value).is_err()
 }
 
-fn take_at_once(layout: &Layout, op: &mut Op) {
-    let Op::Put { key, value, .. } = op else { return };
-    if let Some(taken) = taken(layout, key, value) {
-        *value = taken;
+/// Replaces every handoff that is written and that `bend` has something to put in the place of.
+fn rewrite(layout: &Layout, txn: &mut Txn, bend: fn(&Handoff) -> Option<Handoff>) {
+    for op in &mut txn.then {
+        let Op::Put { key, value, .. } = op else { continue };
+        if let Some(bent) = written(layout, key, value).and_then(|handoff| bend(&handoff)) {
+            *value = encode(&HandoffRecord::Lead(Box::new(bent)));
+        }
     }
 }
 
-fn taken(layout: &Layout, key: &Bytes, value: &Bytes) -> Option<Bytes> {
+fn written(layout: &Layout, key: &Bytes, value: &Bytes) -> Option<Handoff> {
     let Some(Key::Handoff(_)) = layout.decode(key) else { return None };
-    let Ok(HandoffRecord::Lead(mut handoff)) = decode::<HandoffRecord>(value) else { return None };
+    let Ok(HandoffRecord::Lead(handoff)) = decode::<HandoffRecord>(value) else { return None };
+    Some(*handoff)
+}
+
+fn taken(handoff: &Handoff) -> Option<Handoff> {
     let opens = handoff.phase == Phase::Complete && handoff.taken.is_none();
-    handoff.taken = Some(Taken::default());
-    opens.then(|| encode(&HandoffRecord::Lead(handoff)))
+    opens.then(|| Handoff { taken: Some(Taken::default()), ..handoff.clone() })
+}
+
+fn draining(handoff: &Handoff) -> Option<Handoff> {
+    let freezes = handoff.phase == Phase::Freezing;
+    freezes.then(|| handoff.in_phase(Phase::Draining))
 }

@@ -2,45 +2,63 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// What one process stands on; a clone is the same ice.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ice(Arc<watch::Sender<bool>>);
+pub(crate) struct Ice(Arc<State>);
+
+/// Wakes in the order of waiting, which a watch channel does not: it spreads those who wait by chance.
+#[derive(Debug, Default)]
+struct State {
+    is_frozen: AtomicBool,
+    changed: Notify,
+}
 
 impl Ice {
     pub(crate) fn freeze(&self) {
-        self.0.send_replace(true);
+        self.set(true);
     }
 
     pub(crate) fn thaw(&self) {
-        self.0.send_replace(false);
+        self.set(false);
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
-        *self.0.borrow()
+        self.0.is_frozen.load(Ordering::SeqCst)
     }
 
     /// Drives `work`, which is not even looked at while the process is frozen.
     pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
-        let mut state = self.0.subscribe();
         let mut work = pin!(work);
         loop {
-            becomes(&mut state, false).await;
+            self.becomes(false).await;
             tokio::select! {
                 biased;
                 // Frozen first: not one step more.
-                () = becomes(&mut state, true) => {}
+                () = self.becomes(true) => {}
                 output = &mut work => return output,
             }
         }
     }
-}
 
-async fn becomes(state: &mut watch::Receiver<bool>, frozen: bool) {
-    let changed = state.wait_for(|now| *now == frozen).await.map(drop);
-    changed.expect("whoever waits holds the ice");
+    fn set(&self, is_frozen: bool) {
+        self.0.is_frozen.store(is_frozen, Ordering::SeqCst);
+        self.0.changed.notify_waiters();
+    }
+
+    async fn becomes(&self, frozen: bool) {
+        loop {
+            // Waits before it looks, so that no change slips by.
+            let changed = self.0.changed.notified();
+            if self.is_frozen() == frozen {
+                return;
+            }
+            changed.await;
+        }
+    }
 }
 
 #[cfg(test)]

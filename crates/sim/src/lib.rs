@@ -1,10 +1,14 @@
-//! Whole groups in simulated time: several instances on one store in memory, each over a link that misbehaves, and
-//! consumers that run the real client library over a network that does too.
+//! Whole groups in simulated time: several instances on one store in memory, each over a link that misbehaves, consumers
+//! and routers that run the real libraries over a network that does too, and clients whose requests pass through.
 //!
 //! ```text
-//!  driver ── faults ──► world: consumers ─ network ─ instances ─ links ─ store
-//!                          │                                              │
-//!                          └───────────────► history ◄── observer ────────┘
+//!                                  clients
+//!                                     │ requests
+//!  driver ── faults ──► world:     routers ─ network ─ instances ─ links ─ store
+//!                          │          │         │                           │
+//!                          │       desks of consumers                       │
+//!                          │          │                                     │
+//!                          └──────────┴────► history ◄── observer ──────────┘
 //!                                               │
 //!                                            checker ──► violations
 //! ```
@@ -13,11 +17,14 @@
 //! Start reading at [`simulate`], then `driver` (what happens) and `checker` (what must hold; one file for each
 //! invariant). [`Hole`] lists the faults that can be put in on purpose, to see that the checker finds them.
 
+mod call;
 mod checker;
 mod coverage;
+mod desk;
 mod driver;
 mod fault;
 mod floor;
+mod harness;
 mod history;
 mod hole;
 mod ice;

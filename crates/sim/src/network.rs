@@ -1,13 +1,15 @@
-//! The network between consumers and instances: late, lossy, and cut where somebody says so.
+//! The network between members, instances and owners: late, lossy, and cut where somebody says so.
 
 mod relay;
+mod requests;
+mod routing;
 mod transport;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_server::grpc::Consumers;
+use kafka_assigner_server::grpc::{Consumers, Routers};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
@@ -16,6 +18,7 @@ use tonic::Status;
 
 use crate::history::History;
 use crate::hole::Hole;
+pub(crate) use requests::Carrier;
 pub(crate) use transport::Wire;
 
 /// How bad the network is, beyond its latency.
@@ -27,6 +30,17 @@ pub(crate) struct Weather {
     pub(crate) lose_answer: f64,
     /// Acks that arrive once more, seconds later.
     pub(crate) repeat: f64,
+}
+
+/// What of a member's calls and streams gets lost while it is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Everything, and its streams break.
+    Both,
+    /// What it says; what is said to it arrives.
+    Calls,
+    /// What is said to it; its calls are carried out.
+    Answers,
 }
 
 /// What really happened.
@@ -51,7 +65,9 @@ struct State {
     weather: Weather,
     counts: Counts,
     servers: BTreeMap<String, Server>,
-    cut_off: BTreeSet<Arc<str>>,
+    cut_off: BTreeMap<Arc<str>, Cut>,
+    /// When the last request arrived over each connection, of a router's process to a consumer's.
+    arrivals: BTreeMap<(u32, u32), Instant>,
     streams: BTreeMap<u64, Stream>,
     next_stream: u64,
 }
@@ -59,14 +75,15 @@ struct State {
 /// An instance that can be reached.
 #[derive(Debug, Clone)]
 struct Server {
-    face: Arc<Consumers>,
+    consumers: Arc<Consumers>,
+    routers: Arc<Routers>,
     down: CancellationToken,
 }
 
 /// A stream that is open.
 #[derive(Debug, Clone)]
 struct Stream {
-    consumer: Arc<str>,
+    member: Arc<str>,
     cut: CancellationToken,
     deaf_until: Instant,
 }
@@ -91,7 +108,8 @@ impl Network {
             weather: Weather::default(),
             counts: Counts::default(),
             servers: BTreeMap::new(),
-            cut_off: BTreeSet::new(),
+            cut_off: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
             streams: BTreeMap::new(),
             next_stream: 0,
         };
@@ -99,8 +117,9 @@ impl Network {
     }
 
     /// An instance answers at `endpoint` from now on.
-    pub(crate) fn open(&self, endpoint: &str, face: Consumers) {
-        let server = Server { face: Arc::new(face), down: CancellationToken::new() };
+    pub(crate) fn open(&self, endpoint: &str, consumers: Consumers, routers: Routers) {
+        let (consumers, routers) = (Arc::new(consumers), Arc::new(routers));
+        let server = Server { consumers, routers, down: CancellationToken::new() };
         self.state().servers.insert(endpoint.to_owned(), server);
     }
 
@@ -115,32 +134,38 @@ impl Network {
         self.state().weather = weather;
     }
 
-    /// Whether `consumer` is cut off from everybody.
-    pub(crate) fn cut_off(&self, consumer: &Arc<str>, is_cut: bool) {
+    /// Cuts `member` off from all instances.
+    pub(crate) fn cut_off(&self, member: &Arc<str>, cut: Cut) {
         let mut state = self.state();
-        if is_cut {
-            state.cut_off.insert(Arc::clone(consumer));
-            state.streams.values().filter(|s| s.consumer == *consumer).for_each(|s| s.cut.cancel());
-        } else {
-            state.cut_off.remove(consumer);
+        state.cut_off.insert(Arc::clone(member), cut);
+        if cut == Cut::Both {
+            state.streams.values().filter(|s| s.member == *member).for_each(|s| s.cut.cancel());
+        }
+    }
+
+    /// `member` reaches instances again. What it was not told meanwhile is lost with the connection.
+    pub(crate) fn reconnect(&self, member: &Arc<str>) {
+        let mut state = self.state();
+        if state.cut_off.remove(member) == Some(Cut::Answers) {
+            state.streams.values().filter(|s| s.member == *member).for_each(|s| s.cut.cancel());
         }
     }
 
     /// Cuts some open stream; returns whose.
     pub(crate) fn cut_a_stream(&self) -> Option<Arc<str>> {
         let mut state = self.state();
-        let stream = state.any_stream()?;
+        let stream = state.any_stream(|_| true)?;
         state.streams[&stream].cut.cancel();
-        Some(Arc::clone(&state.streams[&stream].consumer))
+        Some(Arc::clone(&state.streams[&stream].member))
     }
 
-    /// Makes nobody read some open stream for `span`; returns whose.
-    pub(crate) fn deafen_a_stream(&self, span: Duration) -> Option<Arc<str>> {
+    /// Makes nobody read some open stream of a member that fits, for `span`; returns whose.
+    pub(crate) fn deafen_a_stream(&self, span: Duration, fits: impl Fn(&str) -> bool) -> Option<Arc<str>> {
         let mut state = self.state();
-        let stream = state.any_stream()?;
+        let stream = state.any_stream(|stream| fits(&stream.member))?;
         let stream = state.streams.get_mut(&stream)?;
         stream.deaf_until = Instant::now() + span;
-        Some(Arc::clone(&stream.consumer))
+        Some(Arc::clone(&stream.member))
     }
 
     /// From now on the network is as good as its latency.
@@ -156,10 +181,12 @@ impl Network {
         self.state().counts
     }
 
-    fn throw(&self, consumer: &Arc<str>) -> Fate {
+    /// What becomes of a call of `member` to an instance.
+    fn throw(&self, member: &Arc<str>) -> Fate {
         let longest = self.latency;
         let mut state = self.state();
-        let fate = state.throw(longest, consumer);
+        let cut = state.cut_off.get(member).copied();
+        let fate = state.throw(longest, cut);
         state.counts.lost += u64::from(fate.loses_request || fate.loses_answer);
         state.counts.repeated += u64::from(fate.again_after.is_some());
         fate
@@ -176,14 +203,14 @@ impl Network {
 }
 
 impl State {
-    fn throw(&mut self, longest: Duration, consumer: &Arc<str>) -> Fate {
+    fn throw(&mut self, longest: Duration, cut: Option<Cut>) -> Fate {
         let weather = self.weather;
-        let is_cut_off = self.cut_off.contains(consumer);
+        let (deaf, mute) = (cut == Some(Cut::Answers), matches!(cut, Some(Cut::Both | Cut::Calls)));
         Fate {
             there: longest.mul_f64(self.dice.random_range(0.1..=1.0)),
             back: longest.mul_f64(self.dice.random_range(0.1..=1.0)),
-            loses_request: self.dice.random_bool(weather.lose_request) || is_cut_off,
-            loses_answer: self.dice.random_bool(weather.lose_answer),
+            loses_request: self.dice.random_bool(weather.lose_request) || mute,
+            loses_answer: self.dice.random_bool(weather.lose_answer) || deaf,
             breaks: self.dice.random_bool(0.5),
             again_after: self.repeat(weather.repeat),
         }
@@ -194,8 +221,9 @@ impl State {
         self.dice.random_bool(chance).then_some(after)
     }
 
-    fn any_stream(&mut self) -> Option<u64> {
-        let open: Vec<u64> = self.streams.keys().copied().collect();
+    fn any_stream(&mut self, fits: impl Fn(&Stream) -> bool) -> Option<u64> {
+        let open: Vec<u64> =
+            self.streams.iter().filter(|(_, stream)| fits(stream)).map(|(number, _)| *number).collect();
         let chosen = self.dice.random_range(0..open.len().max(1));
         open.get(chosen).copied()
     }

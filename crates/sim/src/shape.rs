@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kafka_assigner_core::record::{GroupConfig, Mode};
+use kafka_assigner_router::StashLimits;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -17,6 +18,12 @@ pub(crate) const FAULTY: Duration = Duration::from_secs(300);
 pub(crate) struct Shape {
     pub(crate) instances: usize,
     pub(crate) consumers: usize,
+    /// How many routers there are; some wherever the group is `routed` or may become so.
+    pub(crate) routers: usize,
+    /// What each router holds at most, for how long, and how much it has on its way.
+    pub(crate) stash: StashLimits,
+    /// How long a router waits for the answer to a request.
+    pub(crate) send_timeout: Duration,
     /// The topics with their partition counts.
     pub(crate) topics: Vec<(&'static str, u32)>,
     /// Whether the topics move together.
@@ -37,16 +44,22 @@ impl Shape {
     /// The shape of the world `seed`.
     pub(crate) fn draw(seed: u64) -> Self {
         let mut dice = StdRng::seed_from_u64(seed);
+        let (config, mode_switches) = (config(&mut dice), dice.random_bool(0.2));
+        let has_routers = config.mode == Mode::Routed || mode_switches;
+        let routers = if has_routers { dice.random_range(1..=3) } else { 0 };
         Self {
+            routers,
+            stash: stash(&mut dice),
+            send_timeout: Duration::from_millis(dice.random_range(1_000..=4_000)),
             instances: dice.random_range(3..=4),
             consumers: dice.random_range(5..=8),
             topics: vec![("orders", dice.random_range(6..=14)), ("returns", dice.random_range(3..=8))],
             copartitioned: dice.random_bool(0.25),
-            mode_switches: dice.random_bool(0.2),
-            config: config(&mut dice),
+            mode_switches,
+            config,
             leader_ttl: Duration::from_secs(dice.random_range(3..=5)),
             latency: Duration::from_millis(dice.random_range(1..=20)),
-            faults: faults(&mut dice),
+            faults: faults(&mut dice, routers > 0),
             pause: Duration::from_millis(dice.random_range(4_000..=12_000)),
         }
     }
@@ -57,13 +70,14 @@ impl Shape {
     }
 
     /// How long a gap may last after its cause: the session runs out, is waited out where revocations are, the leader
-    /// plans (five debounces at most), the new owner reconnects where it lost its stream (5 s), warms up and begins.
+    /// plans (five debounces at most), the new owner notices that its connection is silent (10 s), reconnects (3 s), warms
+    /// up and begins.
     pub(crate) fn patience(&self) -> Duration {
         let waited_out = if self.config.wait_out_revocations { self.ttl() } else { Duration::ZERO };
         self.ttl()
             + waited_out
             + Duration::from_millis(self.config.debounce_ms.max(MOST_DEBOUNCE) * 5)
-            + Duration::from_secs(9)
+            + Duration::from_secs(17)
     }
 }
 
@@ -92,9 +106,23 @@ pub(crate) fn mode(dice: &mut StdRng) -> Mode {
     Mode::ALL[dice.random_range(0..Mode::ALL.len())]
 }
 
-/// Each kind is in about half of all worlds, and a few are in every one so that something always moves.
-fn faults(dice: &mut StdRng) -> Vec<Fault> {
+/// Small bounds are reached, and a window of one keeps the order strictly.
+fn stash(dice: &mut StdRng) -> StashLimits {
+    let window = [1, 4, 64][dice.random_range(0..3)];
+    let requests = if dice.random_bool(0.2) { dice.random_range(4..=12) } else { 10_000 };
+    let age = Duration::from_secs(if dice.random_bool(0.2) { 4 } else { 15 });
+    StashLimits { window, requests, age, ..StashLimits::default() }
+}
+
+/// Each kind is in about half of all worlds, and a few are in every one so that something always moves. In some worlds
+/// everything is planned: there no request may fail.
+fn faults(dice: &mut StdRng, has_routers: bool) -> Vec<Fault> {
+    let is_planned = has_routers && dice.random_bool(0.15);
     let mut faults: BTreeSet<Fault> = Fault::ALL.into_iter().filter(|_| dice.random_bool(0.4)).collect();
+    faults.retain(|fault| has_routers || !fault.needs_routers());
+    if is_planned {
+        faults = Fault::PLANNED.into();
+    }
     faults.extend([Fault::JoinBurst, Fault::ConsumerLeaves]);
     faults.into_iter().collect()
 }

@@ -55,6 +55,6 @@ pub fn simulate(seed: u64, options: Options) -> Outcome {
     let lasted = runtime.block_on(async { history.now() });
     let entries = history.take();
     let coverage = Coverage::of(&entries, &world);
-    let violations = check(&entries, &world.layout, world.patience());
+    let violations = check(&entries, &world.layout, &world.shape);
     Outcome { seed, violations, fingerprint: fingerprint(&entries), coverage, lasted }
 }

@@ -1,15 +1,19 @@
-//! What a consumer does with its partitions: nothing but take its time.
+//! What a consumer does with its partitions: it takes its time, and opens them at its desk.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext};
+use kafka_assigner_client::{
+    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+};
+use kafka_assigner_core::id::Epoch;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
 
+use crate::desk::Desk;
 use crate::fault::Fault;
 use crate::floor::Floor;
 use crate::history::{History, Why};
@@ -103,6 +107,7 @@ pub(crate) struct Worker {
     pub(crate) consumer: Arc<str>,
     pub(crate) ice: Ice,
     pub(crate) floor: Floor,
+    pub(crate) desk: Desk,
     pub(crate) temper: Arc<Temper>,
     pub(crate) history: History,
 }
@@ -159,9 +164,17 @@ impl PartitionHandler for Worker {
         self.ice.run(building).await
     }
 
+    async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
+        self.ice.run(sleep(self.temper.millis(20))).await;
+        self.desk.read(self.process, core_name(context.partition()), Epoch(context.epoch()));
+        Ok(())
+    }
+
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         self.ice.run(sleep(self.temper.millis(40))).await;
-        self.floor.begin(self.process, &self.consumer, core_name(context.partition()), context);
+        let at = core_name(context.partition());
+        self.floor.begin(self.process, &self.consumer, at.clone(), context);
+        self.desk.own(self.process, at, context);
         Ok(())
     }
 
@@ -175,12 +188,15 @@ impl PartitionHandler for Worker {
         Ok(Some(offset))
     }
 
-    async fn release(&self, _partition: &TopicPartition) -> Result<(), HandlerError> {
+    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.ice.run(sleep(self.temper.millis(20))).await;
+        self.desk.drop_state(self.process, &core_name(partition));
         Ok(())
     }
 
     async fn lost(&self, context: &OwnedContext) {
-        self.floor.end(self.process, &core_name(context.partition()), Why::Lost);
+        let at = core_name(context.partition());
+        self.floor.end(self.process, &at, Why::Lost);
+        self.desk.drop_state(self.process, &at);
     }
 }

@@ -1,14 +1,16 @@
-//! One world: a store, instances on faulty links, consumers on a faulty network, and somebody who watches.
+//! One world: a store, instances on faulty links, consumers and routers on a faulty network, clients who ask them, and
+//! somebody who watches.
 
+mod clients;
 mod consumers;
 mod instances;
 mod observer;
 mod operator;
+mod routers;
 mod topics;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::state::GroupState;
@@ -17,15 +19,18 @@ use kafka_assigner_store::faulty::Outage;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::desk::Desk;
 use crate::floor::Floor;
 use crate::history::History;
 use crate::hole::Hole;
 use crate::network::Network;
 use crate::shape::Shape;
+use clients::Clients;
 pub(crate) use consumers::{DRAIN_TIMEOUT, Process};
 pub(crate) use instances::{LinkCounts, Slot};
 pub(crate) use observer::{Caught, Observer, Trap};
 pub(crate) use operator::Spoiled;
+pub(crate) use routers::RouterProcess;
 pub(crate) use topics::Kafka;
 
 /// The one group of a world.
@@ -40,10 +45,13 @@ pub(crate) struct World {
     pub(crate) history: History,
     pub(crate) network: Arc<Network>,
     pub(crate) floor: Floor,
+    pub(crate) desk: Desk,
     pub(crate) kafka: Arc<Kafka>,
     pub(crate) observer: Observer,
     pub(crate) slots: Vec<Slot>,
     pub(crate) processes: BTreeMap<u32, Process>,
+    pub(crate) routers: BTreeMap<u32, RouterProcess>,
+    pub(crate) clients: Clients,
     /// How the whole store is away, while it is.
     pub(crate) outage: Option<Outage>,
     counts: LinkCounts,
@@ -51,6 +59,7 @@ pub(crate) struct World {
     dice: StdRng,
     next_process: u32,
     next_name: u32,
+    next_router: u32,
 }
 
 impl World {
@@ -64,14 +73,18 @@ impl World {
         Self {
             network: Network::new(dice.random(), shape.latency, history.clone(), hole),
             floor: Floor::new(history.clone()),
+            desk: Desk::new(dice.random(), history.clone(), hole),
             kafka: Arc::new(Kafka::new(&shape.topics)),
             observer: Observer::start(&store, &layout, &history),
             slots: (0..shape.instances).map(Slot::new).collect(),
             processes: BTreeMap::new(),
+            routers: BTreeMap::new(),
+            clients: Clients::new(dice.random(), history.clone()),
             outage: None,
             counts: LinkCounts::default(),
             next_process: 0,
             next_name: 0,
+            next_router: 0,
             shape,
             layout,
             store,
@@ -116,10 +129,5 @@ impl World {
         let frozen = |number| self.processes.get(&number).is_some_and(|p: &Process| p.ice.is_frozen());
         self.floor.patrol(frozen);
         self.excuse_twins();
-    }
-
-    /// How long after its cause a gap may last.
-    pub(crate) fn patience(&self) -> Duration {
-        self.shape.patience()
     }
 }

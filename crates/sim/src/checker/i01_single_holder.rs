@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kafka_assigner_core::id::{Epoch, TopicPartition};
 
+use super::revoked::Revoked;
 use super::{Findings, Invariant, Step};
-use crate::fault::Fault;
 use crate::history::{Entry, What};
 
 /// Who works on one partition.
@@ -22,12 +21,8 @@ pub(super) struct SingleHolder {
     /// Grants in strict modes.
     strict: BTreeMap<(TopicPartition, Epoch), bool>,
     workers: BTreeMap<TopicPartition, Workers>,
-    revoked: BTreeMap<String, Duration>,
-    waits_out: bool,
+    revoked: Revoked,
 }
-
-/// No session of a world lives longer: what was revoked longer ago has run out as well.
-const LONGEST_SESSION: Duration = Duration::from_secs(9);
 
 impl SingleHolder {
     fn began(
@@ -42,9 +37,9 @@ impl SingleHolder {
             return;
         }
         let others = self.workers.entry(at.clone()).or_default();
-        let other = others.iter().find(|(number, other)| {
-            **number != process && (self.waits_out || !is_revoked(&self.revoked, other, entry.at))
-        });
+        let other = others
+            .iter()
+            .find(|(number, other)| **number != process && !self.revoked.forgives(other, entry.at));
         if let Some((_, other)) = other {
             let what = format!("{consumer} works on {at} under epoch {epoch} beside {other}");
             findings.report("I1", entry.at, what);
@@ -53,13 +48,9 @@ impl SingleHolder {
     }
 }
 
-fn is_revoked(revoked: &BTreeMap<String, Duration>, consumer: &str, now: Duration) -> bool {
-    revoked.get(consumer).is_some_and(|at| now < *at + LONGEST_SESSION)
-}
-
 impl Invariant for SingleHolder {
     fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
-        self.waits_out = step.after.config().unwrap_or_default().wait_out_revocations;
+        self.revoked.step(step);
         for at in step.assignments() {
             if let Some(assignment) = step.after.assignment(at) {
                 let is_strict = assignment.mode.is_strict();
@@ -69,15 +60,13 @@ impl Invariant for SingleHolder {
     }
 
     fn entry(&mut self, entry: &Entry, findings: &mut Findings) {
+        self.revoked.entry(entry);
         match &entry.what {
             What::Began { process, consumer, at, epoch } => {
                 self.began(entry, (*process, consumer), at, *epoch, findings);
             }
             What::Ended { process, at, .. } => {
                 self.workers.entry(at.clone()).or_default().remove(process);
-            }
-            What::Happened { fault: Fault::LeaseRevoked, to } => {
-                self.revoked.insert(to.clone(), entry.at);
             }
             What::Thawed { consumer, frozen, ttl, claims: true } if frozen >= ttl => {
                 let what = format!(

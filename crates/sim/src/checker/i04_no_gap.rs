@@ -165,7 +165,8 @@ impl Excuse {
     fn concerns(&self, involved: &BTreeSet<Arc<str>>) -> bool {
         match &self.scope {
             Scope::Everyone => true,
-            Scope::Consumer(name) => involved.contains(name),
+            Scope::Member(name) => involved.contains(name),
+            Scope::Requests => false,
         }
     }
 }

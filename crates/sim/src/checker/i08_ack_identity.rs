@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Handoff, Phase, Wish};
+use kafka_assigner_core::record::{Handoff, Mode, Phase, Wish};
 use kafka_assigner_core::state::{GroupState, Presence};
 
 use super::{Findings, Invariant, Step};
@@ -52,6 +52,9 @@ impl AckIdentity {
                 if went_on(before, after) {
                     self.expect(step, (&before.new, new_word, before), &before.unit, findings);
                 }
+                if froze(before, after) {
+                    self.expect_routers(step, before, findings);
+                }
                 if stopped(step, before, after) {
                     self.expect(step, (&before.old, Word::Drained, before), &before.unit, findings);
                 }
@@ -60,6 +63,24 @@ impl AckIdentity {
                 self.expect(step, (&before.old, Word::Released, before), &before.unit, findings);
             }
             None => {}
+        }
+    }
+
+    /// Every router that was there before the freeze has said of every partition that it holds requests back.
+    fn expect_routers(&self, step: &Step<'_>, handoff: &Handoff, findings: &mut Findings) {
+        let state: &GroupState = step.before;
+        let waited_for: Vec<_> = match handoff.phase {
+            Phase::Freezing => state.required_routers(handoff).collect(),
+            _ => state.routers().iter().collect(),
+        };
+        for (name, router) in waited_for {
+            let Some(router) = router.readable() else {
+                let what = format!("handoff {} did not wait for the unreadable router {name}", handoff.id);
+                findings.report("I8", step.at, what);
+                continue;
+            };
+            let member = Member { name: name.clone(), incarnation: router.incarnation.clone() };
+            self.expect(step, (&member, Word::Frozen, handoff), &handoff.unit, findings);
         }
     }
 
@@ -92,6 +113,13 @@ const fn old_owners_word(handoff: &Handoff) -> Word {
         Phase::Draining => Word::Drained,
         _ => Word::Released,
     }
+}
+
+/// Whether the old owner is told to stop because nobody sends to it any more.
+fn froze(before: &Handoff, after: &Handoff) -> bool {
+    before.mode == Mode::Routed
+        && matches!(before.phase, Phase::Ready | Phase::Freezing)
+        && after.phase == Phase::Draining
 }
 
 /// Whether it went on by the old owner's word: an owner that is there is not passed over.
@@ -143,7 +171,7 @@ impl Invariant for AckIdentity {
     }
 
     fn entry(&mut self, entry: &Entry, _findings: &mut Findings) {
-        if let What::Said { by, word, handoff, of } = &entry.what {
+        if let What::Said { by, word, handoff, of, .. } = &entry.what {
             self.said.insert((by.clone(), *word, handoff.clone(), of.clone()));
         }
     }

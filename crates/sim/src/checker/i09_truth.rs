@@ -55,7 +55,8 @@ impl Truth {
             match &entry.what {
                 What::Attached { stream, member, seen } => truth.attached(*stream, member, *seen),
                 What::Told { stream, command } => truth.told(entry.at, *stream, command),
-                What::Detached { stream } => drop(truth.open.remove(stream)),
+                // A router's stream is none of these.
+                What::Detached { stream } | What::Routed { stream, .. } => drop(truth.open.remove(stream)),
                 _ => {}
             }
         }

@@ -10,7 +10,7 @@ use rand::RngExt as _;
 use super::Driver;
 use super::restore::Restore;
 use crate::fault::Fault;
-use crate::network::Weather;
+use crate::network::{Cut, Weather};
 use crate::shape::{MOST_DEBOUNCE, mode};
 use crate::world::Process;
 
@@ -80,11 +80,16 @@ impl Driver {
             Fault::StrategySwitched => self.switch_strategy().await,
             Fault::ConfigChanged => self.change_config().await,
             Fault::ModeSwitched => self.switch_mode().await,
+            Fault::RouterStruck => {
+                self.set_router_trap();
+                Some(String::new())
+            }
+            fault => self.try_router_fault(fault).await,
         }
     }
 
     /// A process that may go: enough others stay.
-    fn victim(&mut self, fits: impl Fn(&Process) -> bool) -> Option<u32> {
+    pub(super) fn victim(&mut self, fits: impl Fn(&Process) -> bool) -> Option<u32> {
         let staying = self.world.staying();
         if staying.len() < FEWEST_STAYING {
             return None;
@@ -99,7 +104,7 @@ impl Driver {
     }
 
     /// A time that a session does not outlive.
-    fn beyond_ttl(&mut self) -> Duration {
+    pub(super) fn beyond_ttl(&mut self) -> Duration {
         self.world.shape.ttl().mul_f64(self.dice.random_range(1.2..=2.0))
     }
 
@@ -129,7 +134,7 @@ impl Driver {
         let consumer = self.consumer(process);
         let span = self.world.shape.ttl().mul_f64(self.dice.random_range(0.3..=2.0));
         self.world.history.excuse(&consumer, span);
-        self.world.network.cut_off(&consumer, true);
+        self.world.network.cut_off(&consumer, Cut::Both);
         self.later(span, Restore::Reconnect(Arc::clone(&consumer)));
         Some(consumer.to_string())
     }
@@ -184,7 +189,7 @@ impl Driver {
 
     fn deafen(&mut self) -> Option<String> {
         let span = self.millis(3_000, 15_000);
-        let consumer = self.world.network.deafen_a_stream(span)?;
+        let consumer = self.world.network.deafen_a_stream(span, |_| true)?;
         self.world.history.excuse(&consumer, span);
         Some(consumer.to_string())
     }

@@ -1,4 +1,4 @@
-//! Deaths in the very moment of a handoff.
+//! Deaths in the very moment of a handoff, and routers that come and go in it.
 
 use std::time::Duration;
 
@@ -14,7 +14,18 @@ impl Driver {
     /// Waits for some moment in some handoff to kill some party of it.
     pub(super) fn set_trap(&mut self) {
         let mode = self.world.read(|state| state.config().unwrap_or_default().mode);
-        let strikes: Vec<Strike> = Strike::all().filter(|strike| strike.is_in(mode)).collect();
+        let strikes = Strike::all().filter(|strike| !strike.party.routes() && strike.is_in(mode));
+        let strikes: Vec<Strike> = strikes.collect();
+        if let Some(strike) = self.one_of(&strikes) {
+            self.arm(strike);
+        }
+    }
+
+    /// Waits for some moment in some handoff in which a router dies, joins or leaves.
+    pub(super) fn set_router_trap(&mut self) {
+        let mode = self.world.read(|state| state.config().unwrap_or_default().mode);
+        let strikes = Strike::all().filter(|strike| strike.party.routes() && strike.is_in(mode));
+        let strikes: Vec<Strike> = strikes.collect();
         if let Some(strike) = self.one_of(&strikes) {
             self.arm(strike);
         }
@@ -36,14 +47,17 @@ impl Driver {
 
     /// The moment has come.
     pub(super) async fn strike(&mut self, caught: &Caught) {
-        let struck = match caught.victim().map(str::to_owned) {
-            Some(victim) => self.strike_consumer(&victim).await,
-            None => self.strike_leader(),
+        let struck = match (caught.strike.party, &caught.handoff) {
+            (Party::Old, handoff) => self.strike_consumer(handoff.old.name.as_str()).await,
+            (Party::New, handoff) => self.strike_consumer(handoff.new.name.as_str()).await,
+            (Party::Leader, _) => self.strike_leader(),
+            (party, _) => self.strike_router(party),
         };
         if struck {
             let fault = match caught.strike.party {
                 Party::Leader => Fault::LeaderKilled,
                 Party::Old | Party::New => Fault::PartyKilled,
+                Party::Router | Party::Joiner | Party::Leaver => Fault::RouterStruck,
             };
             self.world.history.happened(fault, caught.strike.to_string());
             self.world.history.note(What::Struck(caught.strike));

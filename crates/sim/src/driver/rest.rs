@@ -25,6 +25,9 @@ const REST: Duration = Duration::from_secs(25);
 /// consumer that still leaves.
 const LONGEST: Duration = Duration::from_secs(300);
 
+/// How long a request may be without an answer in a group at rest.
+const ANSWERED: Duration = Duration::from_secs(10);
+
 impl Driver {
     /// Waits for rest, and notes whether it came.
     pub(super) async fn rest(&mut self) {
@@ -33,19 +36,30 @@ impl Driver {
         let mut last = (String::new(), Vec::new());
         while self.world.history.now() < healed + LONGEST {
             sleep(PATROL).await;
-            self.world.patrol();
-            self.world.bury();
-            self.perform_due().await;
+            self.look_after().await;
             let now = (self.world.unrest().unwrap_or_default(), self.world.read(owners));
             if !now.0.is_empty() || now != last {
                 calm_since = self.world.history.now();
             }
             last = now;
             if self.world.history.now() >= calm_since + REST {
-                return self.world.history.note(What::Settled);
+                return self.finish().await;
             }
         }
         self.world.history.note(What::Restless { because: last.0 });
+    }
+
+    /// Nobody asks for anything any more, and everything that was asked for has to be answered.
+    async fn finish(&self) {
+        let calm = self.world.history.now();
+        while self.world.clients.waiting() > 0 {
+            if self.world.history.now() > calm + ANSWERED {
+                let because = format!("{} calls have no answer", self.world.clients.waiting());
+                return self.world.history.note(What::Restless { because });
+            }
+            sleep(PATROL).await;
+        }
+        self.world.history.note(What::Settled);
     }
 }
 
@@ -64,6 +78,9 @@ impl World {
         self.read(|state| {
             if let Some(at) = state.handoffs().keys().next() {
                 return Some(format!("the handoff at {at} has not ended"));
+            }
+            if let Some(name) = self.closed_router() {
+                return Some(format!("the table of the router {name} is closed"));
             }
             partitions(state).iter().find_map(|at| self.misplaced(state, at)).or_else(|| wanted(state))
         })

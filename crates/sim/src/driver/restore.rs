@@ -18,7 +18,13 @@ pub(super) enum Restore {
     Join,
     /// A frozen process goes on.
     Thaw(u32),
-    /// A consumer can be reached again.
+    /// So many routers join.
+    Routers(usize),
+    /// A router's process comes up under this name.
+    SpawnRouter(Arc<str>),
+    /// A frozen router goes on.
+    ThawRouter(u32),
+    /// A member can be reached again.
     Reconnect(Arc<str>),
     /// The network is as on other days.
     CalmNetwork,
@@ -49,7 +55,10 @@ impl Driver {
             Restore::Spawn(consumer) => drop(self.world.spawn(&consumer)),
             Restore::Join => drop(self.world.join()),
             Restore::Thaw(process) => self.world.thaw(process),
-            Restore::Reconnect(consumer) => self.world.network.cut_off(&consumer, false),
+            Restore::Routers(count) => (0..count).for_each(|_| drop(self.world.join_router())),
+            Restore::SpawnRouter(name) => drop(self.world.spawn_router(&name)),
+            Restore::ThawRouter(router) => self.world.thaw_router(router),
+            Restore::Reconnect(member) => self.world.network.reconnect(&member),
             Restore::CalmNetwork => self.world.network.set_weather(Weather::default()),
             Restore::StartInstance(slot) => self.start_instance(slot).await,
             Restore::EndOutage => self.end_outage(),

@@ -1,54 +1,78 @@
-//! Carries the commands of one stream from an instance to a consumer.
+//! Carries the commands of one stream from an instance to a member.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
-use kafka_assigner_client::CommandStream;
+use futures::{Stream as Items, StreamExt as _};
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::Revision;
-use kafka_assigner_proto::v1::AssignmentCommand;
+use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
 use kafka_assigner_server::Commands;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::{Network, Server, Stream};
+use super::{Cut, Network, Server, Stream};
 use crate::history::What;
 
-type Item = Result<AssignmentCommand, Status>;
+type Item<C> = Result<C, Status>;
+
+/// The other end of a stream.
+pub(super) type Received<C> = Pin<Box<dyn Items<Item = Item<C>> + Send>>;
+
+/// What streams carry.
+pub(super) trait Command: Clone + Send + 'static {
+    /// That a stream has told it.
+    fn told(self, stream: u64) -> What;
+}
+
+impl Command for AssignmentCommand {
+    fn told(self, stream: u64) -> What {
+        What::Told { stream, command: Box::new(self) }
+    }
+}
+
+impl Command for RouteCommand {
+    fn told(self, stream: u64) -> What {
+        What::Routed { stream, command: Box::new(self) }
+    }
+}
+
+/// How often a stream that carries nothing looks whether it may again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What fits into the buffers of a connection; then its sender waits.
 const BUFFER: usize = 4;
 
 /// One stream on its way.
-pub(super) struct Relay {
+pub(super) struct Relay<C> {
     network: Arc<Network>,
     number: u64,
-    consumer: Arc<str>,
-    from: Commands,
-    to: mpsc::Sender<Item>,
+    member: Arc<str>,
+    from: Commands<C>,
+    to: mpsc::Sender<Item<C>>,
     down: CancellationToken,
     cut: CancellationToken,
 }
 
-impl Relay {
+impl<C: Command> Relay<C> {
     /// Puts `from` on the network, and returns its other end.
     pub(super) fn start(
         network: &Arc<Network>,
         server: &Server,
         member: Member,
         seen: Revision,
-        from: Commands,
-    ) -> CommandStream {
+        from: Commands<C>,
+    ) -> Received<C> {
         let (to, received) = mpsc::channel(BUFFER);
-        let (consumer, cut) = (Arc::<str>::from(member.name.as_str()), CancellationToken::new());
-        let stream = Stream { consumer: Arc::clone(&consumer), cut: cut.clone(), deaf_until: Instant::now() };
+        let (name, cut) = (Arc::<str>::from(member.name.as_str()), CancellationToken::new());
+        let stream = Stream { member: Arc::clone(&name), cut: cut.clone(), deaf_until: Instant::now() };
         let number = network.begin(stream);
         network.history.note(What::Attached { stream: number, member, seen });
         let (network, down) = (Arc::clone(network), server.down.clone());
-        tokio::spawn(Self { network, number, consumer, from, to, down, cut }.run());
+        tokio::spawn(Self { network, number, member: name, from, to, down, cut }.run());
         Box::pin(ReceiverStream::new(received))
     }
 
@@ -56,10 +80,10 @@ impl Relay {
         loop {
             let item = tokio::select! {
                 biased;
-                // A dead instance or a cut line: the consumer sees a broken connection.
+                // A dead instance or a cut line: the member sees a broken connection.
                 () = self.down.cancelled() => Some(Err(broken())),
                 () = self.cut.cancelled() => Some(Err(broken())),
-                // The consumer has let go.
+                // The member has let go.
                 () = self.to.closed() => None,
                 // What the instance says.
                 item = self.from.next() => item,
@@ -74,11 +98,10 @@ impl Relay {
     }
 
     /// Passes one item on, late; false where nobody is there any more.
-    async fn pass_on(&self, item: Item) -> bool {
+    async fn pass_on(&self, item: Item<C>) -> bool {
         if let Ok(command) = &item {
-            let command = Box::new(command.clone());
-            self.network.history.note(What::Told { stream: self.number, command });
-            sleep(self.network.throw(&self.consumer).there).await;
+            self.network.history.note(command.clone().told(self.number));
+            sleep(self.network.throw(&self.member).there).await;
             self.listen().await;
         }
         self.to.send(item).await.is_ok()
@@ -86,7 +109,7 @@ impl Relay {
 
     /// Waits until somebody reads, or nobody ever will.
     async fn listen(&self) {
-        while let Some(until) = self.network.deaf_until(self.number) {
+        while let Some(until) = self.network.deaf_until(self.number, &self.member) {
             tokio::select! {
                 biased;
                 () = self.to.closed() => return,
@@ -115,8 +138,11 @@ impl Network {
         self.history.note(What::Detached { stream });
     }
 
-    fn deaf_until(&self, stream: u64) -> Option<Instant> {
-        let state = self.state();
-        state.streams.get(&stream).map(|stream| stream.deaf_until).filter(|until| *until > Instant::now())
+    fn deaf_until(&self, stream: u64, member: &Arc<str>) -> Option<Instant> {
+        let (state, now) = (self.state(), Instant::now());
+        if state.cut_off.get(member) == Some(&Cut::Answers) {
+            return Some(now + LOOK_AGAIN);
+        }
+        state.streams.get(&stream).map(|stream| stream.deaf_until).filter(|until| *until > now)
     }
 }

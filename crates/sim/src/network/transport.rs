@@ -1,6 +1,7 @@
-//! The calls of one process.
+//! The calls of one process to instances.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{CommandStream, Transport};
@@ -9,7 +10,6 @@ use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{self, PartitionAck};
-use kafka_assigner_server::grpc::Consumers;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};
@@ -25,17 +25,18 @@ use crate::wire::at;
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
     pub(crate) network: Arc<Network>,
-    pub(crate) consumer: Arc<str>,
+    pub(crate) process: u32,
+    pub(crate) member: Arc<str>,
     pub(crate) ice: Ice,
 }
 
 impl Wire {
     /// One call: there, served in a task of the instance's own, and back. Returns who served it as well.
-    async fn call<R, F>(
+    pub(super) async fn call<R, F>(
         &self,
         endpoint: &str,
         fate: Fate,
-        serve: impl FnOnce(Arc<Consumers>) -> F + Send,
+        serve: impl FnOnce(&Server) -> F + Send,
     ) -> Result<(R, Server), Status>
     where
         R: Send + 'static,
@@ -47,7 +48,7 @@ impl Wire {
                 return lost(fate).await;
             }
             let server = self.network.server(endpoint)?;
-            let answer = answer(&server, serve(Arc::clone(&server.face))).await;
+            let answer = answer(&server, serve(&server)).await;
             sleep(fate.back).await;
             if fate.loses_answer {
                 return lost(fate).await;
@@ -58,22 +59,22 @@ impl Wire {
     }
 
     /// An ack, which may arrive once more after it was answered.
-    async fn ack<R, F>(
+    pub(super) async fn deliver<R, F>(
         &self,
         endpoint: &str,
-        serve: impl Fn(Arc<Consumers>) -> F + Clone + Send + 'static,
+        serve: impl Fn(&Server) -> F + Clone + Send + 'static,
     ) -> Result<R, Status>
     where
         R: Send + 'static,
         F: Future<Output = Result<Response<R>, Status>> + Send + 'static,
     {
-        let fate = self.network.throw(&self.consumer);
+        let fate = self.network.throw(&self.member);
         if let Some(after) = fate.again_after {
             let (network, endpoint, serve) = (Arc::clone(&self.network), endpoint.to_owned(), serve.clone());
             tokio::spawn(async move {
                 sleep(after).await;
                 if let Ok(server) = network.server(&endpoint) {
-                    let _nobody_waits = answer(&server, serve(Arc::clone(&server.face))).await;
+                    let _nobody_waits = answer(&server, serve(&server)).await;
                 }
             });
         }
@@ -93,7 +94,8 @@ impl Wire {
     fn say(&self, caller: Option<&v1::Caller>, word: Word, handoff: &str, of: TopicPartition) {
         let Some(caller) = caller else { return };
         let by = member(&caller.consumer_name, &caller.incarnation);
-        self.network.history.note(What::Said { by, word, handoff: handoff.to_owned(), of });
+        let (process, handoff) = (self.process, handoff.to_owned());
+        self.network.history.note(What::Said { process, by, word, handoff, of });
     }
 }
 
@@ -110,14 +112,18 @@ async fn answer<R: Send + 'static>(
     }
 }
 
+/// A connection on which nothing comes back is given up: as by the transport of production, where a ping each 5 s has to be
+/// answered within 5 s.
+const SILENCE: Duration = Duration::from_secs(10);
+
 async fn lost<R>(fate: Fate) -> Result<R, Status> {
-    if fate.breaks {
-        return Err(Status::unavailable("the connection broke"));
+    if !fate.breaks {
+        sleep(SILENCE).await;
     }
-    std::future::pending().await
+    Err(Status::unavailable("the connection broke"))
 }
 
-fn member(name: &str, incarnation: &str) -> Member {
+pub(super) fn member(name: &str, incarnation: &str) -> Member {
     Member {
         name: MemberName::new(name).expect("the world gives good names"),
         incarnation: Incarnation::new(incarnation).expect("clients make good incarnations"),
@@ -136,8 +142,11 @@ impl Transport for Wire {
         if self.network.hole == Some(Hole::StaleSnapshot) {
             request.seen = None;
         }
-        let fate = self.network.throw(&self.consumer);
-        let serve = move |face: Arc<Consumers>| async move { face.register(Request::new(request)).await };
+        let fate = self.network.throw(&self.member);
+        let serve = move |server: &Server| {
+            let face = Arc::clone(&server.consumers);
+            async move { face.register(Request::new(request)).await }
+        };
         let (commands, server) = self.call(endpoint, fate, serve).await?;
         Ok(Relay::start(&self.network, &server, who, seen, commands))
     }
@@ -147,8 +156,11 @@ impl Transport for Wire {
         endpoint: &str,
         request: v1::HeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Status> {
-        let fate = self.network.throw(&self.consumer);
-        let serve = move |face: Arc<Consumers>| async move { face.heartbeat(Request::new(request)).await };
+        let fate = self.network.throw(&self.member);
+        let serve = move |server: &Server| {
+            let face = Arc::clone(&server.consumers);
+            async move { face.heartbeat(Request::new(request)).await }
+        };
         Ok(self.call(endpoint, fate, serve).await?.0)
     }
 
@@ -158,11 +170,11 @@ impl Transport for Wire {
         mut request: v1::PartitionReadyRequest,
     ) -> Result<v1::PartitionReadyResponse, Status> {
         self.speak(request.caller.as_ref(), Word::Ready, &mut request.partitions);
-        let serve = move |face: Arc<Consumers>| {
-            let request = request.clone();
+        let serve = move |server: &Server| {
+            let (face, request) = (Arc::clone(&server.consumers), request.clone());
             async move { face.partition_ready(Request::new(request)).await }
         };
-        self.ack(endpoint, serve).await
+        self.deliver(endpoint, serve).await
     }
 
     async fn partition_drained(
@@ -176,11 +188,11 @@ impl Transport for Wire {
             let of = at(&drained.topic, drained.partition);
             self.say(request.caller.as_ref(), Word::Drained, &drained.handoff_id, of);
         }
-        let serve = move |face: Arc<Consumers>| {
-            let request = request.clone();
+        let serve = move |server: &Server| {
+            let (face, request) = (Arc::clone(&server.consumers), request.clone());
             async move { face.partition_drained(Request::new(request)).await }
         };
-        self.ack(endpoint, serve).await
+        self.deliver(endpoint, serve).await
     }
 
     async fn partition_caught_up(
@@ -189,11 +201,11 @@ impl Transport for Wire {
         mut request: v1::PartitionCaughtUpRequest,
     ) -> Result<v1::PartitionCaughtUpResponse, Status> {
         self.speak(request.caller.as_ref(), Word::CaughtUp, &mut request.partitions);
-        let serve = move |face: Arc<Consumers>| {
-            let request = request.clone();
+        let serve = move |server: &Server| {
+            let (face, request) = (Arc::clone(&server.consumers), request.clone());
             async move { face.partition_caught_up(Request::new(request)).await }
         };
-        self.ack(endpoint, serve).await
+        self.deliver(endpoint, serve).await
     }
 
     async fn partition_taken(
@@ -202,11 +214,11 @@ impl Transport for Wire {
         mut request: v1::PartitionTakenRequest,
     ) -> Result<v1::PartitionTakenResponse, Status> {
         self.speak(request.caller.as_ref(), Word::Taken, &mut request.partitions);
-        let serve = move |face: Arc<Consumers>| {
-            let request = request.clone();
+        let serve = move |server: &Server| {
+            let (face, request) = (Arc::clone(&server.consumers), request.clone());
             async move { face.partition_taken(Request::new(request)).await }
         };
-        self.ack(endpoint, serve).await
+        self.deliver(endpoint, serve).await
     }
 
     async fn partition_released(
@@ -215,11 +227,11 @@ impl Transport for Wire {
         mut request: v1::PartitionReleasedRequest,
     ) -> Result<v1::PartitionReleasedResponse, Status> {
         self.speak(request.caller.as_ref(), Word::Released, &mut request.partitions);
-        let serve = move |face: Arc<Consumers>| {
-            let request = request.clone();
+        let serve = move |server: &Server| {
+            let (face, request) = (Arc::clone(&server.consumers), request.clone());
             async move { face.partition_released(Request::new(request)).await }
         };
-        self.ack(endpoint, serve).await
+        self.deliver(endpoint, serve).await
     }
 
     async fn warm_failed(
@@ -234,11 +246,11 @@ impl Transport for Wire {
                 failure.handoff_id.clear();
             }
         }
-        let serve = move |face: Arc<Consumers>| {
-            let request = request.clone();
+        let serve = move |server: &Server| {
+            let (face, request) = (Arc::clone(&server.consumers), request.clone());
             async move { face.warm_failed(Request::new(request)).await }
         };
-        self.ack(endpoint, serve).await
+        self.deliver(endpoint, serve).await
     }
 
     async fn deregister(
@@ -246,8 +258,11 @@ impl Transport for Wire {
         endpoint: &str,
         request: v1::DeregisterRequest,
     ) -> Result<v1::DeregisterResponse, Status> {
-        let fate = self.network.throw(&self.consumer);
-        let serve = move |face: Arc<Consumers>| async move { face.deregister(Request::new(request)).await };
+        let fate = self.network.throw(&self.member);
+        let serve = move |server: &Server| {
+            let face = Arc::clone(&server.consumers);
+            async move { face.deregister(Request::new(request)).await }
+        };
         Ok(self.call(endpoint, fate, serve).await?.0)
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{GROUP, World};
+use crate::desk::address;
 use crate::history::{What, Why};
 use crate::ice::Ice;
 use crate::network::Wire;
@@ -22,6 +23,7 @@ pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// One process.
 #[derive(Debug)]
 pub(crate) struct Process {
+    pub(crate) number: u32,
     pub(crate) consumer: Arc<str>,
     pub(crate) ice: Ice,
     pub(crate) temper: Arc<Temper>,
@@ -47,14 +49,15 @@ impl World {
 
     fn process(&mut self, number: u32, consumer: Arc<str>, on_stop: OnStop) -> Process {
         let (ice, temper) = (Ice::default(), Arc::new(Temper::new(self.dice.random())));
-        let wire =
-            Wire { network: Arc::clone(&self.network), consumer: Arc::clone(&consumer), ice: ice.clone() };
-        let client = Consumer::over(self.options(&consumer, on_stop), wire).expect("good options");
+        let wire = self.wire(number, &consumer, &ice);
+        self.desk.open(number, &consumer, &ice);
+        let client = Consumer::over(self.options(number, &consumer, on_stop), wire).expect("good options");
         let worker = Worker {
             process: number,
             consumer: Arc::clone(&consumer),
             ice: ice.clone(),
             floor: self.floor.clone(),
+            desk: self.desk.clone(),
             temper: Arc::clone(&temper),
             history: self.history.clone(),
         };
@@ -63,12 +66,34 @@ impl World {
             let (ice, shutdown) = (ice.clone(), shutdown.clone());
             async move { ice.run(client.run(worker, shutdown)).await }
         });
-        Process { consumer, ice, temper, on_stop, leaves: false, handle, shutdown, task, frozen_at: None }
+        Process {
+            number,
+            consumer,
+            ice,
+            temper,
+            on_stop,
+            leaves: false,
+            handle,
+            shutdown,
+            task,
+            frozen_at: None,
+        }
     }
 
-    fn options(&mut self, consumer: &str, on_stop: OnStop) -> ConsumerOptions {
-        let endpoints: Vec<String> = self.slots.iter().map(|slot| slot.endpoint.clone()).collect();
+    /// A process's way into the network.
+    pub(super) fn wire(&self, process: u32, member: &Arc<str>, ice: &Ice) -> Wire {
+        let (network, member) = (Arc::clone(&self.network), Arc::clone(member));
+        Wire { network, process, member, ice: ice.clone() }
+    }
+
+    /// The addresses of all instances.
+    pub(super) fn endpoints(&self) -> Vec<String> {
+        self.slots.iter().map(|slot| slot.endpoint.clone()).collect()
+    }
+
+    fn options(&mut self, number: u32, consumer: &str, on_stop: OnStop) -> ConsumerOptions {
         ConsumerOptions {
+            endpoint: address(number),
             group: GROUP.to_owned(),
             topics: self.shape.topics.iter().map(|(topic, _)| (*topic).to_owned()).collect(),
             session_timeout: Some(self.shape.ttl()),
@@ -76,7 +101,7 @@ impl World {
             drain_timeout: DRAIN_TIMEOUT,
             close_timeout: Duration::from_secs(3),
             seed: Some(self.dice.random()),
-            ..ConsumerOptions::new(consumer, endpoints)
+            ..ConsumerOptions::new(consumer, self.endpoints())
         }
     }
 
@@ -84,6 +109,7 @@ impl World {
     pub(crate) fn kill(&mut self, number: u32) -> Option<Arc<str>> {
         let process = self.processes.remove(&number)?;
         process.task.abort();
+        self.desk.close(number);
         self.floor.vacate(number, Why::Killed);
         Some(process.consumer)
     }
@@ -127,6 +153,7 @@ impl World {
         let ended: Vec<u32> = ended.map(|(number, _)| *number).collect();
         for number in ended {
             // What was not given up in time is dropped with the process.
+            self.desk.close(number);
             self.floor.vacate(number, Why::Killed);
             self.processes.remove(&number);
         }
@@ -135,11 +162,13 @@ impl World {
     /// Two processes under one name take it from each other, again and again, and in the strict modes each waits for
     /// the claim of the other.
     pub(super) fn excuse_twins(&self) {
-        let mut names = BTreeSet::new();
-        for process in self.processes.values() {
-            if !names.insert(&process.consumer) {
-                self.history.excuse(&process.consumer, Duration::ZERO);
-            }
+        let consumers = self.processes.values().map(|process| &process.consumer);
+        for twin in shared(consumers) {
+            self.history.excuse(twin, Duration::ZERO);
+        }
+        for twin in shared(self.routers.values().map(|process| &process.name)) {
+            self.history.excuse(twin, Duration::ZERO);
+            self.history.excuse_requests(Duration::ZERO);
         }
     }
 
@@ -153,4 +182,10 @@ impl World {
     pub(crate) fn process_of(&self, consumer: &str) -> Option<u32> {
         self.processes.iter().rev().find(|(_, p)| *p.consumer == *consumer).map(|(number, _)| *number)
     }
+}
+
+/// The names that come more than once.
+fn shared<'a>(names: impl Iterator<Item = &'a Arc<str>>) -> Vec<&'a Arc<str>> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| !seen.insert(*name)).collect()
 }

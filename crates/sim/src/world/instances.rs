@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_server::grpc::Consumers;
-use kafka_assigner_server::{ConsumerService, Instance, Options, WallClock};
+use kafka_assigner_server::grpc::{Consumers, Routers};
+use kafka_assigner_server::{ConsumerService, Instance, Options, RouterService, WallClock};
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
 use prometheus_client::registry::Registry;
 use rand::RngExt as _;
@@ -82,7 +82,9 @@ impl World {
         let link = self.link(&id);
         let Some(instance) = self.try_start(slot, &id, &link).await else { return false };
         let endpoint = self.slots[slot].endpoint.clone();
-        self.network.open(&endpoint, Consumers::new(ConsumerService::new(instance.clone())));
+        let consumers = Consumers::new(ConsumerService::new(instance.clone()));
+        let routers = Routers::new(RouterService::new(instance.clone()));
+        self.network.open(&endpoint, consumers, routers);
         self.slots[slot].running = Some(Running { id, link, instance });
         true
     }

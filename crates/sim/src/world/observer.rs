@@ -10,7 +10,7 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::{MemoryStore, Store as _, WatchBatch};
 use tokio::sync::mpsc;
 
-use crate::fault::{Moment, Party, Strike};
+use crate::fault::{Moment, Strike};
 use crate::history::{History, What};
 
 /// Waits for one moment in any handoff.
@@ -123,16 +123,5 @@ fn moment(handoff: &Handoff) -> Option<Moment> {
         Phase::Draining => Some(Moment::Draining),
         Phase::CatchingUp => Some(Moment::CatchingUp),
         Phase::Cancelled => None,
-    }
-}
-
-impl Caught {
-    /// The name of the consumer that is to die; `None`: it is the leader.
-    pub(crate) fn victim(&self) -> Option<&str> {
-        match self.strike.party {
-            Party::Old => Some(self.handoff.old.name.as_str()),
-            Party::New => Some(self.handoff.new.name.as_str()),
-            Party::Leader => None,
-        }
     }
 }

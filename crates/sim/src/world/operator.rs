@@ -49,33 +49,60 @@ impl World {
 
     /// Revokes the lease of the session of `consumer`.
     pub(crate) async fn revoke(&self, consumer: &str) -> bool {
-        let lease = self.registration(consumer).await.map(|record| record.lease);
-        let Some(lease) = lease.filter(|lease| *lease != LeaseId::NONE) else { return false };
-        self.store.revoke(lease).await.is_ok()
+        self.revoke_lease(&Key::Consumer(name(consumer))).await
     }
 
     /// Deletes the registration of `consumer`; its lease lives on.
     pub(crate) async fn unregister(&self, consumer: &str) -> bool {
-        let Some(record) = self.registration(consumer).await else { return false };
+        self.delete(&Key::Consumer(name(consumer))).await
+    }
+
+    /// Revokes the lease of the session of `router`.
+    pub(crate) async fn revoke_router(&self, router: &str) -> bool {
+        self.revoke_lease(&Key::Router(name(router))).await
+    }
+
+    /// Deletes the registration of `router`; its lease lives on.
+    pub(crate) async fn unregister_router(&self, router: &str) -> bool {
+        self.delete(&Key::Router(name(router))).await
+    }
+
+    /// Deletes what some router said of some handoff.
+    pub(crate) async fn delete_a_word(&mut self) -> Option<String> {
+        let words: Vec<Key> = self.read(|state| {
+            let said = state.router_acks().iter();
+            said.flat_map(|(at, by)| by.keys().map(|name| Key::RouterAck(at.clone(), name.clone()))).collect()
+        });
+        let key = words.get(self.dice.random_range(0..words.len().max(1)))?;
+        self.delete(key).await.then(|| self.layout.encode(key).escape_ascii().to_string())
+    }
+
+    async fn revoke_lease(&self, of: &Key) -> bool {
+        let lease = self.record(of).await.map(|record| record.lease);
+        let Some(lease) = lease.filter(|lease| *lease != LeaseId::NONE) else { return false };
+        self.store.revoke(lease).await.is_ok()
+    }
+
+    async fn delete(&self, key: &Key) -> bool {
+        let Some(record) = self.record(key).await else { return false };
         self.write(Txn::guarded(Vec::new(), vec![Op::delete(record.key)])).await
     }
 
-    async fn registration(&self, consumer: &str) -> Option<Record> {
-        let name = MemberName::new(consumer).expect("the world gives good names");
-        let key = self.layout.encode(&Key::Consumer(name));
-        self.store.get(&key).await.ok()?.0
+    async fn record(&self, key: &Key) -> Option<Record> {
+        self.store.get(&self.layout.encode(key)).await.ok()?.0
     }
 
     /// Makes some record unreadable.
     pub(crate) async fn spoil(&mut self) -> Option<Spoiled> {
         let listing = self.store.range(&self.layout.prefix()).await.ok()?;
-        let folder = self.dice.random_range(0..5_u32);
+        let folder = self.dice.random_range(0..6_u32);
         let fits = |record: &&Record| match self.layout.decode(&record.key) {
             Some(Key::Assignment(_)) => folder == 0,
             Some(Key::Handoff(_)) => folder == 1,
             Some(Key::Consumer(_)) => folder == 2 || folder == 1,
             Some(Key::GroupConfig) => folder == 3,
             Some(Key::Topic(_)) => folder == 4,
+            Some(Key::Router(_) | Key::RouterAck(..)) => folder == 5,
             _ => false,
         };
         let records: Vec<&Record> = listing.records.iter().filter(fits).collect();
@@ -107,6 +134,10 @@ impl World {
         }
         self.store.compact(revision.next()).await.expect("memory takes everything");
     }
+}
+
+fn name(member: &str) -> MemberName {
+    MemberName::new(member).expect("the world gives good names")
 }
 
 impl Spoiled {

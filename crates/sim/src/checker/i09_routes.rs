@@ -1,0 +1,171 @@
+//! I9 for routers: what a stream has told at a revision is exactly the routes there; it begins with a table, and never goes
+//! back behind what its router has seen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_core::census::partitions;
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::route::{Route, route};
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_proto::v1;
+use kafka_assigner_proto::v1::RouteCommand;
+use kafka_assigner_proto::v1::route_command::Command;
+
+use super::{Findings, Invariant, Step};
+use crate::history::{Entry, What};
+use crate::wire::at;
+
+/// What a router knows: each partition's route, in words.
+type Table = BTreeMap<TopicPartition, String>;
+
+/// A stream as its commands have it.
+#[derive(Debug, Clone, Default)]
+struct Told {
+    seen: Revision,
+    revision: Revision,
+    opened: bool,
+    table: Table,
+}
+
+/// What a router was told in full at one revision.
+#[derive(Debug)]
+struct Claim {
+    at: Duration,
+    stream: u64,
+    table: Table,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct TrueRoutes {
+    claims: BTreeMap<Revision, Vec<Claim>>,
+    /// Streams that are open to the end have to be up to date there.
+    open: BTreeMap<u64, Told>,
+    early: Findings,
+}
+
+impl TrueRoutes {
+    /// A revision's commands are complete once the next one's begin; the states are met later.
+    pub(super) fn new(entries: &[Entry]) -> Self {
+        let mut truth = Self::default();
+        let mut seen = BTreeMap::new();
+        for entry in entries {
+            match &entry.what {
+                What::Attached { stream, seen: revision, .. } => drop(seen.insert(*stream, *revision)),
+                What::Routed { stream, command } => {
+                    let seen = seen.get(stream).copied().unwrap_or_default();
+                    truth.open.entry(*stream).or_insert_with(|| Told { seen, ..Told::default() });
+                    truth.told(entry.at, *stream, command);
+                }
+                What::Detached { stream } => drop(truth.open.remove(stream)),
+                _ => {}
+            }
+        }
+        truth
+    }
+
+    fn told(&mut self, at: Duration, stream: u64, command: &RouteCommand) {
+        let Some(told) = self.open.get_mut(&stream) else { return };
+        let (revision, Some(command)) = (Revision(command.revision), &command.command) else { return };
+        if matches!(command, Command::Fenced(_) | Command::GoAway(_)) {
+            return;
+        }
+        if revision < told.revision.max(told.seen) {
+            let what =
+                format!("stream {stream} went back from {} to {revision}", told.revision.max(told.seen));
+            self.early.report("I9", at, what);
+        }
+        if !told.opened && !matches!(command, Command::Table(_)) {
+            self.early.report("I9", at, format!("stream {stream} begins without a table"));
+        }
+        if told.opened && revision > told.revision {
+            let claim = Claim { at, stream, table: told.table.clone() };
+            self.claims.entry(told.revision).or_default().push(claim);
+        }
+        told.opened = true;
+        told.revision = revision;
+        take_in(&mut told.table, command);
+    }
+
+    fn judge(&mut self, below: Revision, state: &GroupState, findings: &mut Findings) {
+        let later = self.claims.split_off(&below);
+        for claim in std::mem::replace(&mut self.claims, later).into_values().flatten() {
+            if let Some(what) = difference(state, &claim.table) {
+                findings.report("I9", claim.at, format!("stream {}: {what}", claim.stream));
+            }
+        }
+    }
+}
+
+impl Invariant for TrueRoutes {
+    fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
+        if self.claims.first_key_value().is_some_and(|(first, _)| *first < step.revision) {
+            self.judge(step.revision, step.before, findings);
+        }
+    }
+
+    fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
+        self.judge(Revision(u64::MAX), state, findings);
+        for (stream, told) in std::mem::take(&mut self.open) {
+            if let Some(what) = difference(state, &told.table) {
+                findings.report("I9", end, format!("stream {stream}, at the end: {what}"));
+            }
+        }
+        findings.0.append(&mut self.early.0);
+    }
+}
+
+/// What is wrong with what a router was told; partitions that can't be decided are passed over.
+fn difference(state: &GroupState, told: &Table) -> Option<String> {
+    let truth: Table =
+        partitions(state, None).filter_map(|at| Some((at.clone(), words(&route(state, &at)?)))).collect();
+    let is_wrong = |(at, said): &(&TopicPartition, &String)| {
+        state.error_at(at).is_none() && truth.get(*at) != Some(*said)
+    };
+    let untrue = told.iter().find(is_wrong);
+    let untold = truth.keys().find(|at| !told.contains_key(*at));
+    let (at, said) = untrue.map(|(at, said)| (at, said.as_str())).or_else(|| Some((untold?, "nothing")))?;
+    Some(format!("{at} is {:?} and {said} was told by revision {}", truth.get(at), state.revision()))
+}
+
+fn words(route: &Route) -> String {
+    match route {
+        Route::Open { owner, epoch, endpoint } => open(owner.name.as_str(), endpoint, epoch.0),
+        Route::Stash { handoff } => stash(handoff.as_str()),
+        Route::Unowned => "unowned".to_owned(),
+    }
+}
+
+fn open(owner: &str, endpoint: &str, epoch: u64) -> String {
+    format!("open to {owner} at {endpoint} under {epoch}")
+}
+
+fn stash(handoff: &str) -> String {
+    format!("held for {handoff}")
+}
+
+fn take_in(table: &mut Table, command: &Command) {
+    match command {
+        Command::Table(part) => set(table, &part.routes),
+        Command::Change(change) => {
+            for gone in &change.removed {
+                table.remove(&at(&gone.topic, gone.partition));
+            }
+            set(table, &change.routes);
+        }
+        Command::GoAway(_) | Command::Fenced(_) => {}
+    }
+}
+
+fn set(table: &mut Table, routes: &[v1::Route]) {
+    for route in routes {
+        let words = match (route.state(), &route.owner) {
+            (v1::RouteState::Open, Some(owner)) => open(&owner.consumer_name, &owner.endpoint, route.epoch),
+            (v1::RouteState::Stash, _) => stash(&route.handoff_id),
+            _ => "unowned".to_owned(),
+        };
+        table.insert(at(&route.topic, route.partition), words);
+    }
+}
