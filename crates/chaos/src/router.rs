@@ -1,11 +1,10 @@
 //! A router of the run.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use kafka_assigner_example_single_writer::{Door, Wire, wire};
+use kafka_assigner_example_single_writer::{Wire, run_router};
 use kafka_assigner_router::{GrpcTransport, Router, RouterOptions, stop};
 use tokio::net::TcpListener;
 
@@ -28,13 +27,5 @@ pub(crate) async fn run(settings: RouterSettings) -> Result<()> {
     };
     let transport = GrpcTransport::new().with_routes(routes);
     let router = Router::forwarding_over(options, Wire::new(), transport)?;
-    let (door, mut status) = (Arc::new(Door::new(router.cutover(), topic::NAME.to_owned())), router.status());
-    let stop = stop::on_signal()?;
-    let routing = tokio::spawn(router.run(stop.clone()));
-    // Nobody is let in before there is a table. An error is that of the router, below.
-    if status.wait_for(|status| status.is_open).await.is_ok() {
-        wire::serve(TcpListener::bind(settings.listen).await?, door, stop).await;
-    }
-    routing.await??;
-    Ok(())
+    run_router(router, topic::NAME.to_owned(), TcpListener::bind(settings.listen), stop::on_signal()?).await
 }

@@ -11,9 +11,8 @@ use kafka_assigner_client::{
     Consumer, ConsumerOptions, GrpcTransport, HandlerError, OwnedContext, PartitionHandler, ReservedContext,
     TopicPartition, WarmContext, stop,
 };
-use kafka_assigner_example_single_writer::{Log, Witness, Writer, wire};
+use kafka_assigner_example_single_writer::{Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::arguments::WriterSettings;
 use crate::consumer::look;
@@ -39,13 +38,8 @@ pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
         ..ConsumerOptions::new(settings.name, settings.endpoints)
     };
     let consumer = Consumer::over(options, GrpcTransport::new().with_routes(routes))?;
-    let done = CancellationToken::new();
-    let serving = tokio::spawn(wire::serve(listener, Arc::new(writer.reception()), done.clone()));
-    let stopped = consumer.run(Watched { writer, history }, stop::on_signal()?).await;
-    done.cancel();
-    serving.await?;
-    stopped?;
-    Ok(())
+    let reception = writer.reception();
+    run_writer(consumer, Watched { writer, history }, reception, listener, stop::on_signal()?).await
 }
 
 /// What a writer may do, and does.

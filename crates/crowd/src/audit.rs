@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_ledger::{Micros, Spread};
+use kafka_assigner_ledger::{Micros, Record, Slot, Spread};
 use serde::Serialize;
 
 use crate::written::Written;
@@ -16,14 +16,6 @@ pub struct Asked {
     pub failed: Vec<Failed>,
     /// What each counter was in the end, as its owner said.
     pub totals: BTreeMap<String, u64>,
-}
-
-impl Asked {
-    /// The numbers of what was acknowledged.
-    #[must_use]
-    pub fn acknowledged_numbers(&self) -> BTreeSet<u64> {
-        self.acknowledged.iter().map(|acknowledged| acknowledged.number).collect()
-    }
 }
 
 /// An addition of one that was acknowledged.
@@ -80,6 +72,16 @@ pub struct Requests {
     pub request_ms_crash: Spread,
 }
 
+impl Requests {
+    /// Whether every promise was kept: nothing lost, twice, out of order or answered wrongly, and no failure but for a dead
+    /// writer.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        let wrong = self.acknowledged_lost + self.counted_twice + self.wrong_answers;
+        wrong + self.requests_out_of_order + self.failed_requests_planned == 0
+    }
+}
+
 /// Judges the requests of a run. `log` has the additions that count, by partition.
 #[must_use]
 pub fn judge(asked: &Asked, log: &BTreeMap<i32, Vec<Written>>, crashes: &[Window]) -> Requests {
@@ -102,6 +104,22 @@ pub fn judge(asked: &Asked, log: &BTreeMap<i32, Vec<Written>>, crashes: &[Window
         request_ms: took(false),
         request_ms_crash: took(true),
     }
+}
+
+/// What was acknowledged, as what writers had to handle: by partition of `topic`, in the order of the log.
+#[must_use]
+pub fn to_handle(
+    asked: &Asked,
+    log: &BTreeMap<i32, Vec<Written>>,
+    topic: &str,
+) -> BTreeMap<Slot, Vec<Record>> {
+    let acknowledged: BTreeSet<u64> = asked.acknowledged.iter().map(|request| request.number).collect();
+    let record = |written: &Written| Record { id: written.number, key: written.key.clone() };
+    let slot = |partition: &i32| Slot { topic: topic.to_owned(), partition: *partition };
+    let records = |of: &Vec<Written>| {
+        of.iter().filter(|written| acknowledged.contains(&written.number)).map(record).collect()
+    };
+    log.iter().map(|(partition, of)| (slot(partition), records(of))).collect()
 }
 
 /// Partitions of counters that are not what the log amounts to.

@@ -33,8 +33,22 @@ pub struct Pace {
     pub callers: u32,
     /// The time from one request of a caller to its next; a longer one where the answer takes longer.
     pub interval: Duration,
+    /// How many requests a caller has at most; none = as many as there is time for.
+    pub most: Option<u64>,
     /// The clock by which all is noted.
     pub now: fn() -> Micros,
+}
+
+/// How many requests were acknowledged so far; clones share it.
+#[derive(Debug, Clone)]
+pub struct Meter(Notes);
+
+impl Meter {
+    /// How many requests were acknowledged so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.0.count.load(Ordering::Relaxed)
+    }
 }
 
 /// What was asked so far; clones share it.
@@ -83,7 +97,13 @@ impl Traffic {
     /// How many requests were acknowledged so far.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.notes.0.count.load(Ordering::Relaxed)
+        self.meter().count()
+    }
+
+    /// Tells how far it is.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        Meter(self.notes.clone())
     }
 
     /// Stops when everything is answered, and then asks for every counter.
@@ -123,7 +143,7 @@ async fn call(
     sleep(pace.interval * place / pace.callers).await;
     let mut ticks = interval(pace.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for round in 0.. {
+    for round in 0..pace.most.unwrap_or(u64::MAX) {
         tokio::select! {
             biased;
             // Enough.

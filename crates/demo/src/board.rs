@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::load::Words;
 use crate::report::Event;
 
 /// The widest line.
@@ -21,8 +22,9 @@ pub(crate) struct Board {
     pub(crate) consumers: Vec<Row>,
     pub(crate) handoffs: Vec<Move>,
     pub(crate) partitions: u32,
-    pub(crate) produced: u64,
-    pub(crate) handled: u64,
+    pub(crate) words: Words,
+    pub(crate) given: u64,
+    pub(crate) done: u64,
     pub(crate) per_second: u64,
     pub(crate) completed: usize,
     pub(crate) cancelled: usize,
@@ -62,6 +64,7 @@ impl Board {
 
     fn head(&self) -> Vec<String> {
         let leader = self.leader.as_deref().unwrap_or("nobody");
+        let Words { what, given, done } = self.words;
         vec![
             format!(
                 "kafka-assigner demo  {:>5.1}s   leader {leader}   at {}",
@@ -69,15 +72,21 @@ impl Board {
                 self.address
             ),
             format!(
-                "records {} produced, {} handled, {}/s   handoffs {} done, {} cancelled",
-                self.produced, self.handled, self.per_second, self.completed, self.cancelled
+                "{what} {} {given}, {} {done}, {}/s   handoffs {} done, {} cancelled",
+                self.given, self.done, self.per_second, self.completed, self.cancelled
             ),
             String::new(),
         ]
     }
 
     fn consumer_lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("{:<12} {:>5}  {:<34} {:>9}", "CONSUMER", "OWNS", "", "HANDLED")];
+        let mut lines = vec![format!(
+            "{:<12} {:>5}  {:<34} {:>9}",
+            "CONSUMER",
+            "OWNS",
+            "",
+            self.words.done.to_uppercase()
+        )];
         lines.extend(self.consumers.iter().take(CONSUMERS).map(|row| self.consumer_line(row)));
         lines.extend(more(self.consumers.len(), CONSUMERS));
         lines

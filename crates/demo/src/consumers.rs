@@ -13,9 +13,14 @@ use kafka_assigner_client::kafka::{
 use kafka_assigner_client::{
     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
 };
+use kafka_assigner_core::record::Mode;
+use kafka_assigner_example_single_writer::{Log, LogError, Witness, Writer, run_writer};
 use kafka_assigner_ledger::{FinalState, Handled, KeyState, Micros, Slot};
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
+use crate::kafka::Kafka;
 use crate::options::Options;
 use crate::process::Process;
 use crate::producer::id_of;
@@ -58,6 +63,11 @@ impl Held {
 impl Book {
     fn new(process: String) -> Arc<Self> {
         Arc::new(Self { process, handled: Mutex::default(), shelf: Mutex::default() })
+    }
+
+    fn note(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) {
+        let (slot, process, at) = (slot(context.partition()), self.process.clone(), now_micros());
+        lock(&self.handled).push(Handled { slot, offset, id, epoch, process, at });
     }
 
     /// How many records the process handled so far.
@@ -150,16 +160,44 @@ impl RecordHandler for Counting {
         let mut held = lock(state);
         held.epoch = epoch;
         held.fold(record);
-        lock(&self.0.handled).push(Handled {
-            slot: slot(context.partition()),
-            offset: record.offset(),
-            id: record.payload().and_then(id_of).unwrap_or(u64::MAX),
-            epoch,
-            process: self.0.process.clone(),
-            at: now_micros(),
-        });
+        let id = record.payload().and_then(id_of).unwrap_or(u64::MAX);
+        self.0.note(context, epoch, record.offset(), id);
         Ok(())
     }
+}
+
+impl Witness for Book {
+    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()> {
+        self.note(context, epoch, offset, id);
+        Ok(())
+    }
+}
+
+/// Handles records.
+async fn count(
+    options: ConsumerOptions,
+    brokers: String,
+    book: Arc<Book>,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let kafka = KafkaOptions::new(brokers, format!("kafka-assigner-demo-{}", options.topics.concat()));
+    let runner = KafkaRunner::new(&kafka, Counting(book))?;
+    Consumer::new(options)?.run(runner, shutdown).await?;
+    Ok(())
+}
+
+/// Takes requests.
+async fn write(
+    options: ConsumerOptions,
+    brokers: String,
+    book: Arc<Book>,
+    shutdown: CancellationToken,
+) -> Result<(), Failure> {
+    let writer = Writer::new(Log::new(&brokers)?, Some(book));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let endpoint = listener.local_addr()?.to_string();
+    let (consumer, reception) = (Consumer::new(ConsumerOptions { endpoint, ..options })?, writer.reception());
+    run_writer(consumer, writer, reception, listener, shutdown).await.map_err(Failure::Program)
 }
 
 /// A running consumer.
@@ -174,41 +212,45 @@ pub(crate) struct Worker {
 /// Why a consumer did not run, or ended otherwise than it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("no runtime for a consumer")]
-    Runtime(#[from] io::Error),
+    #[error("no runtime or no socket for a consumer")]
+    Io(#[from] io::Error),
     #[error("wrong options for a consumer")]
     Options(#[from] kafka_assigner_client::OptionsError),
     #[error("no Kafka client for a consumer")]
     Kafka(#[from] KafkaRunnerError),
+    #[error("no log for a writer")]
+    Log(#[from] LogError),
+    #[error("wrong options for a router")]
+    Router(#[from] kafka_assigner_router::RouterOptionsError),
+    #[error("a writer, a router, or who asked them failed")]
+    Program(#[source] anyhow::Error),
     #[error("a consumer ended")]
     Ended(#[from] kafka_assigner_client::ConsumerError),
 }
 
 impl Worker {
-    /// Starts the `life`th process of the consumer `name`.
+    /// Starts the `life`th process of the consumer `name`: in the mode routed a writer.
     pub(crate) fn start(
         name: &str,
         life: usize,
         endpoints: Vec<String>,
-        brokers: &str,
-        topic: &str,
+        kafka: &Kafka,
+        mode: Mode,
     ) -> Result<Self, Failure> {
-        let book = Book::new(format!("{name}#{life}"));
-        let process = Process::new(name)?;
+        let (book, process) = (Book::new(format!("{name}#{life}")), Process::new(name)?);
         let options = ConsumerOptions {
             group: GROUP.into(),
-            topics: vec![topic.into()],
+            topics: vec![kafka.topic.clone()],
             session_timeout: Some(Options::SESSION_TIMEOUT),
             drain_timeout: DRAIN_TIMEOUT,
             ..ConsumerOptions::new(name, endpoints)
         };
-        let kafka = KafkaOptions::new(brokers, format!("kafka-assigner-demo-{topic}"));
-        let handler = Counting(Arc::clone(&book));
-        let ended = process.spawn(|shutdown| async move {
-            let runner = KafkaRunner::new(&kafka, handler)?;
-            Consumer::new(options)?.run(runner, shutdown).await?;
-            Ok(())
-        });
+        let (brokers, kept) = (kafka.bootstrap.clone(), Arc::clone(&book));
+        let ended = if mode == Mode::Routed {
+            process.spawn(|shutdown| write(options, brokers, kept, shutdown))
+        } else {
+            process.spawn(|shutdown| count(options, brokers, kept, shutdown))
+        };
         Ok(Self { name: name.to_owned(), book, process, ended })
     }
 

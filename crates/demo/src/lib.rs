@@ -7,6 +7,9 @@
 //!                                         └────────────────► ledger ──► report
 //! ```
 //!
+//! In the mode routed the consumers are writers, and in the producer's place are routers with those who ask them
+//! (`routing`); what they were told is held against the log.
+//!
 //! Every instance and every consumer runs on a runtime of its own, so that it can be killed as a process is: its
 //! tasks are aborted and its sockets closed, and nothing is revoked or released. Start reading at `story`.
 
@@ -15,10 +18,12 @@ mod consumers;
 mod error;
 mod instances;
 mod kafka;
+mod load;
 mod options;
 mod process;
 mod producer;
 mod report;
+mod routing;
 mod run;
 mod screen;
 mod story;

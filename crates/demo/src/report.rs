@@ -3,6 +3,7 @@
 use std::fmt;
 
 use kafka_assigner_core::record::Mode;
+use kafka_assigner_crowd::Requests;
 use kafka_assigner_ledger::{Audit, Spread};
 use serde::Serialize;
 
@@ -14,6 +15,9 @@ pub struct Report {
     /// Records, duplicates, moves and gaps.
     #[serde(flatten)]
     pub audit: Audit,
+    /// In the mode routed: what those who asked were told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Requests>,
     /// Handoffs that reached their new owner.
     pub handoffs_completed: usize,
     /// Handoffs that were cancelled.
@@ -48,7 +52,35 @@ impl Report {
     pub fn is_clean(&self) -> bool {
         let audit = &self.audit;
         let is_whole = audit.lost == 0 && audit.out_of_order == 0 && audit.state_mismatches == 0;
-        is_whole && (!self.is_strict() || (audit.two_owner_ms <= 0.0 && audit.duplicated == 0))
+        let is_kept = self.requests.as_ref().is_none_or(Requests::is_kept);
+        is_whole && is_kept && (!self.is_strict() || (audit.two_owner_ms <= 0.0 && audit.duplicated == 0))
+    }
+
+    fn work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let audit = &self.audit;
+        let Some(requests) = &self.requests else {
+            return writeln!(
+                f,
+                "  {} records produced, {} lost, {} out of order",
+                audit.produced, audit.lost, audit.out_of_order
+            );
+        };
+        let (planned, crash) = (&requests.request_ms, &requests.request_ms_crash);
+        writeln!(
+            f,
+            "  {} requests acknowledged, {} of them lost, {} counted twice",
+            requests.acknowledged, requests.acknowledged_lost, requests.counted_twice
+        )?;
+        writeln!(
+            f,
+            "  {} failed at a planned move, {} while a dead writer was waited for",
+            requests.failed_requests_planned, requests.failed_requests_crash
+        )?;
+        writeln!(
+            f,
+            "  answered after p50 {:.1} ms, p99 {:.1} ms; at most {:.1} ms, {:.1} ms at a death",
+            planned.p50, planned.p99, planned.max, crash.max
+        )
     }
 
     fn is_strict(&self) -> bool {
@@ -78,11 +110,7 @@ impl fmt::Display for Report {
         let audit = &self.audit;
         let verdict = if self.is_clean() { "Nothing was lost." } else { "SOMETHING WENT WRONG." };
         writeln!(f, "{verdict}")?;
-        writeln!(
-            f,
-            "  {} records produced, {} lost, {} out of order",
-            audit.produced, audit.lost, audit.out_of_order
-        )?;
+        self.work(f)?;
         writeln!(f, "  {} partitions whose owner's state is wrong", audit.state_mismatches)?;
         self.owners(f)?;
         writeln!(
@@ -117,6 +145,7 @@ mod tests {
         Report {
             mode: mode.to_string(),
             audit,
+            requests: None,
             handoffs_completed: 9_999,
             handoffs_cancelled: 9_999,
             leader_changes: 99,

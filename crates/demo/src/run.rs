@@ -58,18 +58,35 @@ async fn perform(
     interrupt: CancellationToken,
 ) -> Result<(), Error> {
     story::settle(world).await;
+    if world.let_requests_in().await? {
+        return play(world, options, interrupt).await;
+    }
     let stop = CancellationToken::new();
     let _stopped_in_any_case = stop.clone().drop_guard();
     let production = spawn_production(world, options, source, stop.clone());
-    tokio::select! {
-        biased;
-        // Ended by hand: what was produced so far is still handled.
-        () = interrupt.cancelled() => world.note("interrupt", "interrupted: handling what was produced".into()),
-        played = story::play(world, options.production()) => played?,
-    }
+    play(world, options, interrupt).await?;
     stop.cancel();
     // A panic there was already printed by the runtime; nothing would be produced, which the counts show.
     production.await.unwrap_or(Ok(()))?;
+    tell_production(world);
+    world.handle_the_rest().await;
+    Ok(())
+}
+
+/// Plays the story, unless it is ended by hand: what there is so far is still done.
+async fn play(world: &mut World, options: &Options, interrupt: CancellationToken) -> Result<(), Error> {
+    tokio::select! {
+        biased;
+        // By hand.
+        () = interrupt.cancelled() => {}
+        // In time.
+        played = story::play(world, options.production()) => return played,
+    }
+    world.note("interrupt", "interrupted: what is there is still done".into());
+    Ok(())
+}
+
+fn tell_production(world: &World) {
     if world.produced().is_full() {
         world.note("full", "stopped producing: the embedded cluster, or this process, has no room".into());
     }
@@ -83,8 +100,6 @@ async fn perform(
         "production_over",
         format!("{} records produced; handling the rest", world.produced().acknowledged()),
     );
-    world.handle_the_rest().await;
-    Ok(())
 }
 
 fn spawn_production(

@@ -62,12 +62,14 @@ fn status(board: &Board) -> String {
     let owned: Vec<String> =
         board.consumers.iter().map(|row| format!("{} {}", row.name, row.owned)).collect();
     format!(
-        "{:>6.1}s  {}; {} on the move; {} produced, {} handled",
+        "{:>6.1}s  {}; {} on the move; {} {}, {} {}",
         board.elapsed.as_secs_f64(),
         owned.join(", "),
         board.handoffs.len(),
-        board.produced,
-        board.handled
+        board.given,
+        board.words.given,
+        board.done,
+        board.words.done
     )
 }
 

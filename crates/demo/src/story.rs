@@ -84,7 +84,7 @@ async fn kill_leader(world: &mut World) -> Result<(), Error> {
 }
 
 /// Waits until everybody has their share, and says so.
-pub(crate) async fn settle(world: &World) {
+pub(crate) async fn settle(world: &mut World) {
     let settled = async {
         while !world.is_settled() {
             sleep(LOOK).await;

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::board::{Board, Move, Row};
 use crate::consumers::Book;
-use crate::producer::Produced;
+use crate::load::Load;
 use crate::report::Event;
 use crate::screen::Screen;
 
@@ -22,7 +22,7 @@ pub(crate) struct Window {
     start: Instant,
     partitions: u32,
     observer: Observer,
-    produced: Produced,
+    load: Load,
     shown: Arc<Mutex<Shown>>,
     screen: Arc<Screen>,
 }
@@ -35,8 +35,8 @@ struct Shown {
 }
 
 impl Window {
-    pub(crate) fn new(partitions: u32, observer: Observer, produced: Produced, screen: Arc<Screen>) -> Self {
-        Self { start: Instant::now(), partitions, observer, produced, shown: Arc::default(), screen }
+    pub(crate) fn new(partitions: u32, observer: Observer, load: Load, screen: Arc<Screen>) -> Self {
+        Self { start: Instant::now(), partitions, observer, load, shown: Arc::default(), screen }
     }
 
     /// Notes something that happened.
@@ -100,8 +100,9 @@ impl Window {
             consumers: rows.into_iter().filter(|row| row.note != "left").collect(),
             handoffs: moves(&seen.state),
             partitions: self.partitions,
-            produced: self.produced.acknowledged(),
-            handled,
+            words: self.load.words(),
+            given: self.load.count(),
+            done: handled,
             per_second,
             completed: seen.completed(),
             cancelled: seen.cancelled(),
@@ -144,7 +145,7 @@ pub(crate) async fn show(window: Window, screen: Arc<Screen>) {
     loop {
         sleep(period).await;
         let board = window.board(handled, period);
-        handled = board.handled;
+        handled = board.done;
         screen.board(&board);
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
-use kafka_assigner_ledger::{FinalState, Incident, Ledger, Micros};
+use kafka_assigner_core::record::Mode;
+use kafka_assigner_crowd::{Requests, judge, to_handle, wrong_states};
+use kafka_assigner_ledger::{Audit, FinalState, Incident, Ledger, Micros};
 use kafka_assigner_observer::Observer;
 use kafka_assigner_store::MemoryStore;
 use rand::rngs::StdRng;
@@ -17,9 +19,11 @@ use crate::consumers::{GROUP, Worker, now_micros};
 use crate::error::Error;
 use crate::instances::Fleet;
 use crate::kafka::Kafka;
+use crate::load::Load;
 use crate::options::Options;
 use crate::producer::Produced;
 use crate::report::Report;
+use crate::routing::{Answered, Routing};
 use crate::screen::Screen;
 use crate::window::{Window, millis};
 
@@ -45,6 +49,8 @@ pub(crate) struct World {
     rng: StdRng,
     kafka: Arc<Kafka>,
     produced: Produced,
+    /// In the mode routed.
+    routing: Option<Routing>,
     pub(crate) observer: Observer,
     fleet: Fleet,
     workers: Vec<Worker>,
@@ -67,13 +73,17 @@ impl World {
         let watching = tokio::spawn(observer.clone().run(store.clone()));
         let fleet = Fleet::start(store, &kafka.bootstrap, options.mode, seed).await?;
         let produced = Produced::default();
-        let window = Window::new(options.partitions, observer.clone(), produced.clone(), screen);
+        let routing = (options.mode == Mode::Routed).then(|| Routing::new(options, &kafka));
+        let records = || Load::Records(produced.clone());
+        let load = routing.as_ref().map_or_else(records, |routing| Load::Requests(routing.meter()));
+        let window = Window::new(options.partitions, observer.clone(), load, screen);
         let mut world = Self {
             options: options.clone(),
             seed,
             rng: StdRng::seed_from_u64(seed),
             kafka,
             produced,
+            routing,
             observer,
             fleet,
             workers: Vec::new(),
@@ -104,7 +114,7 @@ impl World {
         self.names += 1;
         let name = format!("worker-{}", self.names);
         let endpoints = self.fleet.addresses();
-        let worker = Worker::start(&name, 1, endpoints, &self.kafka.bootstrap, &self.kafka.topic)?;
+        let worker = Worker::start(&name, 1, endpoints, &self.kafka, self.options.mode)?;
         self.window.add(Arc::clone(&worker.book));
         self.workers.push(worker);
         self.note("consumer_joined", format!("{name} joins"));
@@ -135,6 +145,9 @@ impl World {
         let worker = self.workers.remove(index);
         let name = worker.name.clone();
         let at = now_micros();
+        if let Some(routing) = &mut self.routing {
+            routing.harm(at);
+        }
         let book = worker.kill();
         self.incidents.push(Incident::ConsumerKilled { process: book.process.clone(), at });
         self.window.mark(&book, "killed");
@@ -175,10 +188,22 @@ impl World {
         self.observer.look().is_settled(self.workers.len(), self.options.partitions)
     }
 
-    pub(crate) fn note_settled(&self) {
+    pub(crate) fn note_settled(&mut self) {
+        if let Some(routing) = &mut self.routing {
+            routing.calm();
+        }
         let owned = self.observer.look().owned();
         let shares: Vec<String> = owned.iter().map(|(name, count)| format!("{name} {count}")).collect();
         self.note("settled", format!("settled: {}", shares.join(", ")));
+    }
+
+    /// Lets requests in, in the mode routed; false in the others, where records come without.
+    pub(crate) async fn let_requests_in(&mut self) -> Result<bool, Error> {
+        let (endpoints, topic) = (self.fleet.addresses(), self.kafka.topic.clone());
+        let Some(routing) = &mut self.routing else { return Ok(false) };
+        routing.open(&endpoints, &topic).await?;
+        self.note("routers_joined", "routers join, and requests come in".into());
+        Ok(true)
     }
 
     /// Waits until every produced record was handled and every owner has caught up, for as long as that may take.
@@ -226,12 +251,32 @@ impl World {
         &self.produced
     }
 
+    /// Holds what was produced, or acknowledged, against what consumers have written down.
+    fn add_up(&mut self, answered: Option<Answered>) -> (Audit, Option<Requests>) {
+        let topic = &self.kafka.topic;
+        let mut ledger = Ledger {
+            handled: self.window.books().iter().flat_map(|book| book.handled()).collect(),
+            incidents: std::mem::take(&mut self.incidents),
+            ..Ledger::default()
+        };
+        let Some(Answered { asked, log, crashes }) = answered else {
+            (ledger.produced, ledger.states) = (self.produced.records(topic), self.states());
+            return (ledger.audit(), None);
+        };
+        ledger.produced = to_handle(&asked, &log, topic);
+        let (requests, state_mismatches) = (judge(&asked, &log, &crashes), wrong_states(&asked, &log));
+        // A writer that was killed may have written into the log what it could not write down any more.
+        let lost = requests.acknowledged_lost;
+        (Audit { lost, state_mismatches, ..ledger.audit() }, Some(requests))
+    }
+
     /// Ends everything, and adds it up.
-    pub(crate) async fn end(self) -> Result<Report, Error> {
-        let states = self.states();
-        let handled = self.window.books().iter().flat_map(|book| book.handled()).collect();
-        let produced = self.produced.records(&self.kafka.topic);
-        let audit = Ledger { produced, handled, incidents: self.incidents, states }.audit();
+    pub(crate) async fn end(mut self) -> Result<Report, Error> {
+        let answered = match self.routing.take() {
+            Some(routing) => Some(routing.end(&self.kafka, self.options.partitions).await?),
+            None => None,
+        };
+        let (audit, requests) = self.add_up(answered);
         let (completed, cancelled, leader_changes) = {
             let seen = self.observer.look();
             (seen.completed(), seen.cancelled(), seen.leader_changes())
@@ -243,6 +288,7 @@ impl World {
         Ok(Report {
             mode: self.options.mode.to_string(),
             audit,
+            requests,
             handoffs_completed: completed,
             handoffs_cancelled: cancelled,
             leader_changes,

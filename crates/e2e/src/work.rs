@@ -58,7 +58,7 @@ impl Work {
     pub(crate) fn start(arguments: &Arguments, routers: &Routers) -> Result<Self> {
         Ok(if arguments.mode == Mode::Routed {
             let Scale { partitions, interval, .. } = *arguments.scale();
-            let pace = Pace { callers: partitions.unsigned_abs(), interval, now };
+            let pace = Pace { callers: partitions.unsigned_abs(), interval, most: None, now };
             Self::Requests(Traffic::start(&routers.addresses(), pace))
         } else {
             Self::Records(Production::start(&arguments.kafka, arguments.scale())?)
@@ -114,17 +114,10 @@ impl Done {
 
     /// What had to be handled: in the mode routed, what was acknowledged.
     fn produced(&self) -> BTreeMap<Slot, Vec<Record>> {
-        let (asked, log) = match self {
-            Self::Records(produced) => return produced.by_slot(),
-            Self::Requests(asked, log) => (asked, log),
-        };
-        let acknowledged = asked.acknowledged_numbers();
-        let record = |written: &Written| Record { id: written.number, key: written.key.clone() };
-        let slot = |partition: &i32| Slot { topic: topic::NAME.to_owned(), partition: *partition };
-        let records = |of: &Vec<Written>| {
-            of.iter().filter(|written| acknowledged.contains(&written.number)).map(record).collect()
-        };
-        log.iter().map(|(partition, of)| (slot(partition), records(of))).collect()
+        match self {
+            Self::Records(produced) => produced.by_slot(),
+            Self::Requests(asked, log) => crowd::to_handle(asked, log, topic::NAME),
+        }
     }
 }
 

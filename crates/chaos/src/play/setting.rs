@@ -81,7 +81,7 @@ async fn begin_work(stage: &Stage, sink: &Sink, instances: Vec<SocketAddr>) -> R
     }
     sink.follow(&settings.kafka)?;
     let routers = Routers::start(settings, Arc::clone(&stage.network), instances).await?;
-    let pace = Pace { callers: CALLERS, interval: INTERVAL, now: || Moment::now().0 };
+    let pace = Pace { callers: CALLERS, interval: INTERVAL, most: None, now: || Moment::now().0 };
     Ok((Work::Requests(Traffic::start(&routers.addresses(), pace)), routers))
 }
 

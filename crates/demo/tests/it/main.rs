@@ -11,8 +11,8 @@ async fn run_in(mode: Mode) -> Report {
     let duration = Some(Duration::from_secs(30));
     let options = Options { duration, json: true, seed: Some(7), mode, ..Options::default() };
     let interval = options.record_interval();
-    let report = run(options, CancellationToken::new()).await.unwrap();
-    assert!(report.is_clean(), "{}", serde_json::to_string_pretty(&report).unwrap());
+    let report = run(options, CancellationToken::new()).await.expect("nothing but the story goes wrong");
+    assert!(report.is_clean(), "{}", serde_json::to_string_pretty(&report).expect("numbers and texts only"));
     assert!(report.audit.produced > 10_000, "{}", report.audit.produced);
     assert!(report.audit.moves >= 20, "{}", report.audit.moves);
     assert!(report.leader_changes >= 1);
@@ -42,4 +42,13 @@ async fn one_owner_at_a_time_loses_nothing_and_handles_nothing_twice_at_a_move()
     let report = run_in(Mode::Exclusive).await;
     assert_the_dead_are_waited_for(&report);
     assert_eq!(report.mode, "exclusive");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_routers_acknowledge_is_in_the_log_once_while_writers_and_the_leader_die() {
+    let report = run_in(Mode::Routed).await;
+    assert_the_dead_are_waited_for(&report);
+    let requests = report.requests.expect("in this mode there are some");
+    assert!(requests.acknowledged > 10_000, "{requests:?}");
+    assert!(requests.is_kept(), "{requests:?}");
 }

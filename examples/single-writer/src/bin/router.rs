@@ -1,11 +1,10 @@
 //! A router as a program. SIGTERM answers what it holds and ends.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use kafka_assigner_example_single_writer::{Door, Wire, wire};
+use kafka_assigner_example_single_writer::{Wire, run_router};
 use kafka_assigner_router::{Router, RouterOptions, stop};
 use tokio::net::TcpListener;
 
@@ -48,13 +47,5 @@ async fn main() -> anyhow::Result<()> {
         },
         Wire::new(),
     )?;
-    let (door, mut status) = (Arc::new(Door::new(router.cutover(), options.topic)), router.status());
-    let stop = stop::on_signal()?;
-    let routing = tokio::spawn(router.run(stop.clone()));
-    // Nobody is let in before there is a table, or they would be sent away. An error is that of the router, below.
-    if status.wait_for(|status| status.is_open).await.is_ok() {
-        wire::serve(TcpListener::bind(options.listen).await?, door, stop).await;
-    }
-    routing.await??;
-    Ok(())
+    run_router(router, options.topic, TcpListener::bind(options.listen), stop::on_signal()?).await
 }

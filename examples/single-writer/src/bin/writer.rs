@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use kafka_assigner_client::{Consumer, ConsumerOptions, stop};
-use kafka_assigner_example_single_writer::{Journal, Log, Witness, Writer, wire};
+use kafka_assigner_example_single_writer::{Journal, Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 /// Keeps the counters of the partitions that it owns.
 #[derive(Debug, Parser)]
@@ -60,12 +59,6 @@ async fn main() -> anyhow::Result<()> {
         drain_timeout: Duration::from_secs(options.drain_timeout),
         ..ConsumerOptions::new(options.name, options.endpoints)
     })?;
-    // Requests are answered, or refused, for as long as a router may send one.
-    let done = CancellationToken::new();
-    let serving = tokio::spawn(wire::serve(listener, Arc::new(writer.reception()), done.clone()));
-    let stopped = consumer.run(writer, stop::on_signal()?).await;
-    done.cancel();
-    serving.await?;
-    stopped?;
-    Ok(())
+    let reception = writer.reception();
+    run_writer(consumer, writer, reception, listener, stop::on_signal()?).await
 }

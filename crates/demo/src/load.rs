@@ -1,0 +1,52 @@
+//! How much there was to do so far.
+
+use kafka_assigner_crowd::Meter;
+
+use crate::producer::Produced;
+
+/// How much there was to do so far; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) enum Load {
+    /// Records to handle.
+    Records(Produced),
+    /// Requests to answer.
+    Requests(Meter),
+}
+
+/// How it is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words {
+    pub(crate) what: &'static str,
+    /// Who gave the work has its part done.
+    pub(crate) given: &'static str,
+    /// Consumers have done theirs.
+    pub(crate) done: &'static str,
+}
+
+impl Words {
+    pub(crate) const RECORDS: Self = Self { what: "records", given: "produced", done: "handled" };
+    pub(crate) const REQUESTS: Self = Self { what: "requests", given: "acknowledged", done: "executed" };
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self::RECORDS
+    }
+}
+
+impl Load {
+    /// Records that the cluster took, or requests that were acknowledged.
+    pub(crate) fn count(&self) -> u64 {
+        match self {
+            Self::Records(produced) => produced.acknowledged(),
+            Self::Requests(meter) => meter.count(),
+        }
+    }
+
+    pub(crate) const fn words(&self) -> Words {
+        match self {
+            Self::Records(_) => Words::RECORDS,
+            Self::Requests(_) => Words::REQUESTS,
+        }
+    }
+}
