@@ -139,7 +139,7 @@ impl Clerk {
             return Some(Answer::done(counters.total(&request.key)));
         }
         if self.on_their_way.get(&request.caller).is_some_and(|number| *number >= request.number) {
-            return Some(Answer::not_done(Code::NotExecuted, "on its way into the log already"));
+            return Some(Answer::not_done(Code::Unknown, "on its way into the log already"));
         }
         match counters.known(&request.caller, request.number) {
             Known::New => None,

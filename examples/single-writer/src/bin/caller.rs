@@ -51,10 +51,9 @@ async fn ask(caller: &mut Caller, key: &str, amount: Option<u64>) -> Result<u64,
     let request = caller.request(key, amount);
     let mut answer = caller.send(&request).await;
     for _ in 0..REPEATS {
-        if !matches!(answer, Err(Failure::Unknown(_))) {
-            break;
-        }
-        answer = caller.send(&request).await;
+        let Err(unknown @ Failure::Unknown(_)) = answer else { break };
+        // What may have been executed stays so, whatever becomes of the next try.
+        answer = caller.send(&request).await.map_err(|_| unknown);
     }
     answer
 }
