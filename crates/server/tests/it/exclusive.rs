@@ -167,7 +167,7 @@ async fn a_switch_that_meets_its_guard_keeps_the_word_alone() {
 async fn a_set(cluster: &Cluster) {
     for name in ["t", "u"] {
         let topic = Topic { copartition: Some("s".to_owned()), ..Topic::new(2, Source::Static) };
-        cluster.put(&Key::Topic(name.parse().unwrap()), encode(&topic)).await;
+        cluster.put(&Key::Topic(name.parse().expect("a name")), encode(&topic)).await;
     }
 }
 
