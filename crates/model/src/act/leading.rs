@@ -191,7 +191,10 @@ fn transaction(protocol: &Protocol, world: &World, instance: usize, decision: &A
         (Variant::HandoffOverwritten, Decision::Begin { .. })
         | (Variant::OrphanAtComplete, Decision::Grant { .. }) => {
             write.guards.retain(|guard| guard.key != key_of_handoff);
-            if matches!(decision.step, Decision::Grant { .. }) {
+            // What is given back keeps its handoff.
+            let is_kept =
+                write.ops.iter().any(|op| matches!(op, Op::Put { key, .. } if *key == key_of_handoff));
+            if matches!(decision.step, Decision::Grant { .. }) && !is_kept {
                 write.ops.push(Op::delete(key_of_handoff));
             }
         }
