@@ -66,15 +66,13 @@ impl Run {
         held
     }
 
-    /// Whether the older claim had begun before somebody outside ended its session, and the newer one after. What the
-    /// holder believes then is over within a session's time to live; what it writes, the sink refuses.
+    /// Whether the claim with the older epoch is that of a session that somebody outside had ended. What its holder
+    /// believes then, and takes up again, is over within a session's time to live; what it writes, the sink refuses.
     fn is_of_a_revoked_session(&self, overlap: &Overlap<'_>) -> bool {
-        let Overlap { older, newer, to, .. } = overlap;
+        let Overlap { older, newer, from, to, .. } = overlap;
+        let stale = if older.epoch < newer.epoch { older } else { newer };
         self.revoked.iter().any(|revoked| {
-            revoked.process == older.process
-                && older.from <= revoked.at
-                && newer.from >= revoked.at
-                && *to <= revoked.at + SESSION_TIMEOUT
+            revoked.process == stale.process && *from >= revoked.at && *to <= revoked.at + SESSION_TIMEOUT
         })
     }
 }
