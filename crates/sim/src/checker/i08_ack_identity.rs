@@ -49,7 +49,7 @@ impl AckIdentity {
                     after.old_said.difference(&before.old_said),
                     findings,
                 );
-                if went_on(before, after) {
+                if went_on(step, before, after) {
                     self.expect(step, (&before.new, new_word, before), &before.unit, findings);
                 }
                 if froze(before, after) {
@@ -130,10 +130,18 @@ fn stopped(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
 }
 
 /// Whether it went on by what was said.
-fn went_on(before: &Handoff, after: &Handoff) -> bool {
+fn went_on(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
+    let taken = before.taken.is_none() && after.taken.is_some() && !was_given_back(step, before, after);
     let ready = before.phase == Phase::Warming && after.phase == Phase::Ready;
     let caught_up = before.phase == Phase::CatchingUp && after.phase == Phase::Complete;
-    ready || caught_up || (before.taken.is_none() && after.taken.is_some())
+    ready || caught_up || taken
+}
+
+/// Whether the leader gave the unit back in `overlap`: the parties change places, the old owner works as it did, and the
+/// new one has still to let go. Nobody has said anything.
+fn was_given_back(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
+    let changed_places = after.new == before.old && after.old == before.new;
+    changed_places && !before.mode.is_strict() && step.leader_wrote()
 }
 
 /// Whether only the old owner's word may end a handoff: it was taken, both parties are there, and the unit is as it
