@@ -27,11 +27,13 @@ pub struct Memory {
     missed_freezes: BTreeMap<MemberName, Misses>,
 }
 
-/// How many freezes a router has missed in a row.
+/// How many freezes a router has missed in a row. Those that run at the same time are one: it is silent once.
 #[derive(Debug, Clone)]
 struct Misses {
     incarnation: Incarnation,
     count: u32,
+    /// When the last of them was counted.
+    at: Moment,
 }
 
 /// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
@@ -41,6 +43,7 @@ const MOST_MISSED_FREEZES: u32 = 2;
 struct Sighting {
     what: Standing,
     done: u64,
+    since: Moment,
     deadline: Moment,
 }
 
@@ -98,36 +101,42 @@ impl Memory {
         if self.phases.get(unit).is_some_and(|seen| seen.what == what) {
             return;
         }
-        self.see_freeze(state, handoff);
+        self.see_freeze(state, handoff, now);
         self.forget_phase(unit);
         let deadline = now + phase_deadline(&config_of(state), handoff.phase);
         self.deadlines.insert((deadline, unit.clone()));
-        self.phases.insert(unit.clone(), Sighting { what, done: 0, deadline });
+        self.phases.insert(unit.clone(), Sighting { what, done: 0, since: now, deadline });
     }
 
-    /// A freeze that ended shows that all routers work, or names those that did not.
-    fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff) {
+    /// A freeze that ended names the routers that it waited for in vain, and shows that those work that said their word.
+    fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff, now: Moment) {
         let was = self.phases.get(handoff.lead()).filter(|seen| seen.what.id == handoff.id);
-        if was.is_none_or(|seen| seen.what.phase != Phase::Freezing) {
+        let Some(since) = was.filter(|seen| seen.what.phase == Phase::Freezing).map(|seen| seen.since) else {
             return;
-        }
+        };
         match &handoff.cancelled {
             Some(CancelReason::Deadline { missing, .. }) => {
-                missing.iter().for_each(|router| self.note_missed(state, router));
+                missing.iter().for_each(|router| self.note_missed(state, router, since, now));
             }
             Some(_) => {}
-            None => self.missed_freezes.clear(),
+            None => self.missed_freezes.retain(|router, misses| {
+                !handoff.unit.iter().all(|at| state.has_said(handoff, at, router, &misses.incarnation))
+            }),
         }
     }
 
-    fn note_missed(&mut self, state: &GroupState, router: &MemberName) {
+    /// Notes that `router` kept a freeze that began at `since` from ending.
+    fn note_missed(&mut self, state: &GroupState, router: &MemberName, since: Moment, now: Moment) {
         let Some(registration) = state.routers().get(router).and_then(|entry| entry.readable()) else {
             return;
         };
         let incarnation = registration.incarnation.clone();
         let known = self.missed_freezes.get(router).filter(|misses| misses.incarnation == incarnation);
+        if known.is_some_and(|misses| since < misses.at) {
+            return;
+        }
         let count = known.map_or(0, |misses| misses.count) + 1;
-        self.missed_freezes.insert(router.clone(), Misses { incarnation, count });
+        self.missed_freezes.insert(router.clone(), Misses { incarnation, count, at: now });
     }
 
     /// The routers that missed too many freezes in a row, in their sessions.
