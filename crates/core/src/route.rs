@@ -1,6 +1,7 @@
 //! What routers should be told: where the requests for a partition go, derived from the records.
 
 use crate::id::{Epoch, HandoffId, Member, TopicPartition};
+use crate::record::Owner;
 use crate::state::{GroupState, Presence};
 
 /// Where the requests for one partition go.
@@ -24,17 +25,28 @@ pub enum Route {
     Unowned,
 }
 
-/// Where the requests for `at` go; `None` where the partition does not exist in the group, and where a record of it
-/// can't be read: then a router goes on as it does.
+/// Where the requests for `at` go; `None` where the partition does not exist in the group, and where that
+/// [can't be decided](is_undecided): then a router goes on as it does.
 #[must_use]
 pub fn route(state: &GroupState, at: &TopicPartition) -> Option<Route> {
-    if state.error_at(at).is_some() || !crate::advance::exists(state, at) {
+    if is_undecided(state, at) || !crate::advance::exists(state, at) {
         return None;
     }
-    if let Some(handoff) = state.handoff_of(at).filter(|handoff| handoff.phase.holds_requests()) {
-        return Some(Route::Stash { handoff: handoff.id.clone() });
-    }
-    Some(open(state, at).unwrap_or(Route::Unowned))
+    Some(stash(state, at).or_else(|| open(state, at)).unwrap_or(Route::Unowned))
+}
+
+/// Whether nobody knows where the requests for `at` go: a record of the partition can't be read, or its owner's
+/// registration can't, which says that the owner is there and not what it is.
+#[must_use]
+pub fn is_undecided(state: &GroupState, at: &TopicPartition) -> bool {
+    let owner = || state.assignment(at)?.owner.as_ref().map(Owner::member);
+    let is_unknown = || owner().is_some_and(|owner| state.presence(&owner) == Presence::Unknown);
+    state.error_at(at).is_some() || (stash(state, at).is_none() && is_unknown())
+}
+
+fn stash(state: &GroupState, at: &TopicPartition) -> Option<Route> {
+    let handoff = state.handoff_of(at).filter(|handoff| handoff.phase.holds_requests())?;
+    Some(Route::Stash { handoff: handoff.id.clone() })
 }
 
 /// To the owner that the assignment names, unless its session is over: nothing goes to the dead. In `overlap` the old

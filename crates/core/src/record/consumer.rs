@@ -90,7 +90,7 @@ pub enum Renewal {
 }
 
 /// Something that a client can do and an older one may not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
     /// It understands the opening snapshot of all roles.
@@ -101,6 +101,9 @@ pub enum Capability {
     Drain,
     /// It reads the rest of the log before it becomes the owner, and says when it has.
     CatchUp,
+    /// One that a newer version knows: it is passed over, and kept as it came.
+    #[serde(untagged)]
+    Other(String),
 }
 
 /// How far one warm-up is.
@@ -211,5 +214,21 @@ impl Rejoin {
     #[must_use]
     pub fn new(incarnation: Incarnation, comes_back: bool, since: WallMillis) -> Self {
         Self { version: Version, incarnation, comes_back, since, extra: Extra::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{decode, encode};
+
+    #[test]
+    fn a_capability_of_a_newer_version_is_passed_over_and_kept() {
+        let stored = br#"{"version":1,"incarnation":"a-1","ttl_ms":30000,"renewal":"client","since":0,
+            "capabilities":["drain","fly"]}"#;
+        let consumer: Consumer = decode(stored).unwrap();
+        assert!(consumer.capabilities.contains(&Capability::Drain));
+        let again: Consumer = decode(&encode(&consumer)).unwrap();
+        assert_eq!(again.capabilities, [Capability::Drain, Capability::Other("fly".to_owned())].into());
     }
 }

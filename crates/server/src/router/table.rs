@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_assigner_core::census::partitions;
 use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::route::{Route, route};
+use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::{GroupState, Scope};
 use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::{
@@ -33,7 +33,9 @@ impl Table {
         let known = |at: TopicPartition| route(state, &at).map(|route| (at, route));
         let table = Self(partitions(state, None).filter_map(known).collect());
         let routes = table.0.iter().map(|(at, route)| wire(at, route)).collect();
-        let undecided = state.unreadable().iter().map(undecided).collect();
+        let unknown = partitions(state, None).filter(|at| is_undecided(state, at));
+        let unknown: BTreeSet<TopicPartition> = unknown.chain(state.unreadable().iter().cloned()).collect();
+        let undecided = unknown.iter().map(undecided).collect();
         let parts = parts(session, routes, undecided).into_iter().map(Command::Table).collect();
         (table, parts)
     }
@@ -59,7 +61,7 @@ impl Table {
                 news.routes.push(wire(at, &next));
                 self.0.insert(at.clone(), next);
             }
-            None if state.error_at(at).is_none() && self.0.remove(at).is_some() => {
+            None if !is_undecided(state, at) && self.0.remove(at).is_some() => {
                 let (topic, partition) = (at.topic.to_string(), wire_partition(at.partition));
                 news.removed.push(RemovedRoute { topic, partition });
             }

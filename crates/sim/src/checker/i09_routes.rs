@@ -8,7 +8,7 @@ use std::time::Duration;
 use kafka_assigner_core::census::partitions;
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::route::{Route, route};
+use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteCommand;
@@ -121,9 +121,8 @@ impl Invariant for TrueRoutes {
 fn difference(state: &GroupState, told: &Table) -> Option<String> {
     let truth: Table =
         partitions(state, None).filter_map(|at| Some((at.clone(), words(&route(state, &at)?)))).collect();
-    let is_wrong = |(at, said): &(&TopicPartition, &String)| {
-        state.error_at(at).is_none() && truth.get(*at) != Some(*said)
-    };
+    let is_wrong =
+        |(at, said): &(&TopicPartition, &String)| !is_undecided(state, at) && truth.get(*at) != Some(*said);
     let untrue = told.iter().find(is_wrong);
     let untold = truth.keys().find(|at| !told.contains_key(*at));
     let (at, said) = untrue.map(|(at, said)| (at, said.as_str())).or_else(|| Some((untold?, "nothing")))?;
