@@ -70,8 +70,9 @@ pub enum Verdict {
     },
 }
 
-/// Judges what `caller` says of the handoff `id` at `at`; an empty `id` means whichever handoff of that partition
-/// concerns the caller, for minimal clients.
+/// Judges what `caller` says of the handoff `id` at `at`; `None` means whichever handoff of that partition concerns the
+/// caller, for minimal clients. Those exist in `overlap` only: in the strict modes a word that names no handoff is
+/// refused, or one about an earlier attempt would end the next (invariant I8).
 #[must_use]
 pub fn judge(
     state: &GroupState,
@@ -87,6 +88,9 @@ pub fn judge(
     let Some(handoff) = state.handoff_of(at).filter(|handoff| id.is_none_or(|id| handoff.id == *id)) else {
         return confirmed(state, caller, at, id, ack);
     };
+    if id.is_none() && handoff.mode.is_strict() {
+        return refused(&format!("a handoff in the mode {} has to be named by its id", handoff.mode));
+    }
     match state.presence(caller) {
         Presence::Here => judge_phase(state, caller, (handoff, at), ack, wall),
         Presence::Ending | Presence::Gone => refused("the caller's session is over"),

@@ -153,9 +153,10 @@ fn what_is_complete_ends_though_its_new_owner_died_and_nobody_else_may_have_it()
     let b = lab.join("b");
     lab.leave(&a, &Leaving::Drain);
     lab.pass();
-    lab.say(&b, &tp("t", 0), None, &Ack::Ready);
+    let id = lab.state.handoff(&tp("t", 0)).unwrap().id.clone();
+    lab.say(&b, &tp("t", 0), Some(&id), &Ack::Ready);
     lab.pass();
-    lab.say(&a, &tp("t", 0), None, &Ack::Drained(Drained { offset: Some(Offset(7)), last_at: None }));
+    lab.say(&a, &tp("t", 0), Some(&id), &Ack::Drained(Drained { offset: Some(Offset(7)), last_at: None }));
     assert_eq!(lab.state.handoff(&tp("t", 0)).unwrap().phase, Phase::Complete);
     lab.crash("b");
     lab.settle();

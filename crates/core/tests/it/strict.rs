@@ -5,10 +5,11 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{Ack, Drained, Verdict};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::reason::{CancelReason, DeferReason, Reason};
 use kafka_assigner_core::record::{Capability, GroupConfig, Mode, Phase, Taken};
-use kafka_assigner_core::route::{Route, route};
+use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::view::Role;
 
@@ -36,7 +37,7 @@ fn warming(mode: Mode) -> (Lab, Member, Member) {
 /// The same, once the old owner was told to stop.
 fn draining(mode: Mode) -> (Lab, Member, Member) {
     let (mut lab, a, b) = warming(mode);
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     while phase(&lab) != Some(Phase::Draining) {
         assert!(!lab.pass().is_empty(), "it does not drain: {:?}", phase(&lab));
     }
@@ -53,7 +54,11 @@ fn moving(lab: &Lab) -> TopicPartition {
 }
 
 fn id(lab: &Lab) -> HandoffId {
-    lab.state.handoff(&at()).expect("a handoff").id.clone()
+    id_at(lab, &at())
+}
+
+fn id_at(lab: &Lab, at: &TopicPartition) -> HandoffId {
+    lab.state.handoff(at).expect("a handoff").id.clone()
 }
 
 fn role(lab: &Lab, member: &Member) -> Option<Role> {
@@ -74,7 +79,7 @@ fn the_word_that_the_old_owner_stopped_makes_the_new_one_the_owner_where_it_stop
     let (mut lab, a, b) = draining(Mode::Exclusive);
     let Some(Role::Draining { epoch: old, .. }) = role(&lab, &a) else { panic!("{:?}", role(&lab, &a)) };
     assert!(matches!(role(&lab, &b), Some(Role::Warming { .. })), "warm until the owner has stopped");
-    is_recorded(&lab.say(&a, &at(), None, &stopped_at(42)));
+    is_recorded(&lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(42)));
     // No leader acted in between.
     let Some(Role::Owner { epoch, run, start, mode, .. }) = role(&lab, &b) else { panic!() };
     assert!(epoch > old && run == epoch);
@@ -83,18 +88,32 @@ fn the_word_that_the_old_owner_stopped_makes_the_new_one_the_owner_where_it_stop
 }
 
 #[test]
+fn a_word_counts_for_the_handoff_that_it_names_and_for_none_where_it_names_none() {
+    // H13, I8
+    for mode in [Mode::Exclusive, Mode::Routed] {
+        let (mut lab, _, b) = warming(mode);
+        assert!(matches!(lab.say(&b, &at(), None, &Ack::Ready), Verdict::Refused { .. }));
+        assert_eq!(phase(&lab), Some(Phase::Warming));
+        let (mut lab, a, _) = draining(mode);
+        assert!(matches!(lab.say(&a, &at(), None, &stopped_at(7)), Verdict::Refused { .. }));
+        assert_eq!(phase(&lab), Some(Phase::Draining), "whoever said it may mean an earlier attempt");
+        is_recorded(&lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(7)));
+    }
+}
+
+#[test]
 fn a_handoff_is_over_once_the_new_owner_works_and_the_old_one_let_go_in_either_order() {
     for release_first in [true, false] {
         let (mut lab, a, b) = draining(Mode::Exclusive);
-        lab.say(&a, &at(), None, &stopped_at(1));
+        lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(1));
         let mut words = [(b, Ack::Taken(Taken::default())), (a, Ack::Released)];
         if release_first {
             words.reverse();
         }
-        is_recorded(&lab.say(&words[0].0, &at(), None, &words[0].1));
+        is_recorded(&lab.say(&words[0].0, &at(), Some(&id(&lab)), &words[0].1));
         assert_eq!(phase(&lab), Some(Phase::Complete));
-        assert_eq!(lab.say(&words[0].0, &at(), None, &words[0].1), Verdict::Already);
-        is_recorded(&lab.say(&words[1].0, &at(), None, &words[1].1));
+        assert_eq!(lab.say(&words[0].0, &at(), Some(&id(&lab)), &words[0].1), Verdict::Already);
+        is_recorded(&lab.say(&words[1].0, &at(), Some(&id(&lab)), &words[1].1));
         assert_eq!(phase(&lab), None);
     }
 }
@@ -107,10 +126,10 @@ fn nobody_owns_it_while_the_new_owner_catches_up_under_a_reserved_epoch() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     let Some(Role::Draining { epoch: held, .. }) = role(&lab, &a) else { panic!() };
-    is_recorded(&lab.say(&a, &at(), None, &stopped_at(7)));
+    is_recorded(&lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(7)));
     let Some(Role::CatchingUp { epoch: reserved, until, .. }) = role(&lab, &b) else { panic!() };
     assert!(reserved > held);
     assert_eq!(until, Some(Offset(7)));
@@ -118,7 +137,7 @@ fn nobody_owns_it_while_the_new_owner_catches_up_under_a_reserved_epoch() {
         matches!(role(&lab, &a), Some(Role::Draining { epoch, .. }) if epoch == held),
         "it keeps its state"
     );
-    is_recorded(&lab.say(&b, &at(), None, &Ack::CaughtUp));
+    is_recorded(&lab.say(&b, &at(), Some(&id(&lab)), &Ack::CaughtUp));
     assert!(
         matches!(role(&lab, &b), Some(Role::Owner { epoch, start: Some(Offset(7)), .. }) if epoch == reserved)
     );
@@ -133,9 +152,9 @@ fn a_cancel_after_the_reservation_grants_the_old_owner_above_it_in_the_same_run(
     let Some(Role::Owner { run, .. }) = role(&lab, &a) else { panic!() };
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
-    lab.say(&a, &at(), None, &stopped_at(7));
+    lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(7));
     let Some(Role::CatchingUp { epoch: reserved, .. }) = role(&lab, &b) else { panic!() };
     lab.crash("b");
     lab.pass();
@@ -147,14 +166,14 @@ fn a_cancel_after_the_reservation_grants_the_old_owner_above_it_in_the_same_run(
 #[test]
 fn a_cancel_keeps_the_start_of_the_grant_where_nobody_said_another() {
     let (mut lab, a, b) = draining(Mode::Exclusive);
-    lab.say(&a, &at(), None, &stopped_at(9));
+    lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(9));
     lab.settle();
     // Back to `a`, told to drain before it ever started.
     lab.leave(&a, &Leaving::Now);
     let a = lab.join("a");
     lab.leave(&b, &Leaving::Drain);
     lab.pass();
-    lab.say(&a, &at(), None, &Ack::Ready);
+    lab.say(&a, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     let Some(Role::Draining { start, .. }) = role(&lab, &b) else { panic!("{:?}", role(&lab, &b)) };
     assert_eq!(start, Some(Offset(9)));
@@ -214,7 +233,7 @@ fn an_old_owner_that_died_draining_is_not_waited_for_longer_than_its_claim() {
 fn a_drain_whose_new_owner_died_is_kept_for_the_cancel() {
     let (mut lab, a, _) = draining(Mode::Exclusive);
     lab.crash("b");
-    is_recorded(&lab.say(&a, &at(), None, &stopped_at(5)));
+    is_recorded(&lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(5)));
     assert_eq!(phase(&lab), Some(Phase::Draining));
     lab.pass();
     let Some(Role::Owner { start, .. }) = role(&lab, &a) else { panic!("{:?}", role(&lab, &a)) };
@@ -225,7 +244,7 @@ fn a_drain_whose_new_owner_died_is_kept_for_the_cancel() {
 fn where_both_die_after_the_drain_the_next_owner_starts_where_the_old_one_stopped() {
     let (mut lab, a, _) = draining(Mode::Exclusive);
     lab.crash("b");
-    lab.say(&a, &at(), None, &stopped_at(5));
+    lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(5));
     lab.crash("a");
     let c = lab.join("c");
     lab.settle();
@@ -245,7 +264,7 @@ fn a_freeze_waits_for_the_routers_that_were_there_before_it_and_for_no_other() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     assert_eq!(phase(&lab), Some(Phase::Freezing));
     let handoff = id(&lab);
@@ -271,11 +290,11 @@ fn the_word_of_a_departed_router_counts_for_no_other() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     let handoff = id(&lab);
     is_recorded(&lab.freeze(&r, &at(), &handoff));
-    lab.remove(&kafka_assigner_core::key::Key::Router(r.name.clone()));
+    lab.remove(&Key::Router(r.name.clone()));
     lab.pass();
     assert_eq!(phase(&lab), Some(Phase::Freezing), "one word, one router, and not of that one");
     is_recorded(&lab.freeze(&s, &at(), &handoff));
@@ -291,10 +310,10 @@ fn a_silent_router_that_leaves_is_not_waited_for() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     assert_eq!(phase(&lab), Some(Phase::Freezing));
-    lab.remove(&kafka_assigner_core::key::Key::Router(r.name));
+    lab.remove(&Key::Router(r.name));
     lab.pass();
     assert_eq!(phase(&lab), Some(Phase::Draining));
 }
@@ -308,19 +327,19 @@ fn an_old_word_of_a_router_or_of_its_last_session_does_not_count() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     let first = id(&lab);
     lab.route_as("s");
     is_recorded(&lab.freeze(&r, &at(), &first));
-    lab.say(&b, &at(), None, &Ack::WarmFailed { reason: "no".to_owned() });
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::WarmFailed { reason: "no".to_owned() });
     lab.pass();
     // Another attempt, at the other partition, since this one is passed over.
     lab.pass();
     let next = moving(&lab);
-    lab.say(&b, &next, None, &Ack::Ready);
+    lab.say(&b, &next, Some(&id_at(&lab, &next)), &Ack::Ready);
     lab.pass();
-    let second = lab.state.handoff(&next).unwrap().id.clone();
+    let second = id_at(&lab, &next);
     assert_eq!(lab.freeze(&r, &next, &first), Verdict::Over);
     assert!(lab.state.router_acks().is_empty(), "what was said went with the attempt");
     // Another session under the name speaks for itself alone; registered later, it is not waited for.
@@ -339,7 +358,7 @@ fn a_router_that_misses_two_freezes_in_a_row_is_ended_and_named() {
         assert!(lab.state.is_routing(&r));
         lab.pass();
         let at = moving(&lab);
-        lab.say(&b, &at, None, &Ack::Ready);
+        lab.say(&b, &at, Some(&id_at(&lab, &at)), &Ack::Ready);
         lab.pass();
         assert_eq!(lab.state.handoff(&at).unwrap().phase, Phase::Freezing);
         lab.later(Duration::from_secs(30));
@@ -351,6 +370,104 @@ fn a_router_that_misses_two_freezes_in_a_row_is_ended_and_named() {
     }
     lab.pass();
     assert!(!lab.state.is_routing(&r));
+}
+
+/// Every handoff under way is warm, and freezes; returns where.
+fn freeze_all(lab: &mut Lab, new: &Member) -> Vec<TopicPartition> {
+    let all: Vec<TopicPartition> = lab.state.handoffs().keys().cloned().collect();
+    for at in &all {
+        let id = id_at(lab, at);
+        lab.say(new, at, Some(&id), &Ack::Ready);
+    }
+    lab.pass();
+    assert!(all.iter().all(|at| lab.state.handoff(at).unwrap().phase == Phase::Freezing));
+    all
+}
+
+#[test]
+fn freezes_that_run_at_the_same_time_are_missed_once() {
+    let mut lab = lab(Mode::Routed);
+    lab.topic("t", 8);
+    let r = lab.route_as("r");
+    lab.join("a");
+    lab.settle();
+    for (name, still_there) in [("b", true), ("c", false)] {
+        let new = lab.join(name);
+        lab.pass();
+        assert!(freeze_all(&mut lab, &new).len() > 1);
+        lab.later(Duration::from_secs(30));
+        lab.pass();
+        lab.crash(name);
+        lab.pass();
+        lab.pass();
+        assert_eq!(lab.state.is_routing(&r), still_there, "after {name}");
+    }
+}
+
+#[test]
+fn a_freeze_that_ended_without_a_routers_word_clears_none_of_its_misses() {
+    let mut lab = lab(Mode::Routed);
+    let r = lab.route_as("r");
+    lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    freeze_all(&mut lab, &b);
+    lab.later(Duration::from_secs(30));
+    lab.pass();
+    lab.pass();
+    // The next one ends because its old owner is gone and may not act any more: nobody's word is waited for.
+    lab.pass();
+    let at = freeze_all(&mut lab, &b).remove(0);
+    lab.crash("a");
+    lab.pass();
+    assert_ne!(lab.state.handoff(&at).expect("it goes on").phase, Phase::Freezing);
+    lab.settle();
+    assert_eq!(lab.owner(&at), Some("b"));
+    let c = lab.join("c");
+    lab.pass();
+    freeze_all(&mut lab, &c);
+    lab.later(Duration::from_secs(30));
+    lab.pass();
+    lab.pass();
+    assert!(!lab.state.is_routing(&r), "two in a row");
+}
+
+#[test]
+fn a_router_that_answered_a_freeze_begins_to_count_anew() {
+    let mut lab = lab(Mode::Routed);
+    let r = lab.route_as("r");
+    lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    for answers in [false, true, false] {
+        lab.pass();
+        let at = freeze_all(&mut lab, &b).remove(0);
+        if answers {
+            let id = id_at(&lab, &at);
+            is_recorded(&lab.freeze(&r, &at, &id));
+            lab.say(&b, &at, Some(&id), &Ack::WarmFailed { reason: "no".to_owned() });
+        } else {
+            lab.later(Duration::from_secs(30));
+        }
+        lab.pass();
+        lab.later(Duration::from_secs(600));
+        lab.pass();
+        lab.pass();
+        assert!(lab.state.is_routing(&r));
+    }
+}
+
+#[test]
+fn requests_go_on_to_an_owner_whose_registration_can_not_be_read() {
+    let mut lab = lab(Mode::Routed);
+    let a = lab.join("a");
+    lab.settle();
+    assert!(matches!(route(&lab.state, &at()), Some(Route::Open { .. })));
+    lab.put(&Key::Consumer(a.name), r#"{"version":99}"#);
+    assert_eq!(route(&lab.state, &at()), None, "what a router was told stays");
+    assert!(is_undecided(&lab.state, &at()));
+    assert!(!is_undecided(&lab.state, &tp("t", 9)), "it does not exist");
 }
 
 #[test]
@@ -416,13 +533,13 @@ fn a_reservation_whose_handoff_vanished_is_granted_again_above_it() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    lab.say(&b, &at(), None, &Ack::Ready);
+    lab.say(&b, &at(), Some(&id(&lab)), &Ack::Ready);
     lab.pass();
     lab.pass();
-    lab.say(&a, &at(), None, &stopped_at(3));
+    lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(3));
     let Some(Role::CatchingUp { epoch: reserved, .. }) = role(&lab, &b) else { panic!("{:?}", phase(&lab)) };
     let Some(Role::Draining { epoch: held, .. }) = role(&lab, &a) else { panic!() };
-    lab.remove(&kafka_assigner_core::key::Key::Handoff(at()));
+    lab.remove(&Key::Handoff(at()));
     assert!(matches!(role(&lab, &a), Some(Role::Owner { epoch, .. }) if epoch == held));
     lab.pass();
     assert!(matches!(role(&lab, &a), Some(Role::Owner { epoch, .. }) if epoch > reserved));
@@ -446,7 +563,7 @@ fn a_topic_that_comes_back_finds_the_owner_that_may_still_act_on_it() {
     let mut lab = lab(Mode::Exclusive);
     let zombie = lab.join("a");
     lab.settle();
-    let topic = kafka_assigner_core::key::Key::Topic("t".parse().unwrap());
+    let topic = Key::Topic("t".parse().unwrap());
     lab.remove(&topic);
     lab.pass();
     assert_eq!(role(&lab, &zombie), None);

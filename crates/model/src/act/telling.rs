@@ -140,9 +140,10 @@ fn say(
 
 /// An instance records an ack by its own view; whether that applied.
 fn record(protocol: &Protocol, world: &mut World, instance: usize, ack: &Stray) -> bool {
-    let id = (protocol.variant != Variant::AckWithoutId).then_some(&ack.id);
     let state = &world.views[instance].state;
-    match judge(state, &ack.speaker, &ack.at, id, &ack.said.ack(), WallMillis(0)) {
+    let lying = state.handoff(&ack.at).filter(|_| protocol.variant == Variant::AckWithoutId);
+    let id = lying.map_or(&ack.id, |handoff| &handoff.id);
+    match judge(state, &ack.speaker, &ack.at, Some(id), &ack.said.ack(), WallMillis(0)) {
         Verdict::Record { write, handoff } => {
             let meant = world.now.state.handoff(&ack.at).map(|handoff| handoff.id.clone());
             let txn = write.unfenced();

@@ -17,6 +17,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{LeaseId, Record};
 use kafka_assigner_core::name::{GroupName, MemberName};
 use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::record::Renewal;
 use kafka_assigner_core::session;
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_proto::v1::Caller as WireCaller;
@@ -81,11 +82,19 @@ impl ConsumerService {
     }
 }
 
-/// The session under `name` now, for minimal clients that know none.
+/// The session under `name` now, for minimal clients that know none. Only the service renews such a session: what an
+/// earlier session of another client says late must not count for the one that has its name now.
 fn session_of(group: &Group, name: &MemberName) -> Result<Incarnation, Status> {
-    group.read(|state| state.registration(name).map(|c| c.incarnation.clone())).ok_or_else(|| {
-        let message = format!("no consumer {name} is registered in group {}", group.name());
-        status(Reason::ConsumerNotFound, message)
+    group.read(|state| match state.registration(name) {
+        Some(session) if session.renewal == Renewal::Server => Ok(session.incarnation.clone()),
+        Some(_) => {
+            let message = format!("incarnation is missing: the session of {name} is renewed by its client");
+            Err(refusal::field(message))
+        }
+        None => {
+            let message = format!("no consumer {name} is registered in group {}", group.name());
+            Err(status(Reason::ConsumerNotFound, message))
+        }
     })
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatOutcome, RegisterRequest};
+use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
 use tokio::time::{Instant, sleep};
 
@@ -159,5 +160,17 @@ async fn one_that_was_taken_over_lets_go_and_its_successor_starts_at_once() {
     assert!(took <= Duration::from_millis(200), "{took:?}");
     let again = old.deregister(DeregisterMode::Now).await.unwrap_err();
     assert_eq!(again.code(), tonic::Code::NotFound, "it owns nothing any more");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_its_client_renews_is_named_by_its_incarnation() {
+    let (cluster, mut owner) = owner(exclusive).await;
+    let incarnation = std::mem::take(&mut owner.request.incarnation);
+    let refused = owner.deregister(DeregisterMode::Now).await.unwrap_err();
+    assert_eq!(refused.reason(), Some(Reason::InvalidField), "{refused}");
+    assert_eq!(owner.say_ready(Vec::new()).await.unwrap_err().code(), refused.code());
+    owner.request.incarnation = incarnation;
+    assert_eq!(owner.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed, "it lives");
     cluster.stop().await;
 }
