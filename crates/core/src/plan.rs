@@ -419,9 +419,14 @@ impl<'a> Planner<'a> {
             let consumer = assignment.owner.as_ref()?.name.clone();
             return Some(DeferReason::ModeUnkept { consumer, lacks: lacks.to_owned() });
         }
+        let left_ms = self.outlived_ms(at, assignment);
+        (mode.is_strict() && left_ms > 0).then_some(DeferReason::Outlived { left_ms })
+    }
+
+    /// For how many milliseconds more, begun ones counted, those who owned `at` before may act beside its owner.
+    fn outlived_ms(&self, at: &TopicPartition, assignment: &Assignment) -> u64 {
         let left = self.now.memory.outlived_for(at, assignment, self.now.moment);
-        let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        (mode.is_strict() && !left.is_zero()).then_some(DeferReason::Outlived { left_ms: left_ms.max(1) })
+        u64::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
     /// A grant replaces a handoff that is over, but for one whose old owner has still to let go, and stands back where
@@ -450,6 +455,10 @@ impl<'a> Planner<'a> {
         if let Some(error) = &unit.unreadable {
             return self.defer(&unit.partitions, None, DeferReason::Unreadable { error: error.clone() });
         }
+        // What is granted again by this plan moves with the next one, and the rest of its set with it.
+        if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
+            return;
+        }
         let Some(target) = desired.target(unit) else { return };
         let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
         for at in &unit.partitions {
@@ -467,8 +476,7 @@ impl<'a> Planner<'a> {
     fn worker(&self, at: &TopicPartition) -> Option<Member> {
         let owner = self.state.assignment(at)?.owner.as_ref()?.member();
         let moves = self.state.handoff_of(at).is_some_and(|handoff| handoff.phase.is_in_flight());
-        let is_renewed = self.renewed.contains(at);
-        (self.state.presence(&owner) == Presence::Here && !moves && !is_renewed).then_some(owner)
+        (self.state.presence(&owner) == Presence::Here && !moves).then_some(owner)
     }
 
     fn begin(
@@ -489,7 +497,7 @@ impl<'a> Planner<'a> {
         let id = ids.deal();
         let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: because.to_owned() };
         let parties = (owner.clone(), new.clone());
-        let mode = self.mode_of_move(owner, part);
+        let mode = self.mode_of_grant(part);
         let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.now.wall, why.clone());
         let catch_up = handoff.catch_up || (mode == Mode::Exclusive && self.config.catch_up);
         let handoff = Handoff { catch_up, ..handoff };
@@ -502,12 +510,14 @@ impl<'a> Planner<'a> {
         self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
     }
 
-    /// An owner that can't keep what a stricter mode promises gives the unit away as it holds it, and so does one that
-    /// was not granted it in that mode so far.
-    fn mode_of_move(&self, owner: &Member, part: &[TopicPartition]) -> Mode {
-        let mode = self.mode_of_grant(part);
-        let keeps = self.state.registration(&owner.name).is_some_and(|registration| registration.keeps(mode));
-        if keeps { mode } else { Mode::Overlap }
+    /// A set that is switched in part waits for the rest: it moves in one mode, and in `overlap` two would work on what
+    /// was granted to one alone.
+    fn half_switched(&self, part: &[TopicPartition]) -> Option<DeferReason> {
+        let granted = part.iter().filter_map(|at| Some((at, self.state.assignment(at)?)));
+        let (strict, before): (Vec<_>, Vec<_>) =
+            granted.partition(|(_, assignment)| assignment.mode.is_strict());
+        let left_ms = before.into_iter().map(|(at, assignment)| self.outlived_ms(at, assignment)).max()?;
+        (!strict.is_empty()).then_some(DeferReason::Outlived { left_ms })
     }
 
     fn obstacle(&self, target: &Member, part: &[TopicPartition]) -> Option<DeferReason> {
@@ -517,6 +527,9 @@ impl<'a> Planner<'a> {
         }
         if part.iter().any(|at| self.state.handoffs().contains_key(at)) {
             return Some(DeferReason::HandoffEnding);
+        }
+        if let Some(why) = self.half_switched(part) {
+            return Some(why);
         }
         // The strategy knows, unless a handoff of another part of the set pins the whole set to this consumer.
         if part.iter().any(|at| self.now.memory.avoids(at, target, self.now.moment)) {

@@ -6,6 +6,7 @@ use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::{GroupConfig, Mode, Taken};
 use kafka_assigner_core::session::Leaving;
@@ -145,4 +146,36 @@ fn an_old_owner_has_to_let_go_though_the_new_one_died() {
     assert!(matches!(role(&lab, &a), Some(Role::Releasing { handoff: same, .. }) if same == handoff));
     lab.say(&a, &at(), Some(&handoff), &Ack::Released);
     assert!(lab.state.handoffs().is_empty());
+}
+
+#[test]
+fn a_set_that_is_switched_in_part_does_not_move_before_the_rest_is() {
+    let mut lab = Lab::with_topics(&[("t", 1), ("u", 1)]);
+    let x = lab.join("x");
+    lab.settle();
+    lab.join("y");
+    lab.settle();
+    let late = if lab.owner(&tp("t", 0)) == Some("y") { tp("t", 0) } else { tp("u", 0) };
+    lab.later(Duration::from_secs(60));
+    // What y had is x's again, and y may act on it for a while.
+    lab.crash("y");
+    lab.settle();
+    lab.topic_in_set("t", 1, "s");
+    lab.topic_in_set("u", 1, "s");
+    switch(&mut lab, Mode::Exclusive);
+    lab.settle();
+    let modes = |lab: &Lab| [tp("t", 0), tp("u", 0)].map(|at| lab.state.assignment(&at).unwrap().mode);
+    assert!(modes(&lab).contains(&Mode::Exclusive) && modes(&lab).contains(&Mode::Overlap));
+    let z = lab.join("z");
+    lab.leave(&x, &Leaving::Drain);
+    lab.pass();
+    assert!(lab.state.handoffs().is_empty(), "two would work on what is promised to one");
+    let waits = |d: &Deferral| d.unit.len() == 2 && matches!(d.why, DeferReason::Outlived { .. });
+    assert!(lab.plan().deferred.iter().any(waits), "{:?}", lab.plan().deferred);
+    lab.later(Duration::from_secs(20));
+    lab.pass();
+    assert_eq!(lab.state.assignment(&late).unwrap().mode, Mode::Exclusive);
+    lab.pass();
+    let handoff = lab.state.handoff(&tp("t", 0)).expect("now it moves");
+    assert_eq!((handoff.mode, handoff.unit.len(), &handoff.new), (Mode::Exclusive, 2, &z));
 }
