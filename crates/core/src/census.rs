@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::id::TopicPartition;
-use crate::record::{Assignment, Phase};
+use crate::record::Phase;
 use crate::state::{Entry, GroupState, Presence};
 
 /// How many there are of what, in one group.
@@ -17,7 +17,7 @@ pub struct Census {
     pub topics: usize,
     /// Partitions of those topics.
     pub partitions: u64,
-    /// Those of them that nobody owns, or whose owner's session is over.
+    /// Those of them that nobody owns, or whose owner's session is over; see [`is_owned`].
     pub unowned: u64,
     /// Those whose owner has not confirmed yet that it goes on in another mode.
     pub switching: usize,
@@ -55,11 +55,17 @@ fn exists(state: &GroupState, at: &TopicPartition) -> bool {
     state.topics().get(&at.topic).and_then(Entry::last_good).is_some_and(|t| at.partition < t.partitions)
 }
 
-/// Whether somebody owns `at` whose session is not known to be over.
+/// Whether somebody owns `at` whose session is not known to be over. In the strict modes it is over as soon as it is being
+/// ended: its owner is fenced, and nobody works until its claim is over. In `overlap` another owner is granted at once.
 #[must_use]
 pub fn is_owned(state: &GroupState, at: &TopicPartition) -> bool {
-    let owner = state.assignment(at).and_then(|assignment: &Assignment| assignment.owner.as_ref());
-    owner.is_some_and(|owner| state.presence(&owner.member()) != Presence::Gone)
+    let Some(assignment) = state.assignment(at) else { return false };
+    let presence = assignment.owner.as_ref().map(|owner| state.presence(&owner.member()));
+    match presence {
+        None | Some(Presence::Gone) => false,
+        Some(Presence::Ending) => !assignment.mode.is_strict(),
+        Some(Presence::Here | Presence::Unknown) => true,
+    }
 }
 
 /// Every partition of the group in order, from `from` on: those of its topics, and those that are assigned though
@@ -90,7 +96,10 @@ pub fn partitions<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Key;
     use crate::lab::{Lab, tp};
+    use crate::reason::FenceReason;
+    use crate::record::{Consumer, GroupConfig, Mode, Standing, encode};
 
     #[test]
     fn a_partition_counts_as_unowned_until_it_is_granted_and_again_when_its_owner_is_gone() {
@@ -102,6 +111,21 @@ mod tests {
         assert_eq!((counted.consumers, counted.partitions, counted.unowned), (1, 3, 0));
         lab.crash("a");
         assert_eq!(census(&lab.state).unowned, 3);
+    }
+
+    #[test]
+    fn in_the_strict_modes_a_partition_whose_owner_is_fenced_counts_as_unowned_and_in_overlap_not() {
+        for (mode, unowned) in [(Mode::Overlap, 0), (Mode::Exclusive, 2), (Mode::Routed, 2)] {
+            let mut lab = Lab::with_topics(&[("t", 2)]);
+            lab.configure(&GroupConfig { mode, ..GroupConfig::default() });
+            let a = lab.join("a");
+            lab.settle();
+            let key = Key::Consumer(a.name);
+            let consumer: Consumer = lab.stored(&key);
+            let standing = Standing::Ending(FenceReason::NoProgress);
+            lab.put(&key, encode(&Consumer { standing, ..consumer }));
+            assert_eq!(census(&lab.state).unowned, unowned, "{mode}");
+        }
     }
 
     #[test]
