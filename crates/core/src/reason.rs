@@ -232,6 +232,21 @@ pub enum DeferReason {
 }
 
 impl DeferReason {
+    /// Every [`label`](Self::label), in the order of the variants.
+    pub const LABELS: [&'static str; 11] = [
+        "unreadable",
+        "nobody_may",
+        "moves_in_flight",
+        "warming",
+        "handoff_ending",
+        "failed_lately",
+        "target_unable",
+        "claim_running",
+        "outlived",
+        "mode_unkept",
+        "awaiting_rejoin",
+    ];
+
     /// Whether it only waits for other handoffs to end.
     #[must_use]
     pub const fn is_for_room(&self) -> bool {
@@ -241,19 +256,19 @@ impl DeferReason {
     /// A stable word for metrics and programs.
     #[must_use]
     pub const fn label(&self) -> &'static str {
-        match self {
-            Self::Unreadable { .. } => "unreadable",
-            Self::NobodyMay { .. } => "nobody_may",
-            Self::MovesInFlight { .. } => "moves_in_flight",
-            Self::Warming { .. } => "warming",
-            Self::HandoffEnding => "handoff_ending",
-            Self::FailedLately { .. } => "failed_lately",
-            Self::TargetUnable { .. } => "target_unable",
-            Self::ClaimRunning { .. } => "claim_running",
-            Self::Outlived { .. } => "outlived",
-            Self::ModeUnkept { .. } => "mode_unkept",
-            Self::AwaitingRejoin { .. } => "awaiting_rejoin",
-        }
+        Self::LABELS[match self {
+            Self::Unreadable { .. } => 0,
+            Self::NobodyMay { .. } => 1,
+            Self::MovesInFlight { .. } => 2,
+            Self::Warming { .. } => 3,
+            Self::HandoffEnding => 4,
+            Self::FailedLately { .. } => 5,
+            Self::TargetUnable { .. } => 6,
+            Self::ClaimRunning { .. } => 7,
+            Self::Outlived { .. } => 8,
+            Self::ModeUnkept { .. } => 9,
+            Self::AwaitingRejoin { .. } => 10,
+        }]
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::plan::Deferral;
-use kafka_assigner_core::reason::Reason;
+use kafka_assigner_core::reason::{DeferReason, Reason};
 use kafka_assigner_core::record::{Mode, Phase};
 use kafka_assigner_store::Store;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -121,8 +121,14 @@ impl Metrics {
         Arc::new(Metered::new(store, self.0.store.clone()))
     }
 
+    /// A term of the leadership of `group` begins or ends. What its last plan left as it is is not told beyond its end.
     pub(crate) fn leading(&self, group: &GroupName, leads: bool) {
         self.0.leader.get_or_create(&of(group)).set(leads.into());
+        if !leads {
+            for reason in DeferReason::LABELS {
+                self.0.deferred.remove(&because(group, reason));
+            }
+        }
     }
 
     pub(crate) fn step(&self, group: &GroupName, action: &Action) {
@@ -137,8 +143,8 @@ impl Metrics {
     }
 
     pub(crate) fn deferred(&self, group: &GroupName, deferred: &[Deferral]) {
-        for reason in DEFER_REASONS {
-            let count = deferred.iter().filter(|deferral| deferral.why.label() == *reason).count();
+        for reason in DeferReason::LABELS {
+            let count = deferred.iter().filter(|deferral| deferral.why.label() == reason).count();
             self.0.deferred.get_or_create(&because(group, reason)).set(whole(count));
         }
     }
@@ -208,20 +214,6 @@ const fn reason_label(reason: &Reason) -> &'static str {
         Reason::Strategy { .. } => "strategy",
     }
 }
-
-/// The labels of [`kafka_assigner_core::reason::DeferReason`].
-const DEFER_REASONS: &[&str] = &[
-    "unreadable",
-    "nobody_may",
-    "moves_in_flight",
-    "warming",
-    "handoff_ending",
-    "failed_lately",
-    "target_unable",
-    "claim_running",
-    "mode_unkept",
-    "awaiting_rejoin",
-];
 
 /// Buckets from a millisecond to a bit over two minutes.
 fn millis_to_minutes() -> Histogram {
@@ -332,5 +324,31 @@ impl Families {
             "Revisions by which the group's view is behind the newest that a call has seen",
             self.lag.clone(),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    fn shown(registry: &Registry) -> String {
+        let mut text = String::new();
+        encode(&mut text, registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn every_reason_to_defer_is_shown_until_the_term_ends() {
+        let mut registry = Registry::default();
+        let (metrics, group) = (Metrics::new(&mut registry), "g".parse().unwrap());
+        let why = DeferReason::Outlived { left_ms: 1 };
+        metrics.deferred(&group, &[Deferral { unit: Vec::new(), to: None, why }]);
+        let text = shown(&registry);
+        assert!(text.contains("plan_deferred{group=\"g\",reason=\"outlived\"} 1"), "{text}");
+        assert!(text.contains("plan_deferred{group=\"g\",reason=\"warming\"} 0"), "{text}");
+        metrics.leading(&group, false);
+        assert!(!shown(&registry).contains("plan_deferred{"), "the next leader shows its own");
     }
 }
