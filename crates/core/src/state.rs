@@ -242,13 +242,13 @@ impl GroupState {
     }
 }
 
-/// A handoff lies at the first partition of its unit, or something is wrong with it.
 /// The partitions of which a record of `handoff` at `at` tells something: its whole unit where it is the handoff
 /// itself, and the one where it only refers to it.
 fn concerned_at(handoff: &Handoff, at: &TopicPartition) -> Vec<TopicPartition> {
     if handoff.lead() == at { handoff.unit.clone() } else { vec![at.clone()] }
 }
 
+/// A handoff lies at the first partition of its unit, or something is wrong with it.
 fn understand_handoff(at: &TopicPartition, record: &Record) -> Result<HandoffRecord, Unreadable> {
     match decode(&record.value)? {
         HandoffRecord::Lead(handoff) if handoff.lead() != at => {
