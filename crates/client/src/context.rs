@@ -166,11 +166,12 @@ impl OwnedContext {
     ///
     /// [`Refusal`]: nothing was executed, and whoever sent the request keeps it in its order.
     pub fn admit(&self, epoch: u64) -> Result<Permit, Refusal> {
-        let permit = self.gate.enter().ok_or(Refusal::Draining)?;
+        let permit = self.gate.enter();
         let owned = self.epoch();
         if !self.claim.is_valid() {
             return Err(Refusal::NoClaim);
         }
+        let permit = permit.ok_or(Refusal::Draining)?;
         if owned == epoch { Ok(permit) } else { Err(Refusal::OtherEpoch { asked: epoch, owned }) }
     }
 

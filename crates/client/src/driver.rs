@@ -122,16 +122,15 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         ];
         let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
         let wake = self.consumer.clock.instant(wake);
-        // Tasks catch panics, so one fails to join only while the runtime itself shuts down.
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
-            Some(Ok(reply)) = self.replies.join_next() => Turn::Reply(reply),
+            Some(reply) = self.replies.join_next() => service::joined(reply),
             // What the service wants, in order.
             command = next_command(&mut self.stream) => Turn::Command(command),
-            // What handlers have finished.
+            // What handlers have finished. Their panics are caught, so one fails to join only while the runtime shuts down.
             Some(Ok(end)) = self.calls.join_next() => Turn::Call(end),
-            // What handlers can't go on with.
+            // What handlers can't go on with, and what is not in flight any more.
             () = self.alarms.notified() => Turn::Alarm,
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
@@ -232,12 +231,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             match action {
                 RoleAction::Call(partition, call) => self.call(partition, call),
                 RoleAction::Cancel(partition) => self.cancel(&partition),
+                RoleAction::Recall(partition) => self.recall(&partition),
                 RoleAction::RaiseEpoch { partition, epoch, strict } => {
                     self.raise_epoch(&partition, epoch, strict);
                 }
-                RoleAction::Forget(partition) => {
-                    self.held.remove(&partition);
-                }
+                RoleAction::Forget(partition) => self.forget(partition),
             }
         }
     }

@@ -8,11 +8,13 @@ use tokio::sync::Notify;
 /// The highest bit of the state: nothing is admitted any more. The rest counts permits.
 const CLOSED: u64 = 1 << 63;
 
-/// Counts the requests that act for a partition under one grant.
+/// Counts the requests that act for a partition, under whichever grant they were admitted.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: AtomicU64,
     emptied: Notify,
+    /// Wakes whoever looks after all gates.
+    wake: Arc<Notify>,
 }
 
 /// The right of one request to act for a partition, until it is dropped. A drain waits for every permit, so keep it
@@ -42,8 +44,22 @@ pub enum Refusal {
 }
 
 impl Gate {
+    /// An open gate. Each time that it is closed and empties, `wake` is notified.
+    pub(crate) fn new(wake: Arc<Notify>) -> Self {
+        Self { wake, ..Self::default() }
+    }
+
+    /// Whether any permit is left.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.state.load(Ordering::SeqCst) & !CLOSED != 0
+    }
+
     /// Lets one request in; `None` = it is closed.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Permit> {
+        // What is refused must not look like a last permit, or each refusal would wake somebody.
+        if self.state.load(Ordering::SeqCst) & CLOSED != 0 {
+            return None;
+        }
         let before = self.state.fetch_add(1, Ordering::SeqCst);
         // Counted before it looks, so that whoever closes the gate sees every permit that was given.
         let permit = Permit(self.clone());
@@ -67,7 +83,7 @@ impl Gate {
         loop {
             // Registered before looking, so that the last permit can't slip by.
             let emptied = self.emptied.notified();
-            if self.state.load(Ordering::SeqCst) & !CLOSED == 0 {
+            if !self.is_occupied() {
                 return;
             }
             emptied.await;
@@ -79,6 +95,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         if self.0.state.fetch_sub(1, Ordering::SeqCst) == CLOSED | 1 {
             self.0.emptied.notify_waiters();
+            self.0.wake.notify_one();
         }
     }
 }

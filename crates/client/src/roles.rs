@@ -168,6 +168,9 @@ pub enum RoleAction {
     Call(TopicPartition, Call),
     /// Tell the running call that its result is not wanted any more.
     Cancel(TopicPartition),
+    /// Tell the running drain that it is not wanted any more. Before the handler was called it ends undone, and its claim
+    /// goes on; afterwards it can't be stopped.
+    Recall(TopicPartition),
     /// The owner goes on, as a rule under a higher epoch, and admits requests.
     RaiseEpoch {
         /// For this partition.
@@ -322,6 +325,10 @@ impl Roles {
                 Next::Cancel => {
                     entry.cancel();
                     actions.push(RoleAction::Cancel(partition.clone()));
+                }
+                Next::Recall => {
+                    entry.recall();
+                    actions.push(RoleAction::Recall(partition.clone()));
                 }
                 // It begins again under the new grant, with a claim that is valid for its mode.
                 Next::RaiseEpoch { strict: true, .. } if self.lapsed => {

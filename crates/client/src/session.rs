@@ -145,6 +145,7 @@ impl<D: Dialect> Session<D> {
             Event::HeartbeatFailed { number } => self.heartbeat_failed(now, number),
             Event::Leave(mode) => self.leave(mode, &mut actions),
             Event::LeaveAnswered { mode, result } => self.leave_answered(now, mode, result, &mut actions),
+            Event::Abandon => self.finish(Ending::NoSession, &mut actions),
             Event::CallFailed => self.endpoints.rotate(),
             // From a stream that was given up meanwhile.
             Event::Command { .. } | Event::StreamFailed { .. } | Event::StreamEnded { .. } => {}

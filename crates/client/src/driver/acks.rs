@@ -100,12 +100,19 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
         for kind in AckKind::ALL {
-            let due = self.roles.due_acks().filter(|(at, ack)| ack.kind == kind && !self.acks.waits(at, ack));
+            let due = self.roles.due_acks().filter(|(_, ack)| ack.kind == kind);
+            let due = due.filter(|(at, ack)| !self.acks.waits(at, ack) && !self.is_early(at, ack));
             let due: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();
             if !due.is_empty() && self.acks.under_way.insert(kind) {
                 self.send(kind, due, self.caller(incarnation.clone()));
             }
         }
+    }
+
+    /// Whether it would prove the end of work that may still have effects: a request outlives the loss of its partition.
+    /// Where one never ends, the service cancels, or the session's own end is the proof.
+    fn is_early(&self, partition: &TopicPartition, ack: &Ack) -> bool {
+        ack.kind == AckKind::Drained && self.is_occupied(partition)
     }
 
     fn send(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, caller: Caller) {

@@ -18,8 +18,10 @@ use crate::roles::{Call, CallFailure, CallResult, Provenance, RoleEvent};
 use crate::transport::Transport;
 
 /// What the shell keeps of one partition.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Held {
+    /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
+    gate: Arc<Gate>,
     /// The running preparation's.
     pub(super) warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -28,6 +30,8 @@ pub(super) struct Held {
     pub(super) edges: Option<Arc<Edges>>,
     /// Of the running call.
     cancelled: CancellationToken,
+    /// Of the running drain: ends its wait at the gate.
+    recalled: CancellationToken,
 }
 
 /// A call of the handler; a drain returns the next offset.
@@ -53,7 +57,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     /// Makes the context of a call, and the call itself, not yet begun.
     fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> Run {
         let cancelled = CancellationToken::new();
-        self.held.entry(partition.clone()).or_default().cancelled = cancelled.clone();
+        self.held_mut(partition).cancelled = cancelled.clone();
         let handler = self.handler.clone();
         match call {
             Call::Warm { provenance, current_owner } => {
@@ -65,7 +69,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                     progress: Arc::new(Progress::default()),
                     cancelled,
                 };
-                let held = self.held.entry(partition.clone()).or_default();
+                let held = self.held_mut(partition);
                 held.warm = Some(context.clone());
                 // What was handled in an earlier life of the partition is of no interest any more.
                 held.edges = None;
@@ -79,7 +83,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                     until_offset: *until_offset,
                     cancelled,
                 };
-                self.held.entry(partition.clone()).or_default().reserved = Some(context.clone());
+                self.held_mut(partition).reserved = Some(context.clone());
                 async move { handler.reserved(&context).await.map(|()| None) }.boxed()
             }
             Call::Assigned { epoch, start_offset, resumed, strict } => {
@@ -88,9 +92,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 async move { handler.assigned(&context).await.map(|()| None) }.boxed()
             }
             Call::Drain => {
-                let context = self.held_context(partition);
+                let (context, recalled) = (self.held_context(partition), CancellationToken::new());
+                self.held_mut(partition).recalled = recalled.clone();
                 context.gate.close();
-                drained(handler, context).boxed()
+                drained(handler, context, recalled).boxed()
             }
             Call::Release => {
                 let partition = partition.clone();
@@ -99,6 +104,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Call::Lost => {
                 let context = self.held_context(partition);
                 context.claim.end();
+                context.gate.close();
                 async move {
                     handler.lost(&context).await;
                     Ok(None)
@@ -116,17 +122,18 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         resumed: bool,
         cancelled: CancellationToken,
     ) -> OwnedContext {
-        let edges = Arc::new(Edges::new(self.consumer.clock));
+        let (group, edges) = (self.group.clone(), Arc::new(Edges::new(self.consumer.clock)));
         let alarm = Alarm::new(self.alarms.clone());
-        let held = self.held.entry(partition.clone()).or_default();
+        let held = self.held_mut(partition);
         held.edges = Some(edges.clone());
+        held.gate.open();
         let context = OwnedContext {
-            group: self.group.clone(),
+            group,
             partition: partition.clone(),
             claim,
             start_offset,
             resumed,
-            gate: Arc::new(Gate::default()),
+            gate: held.gate.clone(),
             edges,
             alarm,
             cancelled,
@@ -134,6 +141,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         held.end_claims();
         held.owned = Some(context.clone());
         context
+    }
+
+    fn held_mut(&mut self, partition: &TopicPartition) -> &mut Held {
+        let alarms = &self.alarms;
+        self.held.entry(partition.clone()).or_insert_with(|| Held::new(Gate::new(alarms.clone()).into()))
     }
 
     fn held_context(&self, partition: &TopicPartition) -> OwnedContext {
@@ -147,6 +159,31 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         held.end_claims();
     }
 
+    /// A drain that has not begun need not; its claim stays valid.
+    pub(super) fn recall(&self, partition: &TopicPartition) {
+        if let Some(held) = self.held.get(partition) {
+            held.recalled.cancel();
+        }
+    }
+
+    /// Forgets all but the gate, if anything is still in flight: a drain of a later grant waits for it as well.
+    pub(super) fn forget(&mut self, partition: TopicPartition) {
+        let Some(Held { gate, .. }) = self.held.remove(&partition) else { return };
+        if gate.is_occupied() {
+            self.held.insert(partition, Held::new(gate));
+        }
+    }
+
+    /// Whether a request that was admitted for `partition` may still act.
+    pub(super) fn is_occupied(&self, partition: &TopicPartition) -> bool {
+        self.held.get(partition).is_some_and(|held| held.gate.is_occupied())
+    }
+
+    /// Whether nothing of this member may act any more, so that others may be told so.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.roles.is_idle() && !self.held.values().any(|held| held.gate.is_occupied())
+    }
+
     pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64, strict: bool) {
         if let Some(owned) = self.held.get(partition).and_then(|held| held.owned.as_ref()) {
             owned.claim.go_on(epoch, strict);
@@ -154,7 +191,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    /// Some handler has raised its alarm.
+    /// Some handler has raised its alarm, or some gate is empty.
     pub(super) fn alarmed(&mut self) {
         let is_spoiled = |held: &Held| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
         let spoiled: Vec<_> =
@@ -178,6 +215,18 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 }
 
 impl Held {
+    fn new(gate: Arc<Gate>) -> Self {
+        Self {
+            gate,
+            warm: None,
+            reserved: None,
+            owned: None,
+            edges: None,
+            cancelled: CancellationToken::new(),
+            recalled: CancellationToken::new(),
+        }
+    }
+
     fn owned_context(&self) -> OwnedContext {
         let owned = self.owned.clone().expect("a partition is drained or lost only after it was assigned");
         OwnedContext { cancelled: self.cancelled.clone(), ..owned }
@@ -223,13 +272,16 @@ fn handoff_id(provenance: &Provenance) -> Option<String> {
 async fn drained<H: PartitionHandler>(
     handler: Arc<H>,
     context: OwnedContext,
+    recalled: CancellationToken,
 ) -> Result<Option<i64>, HandlerError> {
     tokio::select! {
         biased;
-        // Whatever is in flight can't act any more.
+        // Its claim has ended; what is in flight may go on a while, and is answered for at the gate.
         () = context.cancelled() => return Err("cancelled while requests were in flight".into()),
         // The usual case.
         () = context.gate.emptied() => {}
+        // The owner goes on with all that is in flight.
+        () = recalled.cancelled() => return Err("recalled while requests were in flight".into()),
     }
     handler.drain(&context).await
 }

@@ -7,12 +7,13 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kafka_assigner_proto::v1::{
     Caller, DeregisterMode, DeregisterRequest, HeartbeatRequest, HeartbeatResponse, WarmProgress,
 };
+use tokio::task::JoinError;
 use tokio::time::timeout;
 use tonic::Status;
 use tracing::debug;
 
-use super::Driver;
 use super::acks::AckReply;
+use super::{Driver, Turn};
 use crate::handler::PartitionHandler;
 use crate::session::{Event, OpenStream, SendHeartbeat};
 use crate::transport::Transport;
@@ -25,6 +26,20 @@ pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Deregister { mode: DeregisterMode, result: Result<(), Status> },
     Acks(AckReply),
+}
+
+/// What the task of a call to the service says.
+///
+/// # Panics
+///
+/// With the panic of the transport: without an answer the session could not go on.
+pub(super) fn joined(reply: Result<Reply, JoinError>) -> Turn {
+    match reply.map_err(JoinError::try_into_panic) {
+        Ok(reply) => Turn::Reply(reply),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // Only while the runtime itself shuts down.
+        Err(Err(_)) => Turn::Timer,
+    }
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {

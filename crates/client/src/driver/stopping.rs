@@ -2,11 +2,16 @@
 //!
 //! ```text
 //!  Running ──► Draining ──────────────────────────────► Closing ──► done
-//!     │            │ took too long                         ▲
-//!     └────────────┴──► Leaving ──► Deregistering ─────────┘
-//!       (restart)      local end,    NOW or RESTART
-//!                      then fenced
+//!     │            │ took too long                       ▲   ▲
+//!     └────────────┴──► Leaving ──► Deregistering ───────┘   │
+//!       (restart)      local end,    NOW or RESTART          │
+//!                      then fenced                           │
+//!                          │ took too long: nobody is told   │
+//!                          └─────────────────────────────────┘
 //! ```
+//!
+//! Deregister is proof that nothing here acts any more. While anything may, the session is left to run out instead, and
+//! others wait for that.
 
 use std::time::Duration;
 
@@ -19,7 +24,7 @@ use crate::handler::PartitionHandler;
 use crate::moment::Moment;
 use crate::options::OnStop;
 use crate::roles::RoleEvent;
-use crate::session::Ending;
+use crate::session::{Ending, Event};
 use crate::transport::Transport;
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
@@ -91,12 +96,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 warn!(group = &*self.group, "the drain took too long; leaving at once");
                 self.leave_locally(DeregisterMode::Now);
             }
-            Stage::Leaving { by, mode } if by <= now || self.roles.is_idle() => {
+            Stage::Leaving { mode, .. } if self.is_quiet() => {
                 // The fence comes before the word that others may act.
                 self.consumer.claim.set(None);
                 self.role_event(RoleEvent::SessionLost);
                 self.stage = Stage::Deregistering { by: now + DEREGISTER_BOUND };
                 self.leave(mode);
+            }
+            Stage::Leaving { by, .. } if by <= now => {
+                warn!(group = &*self.group, "not given up in time; the session runs out by itself");
+                self.session_event(Event::Abandon);
             }
             Stage::Deregistering { by } if by <= now => self.close(),
             _ => {}

@@ -43,6 +43,8 @@ pub(super) struct Stop {
 struct Running {
     call: Call,
     cancelled: bool,
+    /// Whether it is a drain that is not wanted any more, and ends undone if it still waits for requests.
+    recalled: bool,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +74,7 @@ pub(super) enum Next {
     Nothing,
     Call(Call),
     Cancel,
+    Recall,
     RaiseEpoch { epoch: u64, strict: bool },
 }
 
@@ -149,8 +152,7 @@ impl Entry {
     pub(super) fn next(&mut self, now: Moment) -> Next {
         self.retry_at.take_if(|at| *at <= now);
         if let Some(running) = &self.running {
-            let unwanted = !running.cancelled && !self.wants(&running.call);
-            return if unwanted { Next::Cancel } else { Next::Nothing };
+            return self.about(running);
         }
         if self.retry_at.is_some() {
             return Next::Nothing;
@@ -165,6 +167,17 @@ impl Entry {
             Target::Owner(grant) => self.towards_owner(grant),
             Target::Draining(draining) => self.towards_drained(draining),
             Target::Releasing(_) => self.towards_released(),
+        }
+    }
+
+    fn about(&self, running: &Running) -> Next {
+        let is_told = running.cancelled || running.recalled;
+        match &running.call {
+            _ if is_told => Next::Nothing,
+            // A request that never ends must not keep an owner from going on, or from losing what it owned.
+            Call::Drain if matches!(self.target, Target::Owner(_) | Target::None) => Next::Recall,
+            call if !self.wants(call) => Next::Cancel,
+            _ => Next::Nothing,
         }
     }
 
@@ -271,7 +284,13 @@ impl Entry {
         if let Call::Assigned { strict, .. } = call {
             self.strict = strict;
         }
-        self.running = Some(Running { call, cancelled: false });
+        self.running = Some(Running { call, cancelled: false, recalled: false });
+    }
+
+    pub(super) fn recall(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.recalled = true;
+        }
     }
 
     /// Whether there was something to cancel.
@@ -282,14 +301,14 @@ impl Entry {
 
     /// Takes in how the running call ended.
     pub(super) fn ended(&mut self, now: Moment, result: &CallResult) {
-        let Some(Running { call, cancelled }) = self.running.take() else { return };
+        let Some(Running { call, cancelled, recalled }) = self.running.take() else { return };
         match result {
             Ok(next_offset) => {
                 // Cancelling has ended the claim it started under: it owns the partition, but can't act.
                 self.lost |= cancelled && matches!(call, Call::Assigned { .. });
                 self.succeeded(call, *next_offset);
             }
-            Err(failure) => self.failed(now, call, cancelled, failure),
+            Err(failure) => self.failed(now, call, cancelled || recalled, failure),
         }
         self.lost &= !self.is_idle();
     }
@@ -313,7 +332,7 @@ impl Entry {
         };
     }
 
-    fn failed(&mut self, now: Moment, call: Call, cancelled: bool, failure: &CallFailure) {
+    fn failed(&mut self, now: Moment, call: Call, was_told: bool, failure: &CallFailure) {
         match call {
             Call::Assigned { epoch, .. } if failure.spoiled => {
                 // Nobody knows how far it came, so nothing is said of where it stopped.
@@ -322,13 +341,13 @@ impl Entry {
             }
             Call::Warm { provenance: Provenance::Handoff(id), .. } | Call::CatchUp { handoff_id: id, .. } => {
                 self.held = Held::Spoiled;
-                self.declined = (!cancelled).then(|| (id, failure.message.clone())).or(self.declined.take());
+                self.declined = (!was_told).then(|| (id, failure.message.clone())).or(self.declined.take());
             }
             Call::Warm { provenance: Provenance::Run(_), .. } => self.held = Held::Spoiled,
             Call::Drain => self.closed = true,
             Call::Assigned { .. } | Call::Release | Call::Lost => {}
         }
-        if !cancelled {
+        if !was_told {
             let wait = FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY);
             self.failures = self.failures.saturating_add(1);
             self.retry_at = Some(now + wait);

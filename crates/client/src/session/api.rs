@@ -54,6 +54,8 @@ pub enum Event<C> {
         /// The answer.
         result: Result<(), Status>,
     },
+    /// Leave without a word, so that the session runs out: what the caller has begun may still have effects.
+    Abandon,
     /// Another call to the pinned instance failed; the next one goes elsewhere.
     CallFailed,
 }

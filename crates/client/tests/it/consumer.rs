@@ -220,6 +220,16 @@ async fn silence_pauses_at_two_thirds_and_an_answer_resumes() {
     assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 5"]);
 }
 
+// Without its answer no further heartbeat would be sent, and nobody would know why.
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_transport_ends_the_run_and_is_passed_on() {
+    let running = owning(options(), Manner::Plain).await;
+    let claim = running.recorder.owned().claim().clone();
+    running.fake.pulse(Pulse::Panic);
+    assert!(running.end.await.is_err_and(|error| error.is_panic()));
+    assert!(!claim.is_valid());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_fence_loses_the_partitions_and_a_new_session_starts_over() {
     let mut running = owning(options(), Manner::Plain).await;
@@ -288,12 +298,22 @@ async fn a_restart_finishes_locally_and_keeps_the_partitions() {
 
 // Whatever hangs, the process ends within its bounds and says so.
 #[tokio::test(start_paused = true)]
-async fn a_stop_is_bounded_when_handler_and_service_hang() {
+async fn a_stop_is_bounded_and_says_nothing_when_a_handler_hangs() {
     let running = owning(ConsumerOptions { on_stop: OnStop::Restart, ..options() }, Manner::DrainHangs).await;
-    running.fake.ignore_deregister();
-    let begun = Instant::now();
+    let (fake, begun) = (running.fake.clone(), Instant::now());
     assert_eq!(running.stop().await, Err(ConsumerError::Unfinished { partitions: 1 }));
     assert!(begun.elapsed() <= Duration::from_secs(24), "{:?}", begun.elapsed());
+    let told = fake.asked().iter().any(|asked| matches!(asked, Asked::Deregister(_)));
+    assert!(!told, "others would act while the handler still does");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_bounded_when_the_service_hangs() {
+    let running = owning(ConsumerOptions { on_stop: OnStop::Restart, ..options() }, Manner::Plain).await;
+    running.fake.ignore_deregister();
+    let begun = Instant::now();
+    assert_eq!(running.stop().await, Ok(Stopped::WithoutSession));
+    assert!(begun.elapsed() <= Duration::from_secs(14), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

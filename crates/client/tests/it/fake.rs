@@ -40,6 +40,7 @@ pub(crate) enum Pulse {
     Confirm,
     StoreUnavailable,
     Silence,
+    Panic,
 }
 
 #[derive(Debug)]
@@ -241,6 +242,7 @@ impl Transport for Fake {
             Pulse::Confirm => HeartbeatOutcome::Confirmed,
             Pulse::StoreUnavailable => HeartbeatOutcome::StoreUnavailable,
             Pulse::Silence => std::future::pending().await,
+            Pulse::Panic => panic!("on purpose"),
         };
         let cluster_id = "c".into();
         Ok(HeartbeatResponse { outcome: outcome.into(), cluster_id, ..HeartbeatResponse::default() })

@@ -9,7 +9,7 @@ use kafka_assigner_client::proto::v1::{
 use kafka_assigner_client::{ConsumerOptions, OnStop, Refusal, Stopped};
 use tokio::time::{Instant, sleep};
 
-use crate::consumer::{Running, assign, grant, options, release, start, warm};
+use crate::consumer::{Running, assign, grant, options, release, start, unassign, warm};
 use crate::fake::{Asked, Fake, Pulse};
 use crate::recorder::Manner;
 
@@ -175,16 +175,81 @@ async fn a_drain_refuses_new_requests_and_waits_for_those_in_flight() {
     assert!(running.recorder.owned().admit(9).is_ok());
 }
 
-// H49: what hangs is bounded by the claim, and reported as an end without an offset.
+fn says_drained(fake: &Fake) -> bool {
+    fake.asked().iter().any(|asked| matches!(asked, Asked::Drained(..)))
+}
+
+// H49: a handler's end is bounded by the claim, and reported without an offset; but the word is proof that nothing acts.
 #[tokio::test(start_paused = true)]
-async fn a_request_that_never_ends_holds_a_drain_up_no_longer_than_the_claim() {
+async fn a_drain_that_the_claim_cuts_short_is_said_only_when_nothing_is_in_flight_any_more() {
     let running = owning(Manner::Plain).await;
     let permit = running.recorder.owned().admit(5).expect("it is owned");
     running.fake.push(drain("h", None));
     running.fake.pulse(Pulse::Silence);
     running.recorder.wait_for(&["lost t/0"]).await;
-    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), None)).await;
+    running.fake.pulse(Pulse::Confirm);
+    sleep(Duration::from_secs(60)).await;
+    assert!(!says_drained(&running.fake), "said beside a request that may still act");
     drop(permit);
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), None)).await;
+}
+
+// A request outlives the grant under which it was admitted.
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_requests_from_before_a_lapse() {
+    let running = owning(Manner::Plain).await;
+    let permit = running.recorder.owned().admit(5).expect("it is owned");
+    running.fake.pulse(Pulse::Silence);
+    running.recorder.wait_for(&["lost t/0", "warm t/0"]).await;
+    running.fake.pulse(Pulse::Confirm);
+    running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 5"]).await;
+    assert!(running.recorder.owned().admit(5).is_ok());
+    running.fake.push(drain("h", None));
+    sleep(Duration::from_secs(5)).await;
+    assert!(!says_drained(&running.fake), "drained beside a request");
+    drop(permit);
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), Some(42))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_requests_from_before_the_partition_was_forgotten() {
+    let running = owning(Manner::Plain).await;
+    let permit = running.recorder.owned().admit(5).expect("it is owned");
+    running.fake.push(unassign(0));
+    running.recorder.wait_for(&["lost t/0"]).await;
+    running.fake.push(assign(strict(5, 5, "")));
+    running.recorder.wait_for(&["warm t/0", "assigned t/0 epoch 5"]).await;
+    running.fake.push(drain("h", None));
+    sleep(Duration::from_secs(5)).await;
+    assert!(!says_drained(&running.fake), "drained beside a request");
+    drop(permit);
+    running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), Some(42))).await;
+}
+
+// One request that hangs costs a handoff, and not the partition.
+#[tokio::test(start_paused = true)]
+async fn an_owner_goes_on_when_its_drain_is_cancelled_while_a_request_never_ends() {
+    let running = owning(Manner::Plain).await;
+    let owned = running.recorder.owned();
+    let _never_ends = owned.admit(5).expect("it is owned");
+    running.fake.push(drain("h", None));
+    sleep(Duration::from_secs(30)).await;
+    running.fake.push(assign(strict(9, 5, "")));
+    sleep(Duration::from_secs(1)).await;
+    assert!(owned.admit(9).is_ok(), "refused: {:?}", owned.admit(9).err());
+    assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 5"], "it went on undrained");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_is_taken_away_is_lost_while_its_drain_waits_for_a_request() {
+    let running = owning(Manner::Plain).await;
+    let owned = running.recorder.owned();
+    let _never_ends = owned.admit(5).expect("it is owned");
+    running.fake.push(drain("h", None));
+    sleep(Duration::from_secs(1)).await;
+    running.fake.push(unassign(0));
+    running.recorder.wait_for(&["lost t/0"]).await;
+    assert!(owned.claim().has_ended());
 }
 
 // H49: a drain that hangs keeps its partition, and the run ends with an error in time.
@@ -194,9 +259,29 @@ async fn a_stop_during_a_drain_that_hangs_is_bounded_and_an_error() {
     let running = owning_with(options, Manner::DrainHangs).await;
     running.fake.push(drain("h", None));
     running.recorder.wait_for(&["drain t/0"]).await;
-    let begun = Instant::now();
+    let (fake, begun) = (running.fake.clone(), Instant::now());
     assert!(running.stop().await.is_err());
     assert!(begun.elapsed() <= Duration::from_secs(24), "{:?}", begun.elapsed());
+    assert_no_deregister(&fake);
+}
+
+fn assert_no_deregister(fake: &Fake) {
+    assert!(
+        !fake.asked().iter().any(|asked| matches!(asked, Asked::Deregister(_))),
+        "others may act at once"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_beside_a_request_that_never_ends_lets_the_session_run_out() {
+    let options = ConsumerOptions { on_stop: OnStop::Restart, ..options() };
+    let running = owning_with(options, Manner::Plain).await;
+    let _never_ends = running.recorder.owned().admit(5).expect("it is owned");
+    running.fake.push(unassign(0));
+    running.recorder.wait_for(&["lost t/0"]).await;
+    let fake = running.fake.clone();
+    assert_eq!(running.stop().await, Ok(Stopped::WithoutSession));
+    assert_no_deregister(&fake);
 }
 
 #[tokio::test(start_paused = true)]

@@ -84,7 +84,7 @@ fn what_is_spoiled_while_it_drains_is_never_resumed() {
         [
             (change([(0, releasing("h"))]), vec![call(0, Call::Drain)]),
             (RoleEvent::Spoiled(p(0)), vec![]),
-            (change([(0, owner(9, 5, ""))]), vec![]),
+            (change([(0, owner(9, 5, ""))]), vec![RoleAction::Recall(p(0))]),
             (ended(0, Ok(())), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![direct_warm(0, 5)]),
         ],

@@ -85,6 +85,7 @@ impl Handler {
                     assert!(!self.must_drop.contains(&at), "{at} goes on over a lost session");
                 }
                 RoleAction::Cancel(at) => assert!(self.running.contains_key(&at), "nothing to cancel"),
+                RoleAction::Recall(at) => assert_eq!(self.running.get(&at), Some(&Call::Drain)),
                 RoleAction::Forget(at) => assert_eq!(self.seen(&at), Seen::Nothing),
             }
         }

@@ -51,7 +51,7 @@ fn a_resume_that_fails_is_tried_again_as_a_resume() {
         &mut roles,
         [
             (change([(0, releasing("h"))]), vec![call(0, Call::Drain)]),
-            (change([(0, owner(9, 5, ""))]), vec![]),
+            (change([(0, owner(9, 5, ""))]), vec![RoleAction::Recall(p(0))]),
             (ended(0, Ok(())), vec![resume.clone()]),
             (ended(0, Err("no memory")), vec![]),
         ],

@@ -245,6 +245,22 @@ fn an_owner_that_could_not_drain_goes_on_when_the_handoff_is_cancelled() {
     }
 }
 
+#[test]
+fn an_owner_whose_drain_still_waits_for_requests_goes_on_at_once_when_the_handoff_is_cancelled() {
+    let mut roles = owning_strictly();
+    let goes_on = RoleAction::RaiseEpoch { partition: p(0), epoch: 9, strict: true };
+    script(
+        &mut roles,
+        [
+            (change([(0, draining("h", 5, None))]), vec![call(0, Call::Drain)]),
+            (change([(0, strict_owner(9, 5, ""))]), vec![RoleAction::Recall(p(0))]),
+            (snapshot([(0, strict_owner(9, 5, ""))]), vec![]),
+            (ended(0, Err("recalled")), vec![goes_on]),
+        ],
+    );
+    assert_eq!(roles.next_wake(), None, "it is no failure");
+}
+
 // H42: a resume that failed is tried again as a resume.
 #[test]
 fn a_drained_owner_that_could_not_resume_tries_it_again() {
@@ -288,7 +304,7 @@ fn nothing_is_said_of_a_drain_once_the_handoff_is_over() {
         &mut roles,
         [
             (change([(0, draining("h", 5, None))]), vec![call(0, Call::Drain)]),
-            (change([(0, strict_owner(9, 5, ""))]), vec![]),
+            (change([(0, strict_owner(9, 5, ""))]), vec![RoleAction::Recall(p(0))]),
             (drained(0, 42), vec![strictly_assigned(0, 9, None, true)]),
         ],
     );

@@ -47,7 +47,7 @@ fn a_drained_owner_of_the_same_run_resumes() {
         &mut roles,
         [
             (change([(0, releasing("h"))]), vec![call(0, Call::Drain)]),
-            (change([(0, owner(9, 5, ""))]), vec![]),
+            (change([(0, owner(9, 5, ""))]), vec![RoleAction::Recall(p(0))]),
             (
                 ended(0, Ok(())),
                 vec![call(0, Call::Assigned { epoch: 9, start_offset: None, resumed: true, strict: false })],
@@ -64,7 +64,7 @@ fn a_drained_owner_of_an_earlier_run_starts_anew() {
         &mut roles,
         [
             (change([(0, releasing("h"))]), vec![call(0, Call::Drain)]),
-            (change([(0, owner(9, 9, ""))]), vec![]),
+            (change([(0, owner(9, 9, ""))]), vec![RoleAction::Recall(p(0))]),
             (ended(0, Ok(())), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![direct_warm(0, 9)]),
         ],
