@@ -59,6 +59,8 @@ struct Inner {
     consumer: Option<Arc<StreamConsumer<Events>>>,
     /// What librdkafka reads: it complains when anything else is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
+    /// Held by the commit that is under way, also when nobody waits for it any more.
+    committing: Arc<tokio::sync::Mutex<()>>,
     _polling: DropGuard,
 }
 
@@ -77,8 +79,12 @@ impl Client {
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
-        let (consumer, assigned) = (Some(consumer), Mutex::default());
-        Ok(Self(Arc::new(Inner { consumer, assigned, _polling: polling.drop_guard() })))
+        Ok(Self(Arc::new(Inner {
+            consumer: Some(consumer),
+            assigned: Mutex::default(),
+            committing: Arc::default(),
+            _polling: polling.drop_guard(),
+        })))
     }
 
     fn consumer(&self) -> Arc<StreamConsumer<Events>> {
@@ -158,22 +164,44 @@ impl Client {
         Ok(0)
     }
 
-    /// Commits, and waits until the broker has answered.
-    pub(super) async fn commit(&self, positions: Vec<Position>) -> Result<(), KafkaRunnerError> {
-        let client = self.clone();
-        let (answer, answered) = oneshot::channel();
-        // Without a coordinator the call lasts for a minute, and a runtime that ends waits for its own threads.
-        std::thread::spawn(move || {
-            let _ = answer.send(client.commit_now(&positions));
-        });
-        let committed = match timeout(KAFKA_BOUND, answered).await {
-            Ok(Ok(committed)) => committed,
-            Ok(Err(_)) | Err(_) => Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::OperationTimedOut)),
+    /// Commits what is `due` at the moment of sending, and waits until the broker has answered. Returns what it was.
+    ///
+    /// One commit at a time, also after its caller gave up: a late one must not land after the one that follows.
+    ///
+    /// # Errors
+    ///
+    /// [`KafkaRunnerError::Commit`]: it failed, or there was no answer in time. Then it may have taken effect.
+    pub(super) async fn commit(
+        &self,
+        due: impl FnOnce() -> Vec<Position> + Send + 'static,
+    ) -> Result<Vec<Position>, KafkaRunnerError> {
+        let committed = match timeout(KAFKA_BOUND, self.commit_in_turn(due)).await {
+            Ok(Some(committed)) => committed,
+            Ok(None) | Err(_) => Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::OperationTimedOut)),
         };
         committed.map_err(KafkaRunnerError::Commit)
     }
 
+    async fn commit_in_turn(
+        &self,
+        due: impl FnOnce() -> Vec<Position> + Send + 'static,
+    ) -> Option<KafkaResult<Vec<Position>>> {
+        let turn = self.0.committing.clone().lock_owned().await;
+        let (client, (answer, answered)) = (self.clone(), oneshot::channel());
+        // Without a coordinator the call lasts for seconds, and a runtime that ends waits for its own threads.
+        std::thread::spawn(move || {
+            let due = due();
+            let committed = client.commit_now(&due).map(|()| due);
+            drop(turn);
+            let _ = answer.send(committed);
+        });
+        answered.await.ok()
+    }
+
     fn commit_now(&self, positions: &[Position]) -> KafkaResult<()> {
+        if positions.is_empty() {
+            return Ok(());
+        }
         let mut list = TopicPartitionList::with_capacity(positions.len());
         for position in positions {
             let (topic, partition) = (position.partition.topic(), position.partition.partition());
@@ -235,8 +263,22 @@ mod tests {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let position = Position { partition: TopicPartition::new("t", 0), next: 5, epoch: 1 };
         let begun = Instant::now();
-        assert!(matches!(client.commit(vec![position]).await, Err(KafkaRunnerError::Commit(_))));
+        assert!(matches!(client.commit(move || vec![position]).await, Err(KafkaRunnerError::Commit(_))));
         assert!(begun.elapsed() <= KAFKA_BOUND + Duration::from_millis(1), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_waits_for_one_whose_caller_gave_up() {
+        let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let position = Position { partition: TopicPartition::new("t", 0), next: 5, epoch: 1 };
+        assert!(client.commit(move || vec![position]).await.is_err());
+        let (asked, is_asked) = oneshot::channel();
+        let late = client.commit(move || {
+            let _ = asked.send(());
+            Vec::new()
+        });
+        assert!(late.await.is_err());
+        assert!(is_asked.await.is_err(), "sent beside the one before it");
     }
 
     #[test]

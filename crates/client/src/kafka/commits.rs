@@ -75,12 +75,13 @@ impl Commits {
         client: &Client,
         only: Option<&TopicPartition>,
     ) -> Result<(), KafkaRunnerError> {
-        let due = self.due(only);
-        if due.is_empty() {
+        if self.due(only).is_empty() {
             return Ok(());
         }
-        client.commit(due.clone()).await?;
-        self.committed(&due);
+        // Asked again when its turn has come: by then a claim may have ended.
+        let (commits, only) = (self.clone(), only.cloned());
+        let committed = client.commit(move || commits.due(only.as_ref())).await?;
+        self.committed(&committed);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 
 /// What is set unless the user sets it.
-const DEFAULTS: [(&str, &str); 6] = [
+const DEFAULTS: [(&str, &str); 8] = [
     // A partition that is new to a quiet broker connection waits for the outstanding fetch, at most this long. Costs
     // up to 50 empty fetches a second and broker while nothing is written.
     ("fetch.wait.max.ms", "20"),
@@ -16,6 +16,10 @@ const DEFAULTS: [(&str, &str); 6] = [
     ("queued.max.messages.kbytes", "2048"),
     ("fetch.error.backoff.ms", "100"),
     ("reconnect.backoff.max.ms", "1000"),
+    // How long a commit waits for a coordinator, and then for its answer. Together no longer than the margin of a session
+    // of 30 s: a commit that was right when it was sent must not arrive after the next owner's.
+    ("session.timeout.ms", "5000"),
+    ("socket.timeout.ms", "5000"),
 ];
 
 /// What the runner relies on, whatever the user sets.
