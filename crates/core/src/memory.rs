@@ -55,6 +55,17 @@ struct Standing {
     taken: bool,
 }
 
+/// When one phase of a handoff has to be over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseEnd {
+    /// The handoff.
+    pub id: HandoffId,
+    /// The phase.
+    pub phase: Phase,
+    /// The moment, by the leader's clock.
+    pub deadline: Moment,
+}
+
 /// A grant in `overlap` that nothing disturbs.
 #[derive(Debug, Clone)]
 struct Granted {
@@ -268,6 +279,13 @@ impl Memory {
     /// The units whose deadline is over at `now`.
     pub fn overdue(&self, now: Moment) -> impl Iterator<Item = &TopicPartition> {
         self.deadlines.iter().take_while(move |(deadline, _)| *deadline <= now).map(|(_, unit)| unit)
+    }
+
+    /// When the phase in which each handoff was seen last has to be over, by the unit's first partition.
+    pub fn phases(&self) -> impl Iterator<Item = (&TopicPartition, PhaseEnd)> {
+        self.phases.iter().map(|(unit, seen)| {
+            (unit, PhaseEnd { id: seen.what.id.clone(), phase: seen.what.phase, deadline: seen.deadline })
+        })
     }
 
     /// The next moment after `now` at which a deadline is over.

@@ -1,5 +1,7 @@
 //! Explains one partition.
 
+use std::time::Duration;
+
 use kafka_assigner_core::explain::explain;
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf};
@@ -21,9 +23,11 @@ impl AdminService {
         let at = convert::partition(&request.topic, request.partition)?;
         let group = self.group(&request.group).await?;
         let leases = self.leases(&group).await;
+        let now = self.instance.clock().now();
         group.read(|state| {
             known(state, &at)?;
-            Ok(response(state, &at, self.planned(state, &leases, &WhatIf::default()).as_ref()))
+            let left = state.handoff_of(&at).and_then(|handoff| group.deadlines().left(handoff, now));
+            Ok(response(state, &at, left, self.planned(state, &leases, &WhatIf::default()).as_ref()))
         })
     }
 }
@@ -45,12 +49,17 @@ fn known(state: &GroupState, at: &TopicPartition) -> Result<(), Status> {
     }
 }
 
-fn response(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &NoPlan>) -> ExplainResponse {
+fn response(
+    state: &GroupState,
+    at: &TopicPartition,
+    left: Option<Duration>,
+    planned: Result<&Plan, &NoPlan>,
+) -> ExplainResponse {
     let actions = planned.map_or(&[][..], |plan| &plan.actions);
     let mut concerning = actions.iter().filter(|action| action.unit.contains(at));
     ExplainResponse {
         assignment: Some(show::assignment(state, at)),
-        handoff: state.handoff_of(at).map(|handoff| show::handoff(state, handoff, at)),
+        handoff: state.handoff_of(at).map(|handoff| show::handoff(state, handoff, at, left)),
         next: concerning.find_map(|action| planned_move(state, action, at)),
         reasons: explain(state, at, planned).iter().map(ToString::to_string).collect(),
     }

@@ -17,10 +17,13 @@ impl AdminService {
         let page = Page::new(request.page_size, request.page_token)?;
         let from = page.partitions()?.map_or(Bound::Unbounded, Bound::Included);
         let group = self.group(&request.group).await?;
+        let now = self.instance.clock().now();
         let (handoffs, next_page_token) = group.read(|state| {
             let on_the_move = state.handoffs().range((from, Bound::Unbounded));
             page.cut(on_the_move.filter_map(|(at, _)| {
-                Some((at.to_string(), show::handoff(state, state.handoff_of(at)?, at)))
+                let handoff = state.handoff_of(at)?;
+                let left = group.deadlines().left(handoff, now);
+                Some((at.to_string(), show::handoff(state, handoff, at, left)))
             }))
         });
         Ok(ListHandoffsResponse { handoffs, next_page_token })

@@ -1,5 +1,7 @@
 //! Records as operators see them.
 
+use std::time::Duration;
+
 use kafka_assigner_core::census::{Census, is_owned};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::id::TopicPartition;
@@ -162,8 +164,14 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
     shown
 }
 
-/// The part of a handoff that concerns `at`, one of its partitions.
-pub(super) fn handoff(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> v1::Handoff {
+/// The part of a handoff that concerns `at`, one of its partitions, and what is `left` of the time for its phase, where
+/// that is known.
+pub(super) fn handoff(
+    state: &GroupState,
+    handoff: &Handoff,
+    at: &TopicPartition,
+    left: Option<Duration>,
+) -> v1::Handoff {
     let phase = match handoff.phase {
         record::Phase::Warming => v1::Phase::Warming,
         record::Phase::Ready => v1::Phase::Ready,
@@ -181,7 +189,7 @@ pub(super) fn handoff(state: &GroupState, handoff: &Handoff, at: &TopicPartition
         new_owner: handoff.new.name.to_string(),
         phase: phase.into(),
         since_unix_ms: unix_ms(handoff.since),
-        deadline_ms: None,
+        deadline_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
         progress: progress(state, handoff, at),
         taken: handoff.taken.is_some(),
         waiting_for: waits_for(state, handoff).to_string(),

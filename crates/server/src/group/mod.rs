@@ -1,5 +1,6 @@
 //! One group as this instance serves it: its view, and the streams of its members.
 
+mod deadlines;
 mod hub;
 mod materialized;
 mod sessions;
@@ -15,6 +16,7 @@ use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_store::view::{Listener, Notice};
 use kafka_assigner_store::{Store, View, view};
 
+pub(crate) use deadlines::Deadlines;
 pub(crate) use hub::{Hub, Line};
 pub use materialized::GroupView;
 pub(crate) use sessions::Sessions;
@@ -27,6 +29,7 @@ pub struct Group {
     hub: Arc<Hub>,
     routers: Arc<Hub>,
     sessions: Arc<Sessions>,
+    deadlines: Arc<Deadlines>,
 }
 
 impl Group {
@@ -37,7 +40,8 @@ impl Group {
         let (hub, routers, sessions) = (Arc::<Hub>::default(), Arc::<Hub>::default(), Arc::default());
         let state = GroupView::new(layout.clone(), Arc::clone(&hub), Arc::clone(&routers));
         let (view, keeper) = View::new(store, options, state);
-        (Self { layout: Arc::new(layout), view, hub, routers, sessions }, keeper)
+        let (layout, deadlines) = (Arc::new(layout), Arc::default());
+        (Self { layout, view, hub, routers, sessions, deadlines }, keeper)
     }
 
     /// Its name.
@@ -82,6 +86,11 @@ impl Group {
 
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    /// How long phases may still take, as far as this instance leads.
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
     }
 
     pub(crate) const fn hub(&self) -> &Arc<Hub> {

@@ -167,6 +167,8 @@ async fn a_move_is_shown_explained_and_called_off() {
     let moving = &moves[0];
     assert_eq!((&*moving.old_owner, &*moving.new_owner, moving.phase()), ("a", "b", Phase::Warming));
     assert_eq!(moving.waiting_for, "b to warm up");
+    let left = moving.deadline_ms.expect("the leader knows how long it may take");
+    assert!((200_000..=300_000).contains(&left), "of five minutes: {left}");
     let at = ExplainRequest { group: g(), topic: "t".to_owned(), partition: moving.partition };
     let explained = admin.explain(at).await.unwrap().into_inner();
     assert_eq!(explained.handoff.unwrap().handoff_id, moving.handoff_id);

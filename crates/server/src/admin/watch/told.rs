@@ -140,7 +140,8 @@ impl Told {
             self.handoffs.remove(at);
         }
         if let Some(handoff) = now {
-            let shown = show::handoff(state, handoff, at);
+            // Time passes without an event: what is left of it is not told here.
+            let shown = show::handoff(state, handoff, at, None);
             if self.handoffs.get(at).is_none_or(|(_, known)| *known != shown) {
                 news.push(Event::Handoff(shown.clone()));
                 self.handoffs.insert(at.clone(), (handoff.clone(), shown));
