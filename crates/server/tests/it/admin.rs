@@ -163,7 +163,8 @@ async fn a_move_is_shown_explained_and_called_off() {
     all_owned(&mut admin).await;
     let _new = served.consumer("b").await;
     let under_way = async || handoffs(&mut admin.clone()).await;
-    let moves = until("a move begins", under_way, |moves| !moves.is_empty()).await;
+    let is_timed = |moves: &Vec<Handoff>| moves.first().is_some_and(|first| first.deadline_ms.is_some());
+    let moves = until("a move begins, and its leader has seen it", under_way, is_timed).await;
     let moving = &moves[0];
     assert_eq!((&*moving.old_owner, &*moving.new_owner, moving.phase()), ("a", "b", Phase::Warming));
     assert_eq!(moving.waiting_for, "b to warm up");
