@@ -1,8 +1,10 @@
 //! What a process of the run is given.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use kafka_assigner_client::GrpcTransport;
 use kafka_assigner_core::record::Mode;
 
 /// Plays chaos with real processes, and checks what came of it.
@@ -25,9 +27,9 @@ pub(crate) enum Part {
     Router(RouterSettings),
 }
 
-/// What a writer is given.
+/// Who takes part, and over which links.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct WriterSettings {
+pub(crate) struct Place {
     /// Its name in the group
     #[arg(long)]
     pub(crate) name: String,
@@ -37,6 +39,22 @@ pub(crate) struct WriterSettings {
     /// Where to connect for each of them, in the same order
     #[arg(long, value_delimiter = ',')]
     pub(crate) links: Vec<String>,
+}
+
+impl Place {
+    /// Calls to each instance go over its link.
+    pub(crate) fn transport(&self) -> GrpcTransport {
+        let routes: BTreeMap<String, String> =
+            self.endpoints.iter().cloned().zip(self.links.iter().cloned()).collect();
+        GrpcTransport::new().with_routes(routes)
+    }
+}
+
+/// What a writer is given.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct WriterSettings {
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Kafka's brokers, as "host:port"
     #[arg(long)]
     pub(crate) brokers: String,
@@ -48,15 +66,8 @@ pub(crate) struct WriterSettings {
 /// What a router is given.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RouterSettings {
-    /// Its name in the group
-    #[arg(long)]
-    pub(crate) name: String,
-    /// The instances' addresses, with commas
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) endpoints: Vec<String>,
-    /// Where to connect for each of them, in the same order
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) links: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Where it takes requests
     #[arg(long)]
     pub(crate) listen: SocketAddr,
@@ -94,18 +105,11 @@ pub(crate) struct Settings {
 /// What a consumer is given.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ConsumerSettings {
-    /// Its name in the group
-    #[arg(long)]
-    pub(crate) name: String,
     /// How this process is called in what it writes
     #[arg(long)]
     pub(crate) process: String,
-    /// The instances' addresses, with commas
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) endpoints: Vec<String>,
-    /// Where to connect for each of them, in the same order
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) links: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Kafka's brokers, as "host:port"
     #[arg(long)]
     pub(crate) brokers: String,

@@ -1,14 +1,12 @@
 //! A consumer of the run: writes every record to the sink, and what it did and was allowed to do into its history.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use anyhow::Result;
 use async_trait::async_trait;
 use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner, Message as _, Record, RecordHandler};
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, GrpcTransport, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
-    stop,
+    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition, stop,
 };
 
 use crate::arguments::ConsumerSettings;
@@ -26,16 +24,16 @@ pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
         sink: settings.sink,
         history: Journal::open(&settings.history)?,
     };
-    let routes: BTreeMap<String, String> = settings.endpoints.iter().cloned().zip(settings.links).collect();
+    let transport = settings.place.transport();
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
         topics: vec![topic::NAME.to_owned()],
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,
-        ..ConsumerOptions::new(settings.name, settings.endpoints)
+        ..ConsumerOptions::new(settings.place.name, settings.place.endpoints)
     };
     let runner = KafkaRunner::new(&KafkaOptions::new(settings.brokers, GROUP), handler)?;
-    let consumer = Consumer::over(options, GrpcTransport::new().with_routes(routes))?;
+    let consumer = Consumer::over(options, transport)?;
     consumer.run(runner, stop::on_signal()?).await?;
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! A router of the run.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
 use kafka_assigner_example_single_writer::{Wire, run_router};
-use kafka_assigner_router::{GrpcTransport, Router, RouterOptions, stop};
+use kafka_assigner_router::{Router, RouterOptions, stop};
 use tokio::net::TcpListener;
 
 use crate::arguments::RouterSettings;
@@ -18,14 +17,13 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(4);
 /// Runs until SIGTERM, and then until what it holds is answered.
 pub(crate) async fn run(settings: RouterSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
-    let routes: BTreeMap<String, String> = settings.endpoints.iter().cloned().zip(settings.links).collect();
+    let transport = settings.place.transport();
     let options = RouterOptions {
         group: GROUP.to_owned(),
         session_timeout: Some(SESSION_TIMEOUT),
         send_timeout: SEND_TIMEOUT,
-        ..RouterOptions::new(settings.name, settings.endpoints)
+        ..RouterOptions::new(settings.place.name, settings.place.endpoints)
     };
-    let transport = GrpcTransport::new().with_routes(routes);
     let router = Router::forwarding_over(options, Wire::new(), transport)?;
     run_router(router, topic::NAME.to_owned(), TcpListener::bind(settings.listen), stop::on_signal()?).await
 }

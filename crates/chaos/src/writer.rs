@@ -1,15 +1,14 @@
 //! A consumer of the run in the mode routed: takes requests, and writes what it did and was allowed to do into its
 //! history.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use anyhow::Result;
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, GrpcTransport, HandlerError, OwnedContext, PartitionHandler, ReservedContext,
-    TopicPartition, WarmContext, stop,
+    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition,
+    WarmContext, stop,
 };
 use kafka_assigner_example_single_writer::{Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
@@ -28,16 +27,16 @@ pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
     let history = Arc::new(History(Journal::open(&settings.history)?));
     let writer = Writer::new(Log::new(&settings.brokers)?, Some(history.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let routes: BTreeMap<String, String> = settings.endpoints.iter().cloned().zip(settings.links).collect();
+    let transport = settings.place.transport();
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
         topics: vec![topic::NAME.to_owned()],
         endpoint: listener.local_addr()?.to_string(),
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,
-        ..ConsumerOptions::new(settings.name, settings.endpoints)
+        ..ConsumerOptions::new(settings.place.name, settings.place.endpoints)
     };
-    let consumer = Consumer::over(options, GrpcTransport::new().with_routes(routes))?;
+    let consumer = Consumer::over(options, transport)?;
     let reception = writer.reception();
     run_writer(consumer, Watched { writer, history }, reception, listener, stop::on_signal()?).await
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_ledger::{Micros, Record, Slot, Spread};
+use kafka_assigner_ledger::{Audit, Micros, Record, Slot, Spread};
 use serde::Serialize;
 
 use crate::written::Written;
@@ -120,6 +120,19 @@ pub fn to_handle(
         of.iter().filter(|written| acknowledged.contains(&written.number)).map(record).collect()
     };
     log.iter().map(|(partition, of)| (slot(partition), records(of))).collect()
+}
+
+/// Puts the audit of what writers wrote down right by the log, and judges the requests: a writer that was killed may have
+/// written into the log what it could not write down any more.
+pub fn put_right(
+    audit: &mut Audit,
+    asked: &Asked,
+    log: &BTreeMap<i32, Vec<Written>>,
+    crashes: &[Window],
+) -> Requests {
+    let requests = judge(asked, log, crashes);
+    (audit.lost, audit.state_mismatches) = (requests.acknowledged_lost, wrong_states(asked, log));
+    requests
 }
 
 /// Partitions of counters that are not what the log amounts to.

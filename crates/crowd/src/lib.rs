@@ -15,6 +15,8 @@ mod audit;
 mod traffic;
 mod written;
 
-pub use audit::{Acknowledged, Asked, Failed, Requests, Window, judge, to_handle, unexcused, wrong_states};
+pub use audit::{
+    Acknowledged, Asked, Failed, Requests, Window, judge, put_right, to_handle, unexcused, wrong_states,
+};
 pub use traffic::{Meter, Pace, Traffic};
 pub use written::{Written, read};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_crowd::{Requests, judge, to_handle, wrong_states};
+use kafka_assigner_crowd::{Requests, put_right, to_handle};
 use kafka_assigner_ledger::{Audit, FinalState, Incident, Ledger, Micros};
 use kafka_assigner_observer::Observer;
 use kafka_assigner_store::MemoryStore;
@@ -264,10 +264,9 @@ impl World {
             return (ledger.audit(), None);
         };
         ledger.produced = to_handle(&asked, &log, topic);
-        let (requests, state_mismatches) = (judge(&asked, &log, &crashes), wrong_states(&asked, &log));
-        // A writer that was killed may have written into the log what it could not write down any more.
-        let lost = requests.acknowledged_lost;
-        (Audit { lost, state_mismatches, ..ledger.audit() }, Some(requests))
+        let mut audit = ledger.audit();
+        let requests = put_right(&mut audit, &asked, &log, &crashes);
+        (audit, Some(requests))
     }
 
     /// Ends everything, and adds it up.

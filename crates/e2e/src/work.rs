@@ -103,11 +103,7 @@ impl Done {
         (report.audit, report.stale) = (ledger.audit(), ledger.stale());
         if let Self::Requests(asked, log) = self {
             crowd::unexcused(asked, &crashes).take(10).for_each(|failed| eprintln!("{failed:?}"));
-            let requests = crowd::judge(asked, log, &crashes);
-            // A writer that was killed may have written into the log what it could not write down any more.
-            report.audit.lost = requests.acknowledged_lost;
-            report.audit.state_mismatches = crowd::wrong_states(asked, log);
-            report.requests = Some(requests);
+            report.requests = Some(crowd::put_right(&mut report.audit, asked, log, &crashes));
         }
         Ok(())
     }
