@@ -57,7 +57,8 @@ async fn measure(system: &System, stage: &Stage, arguments: &Measure) -> Result<
     let peace = group.rest().await;
     let mut events: Vec<(Event, Done)> = Vec::new();
     for event in stage.events {
-        events.push((*event, event.play(&mut group).await?));
+        let done = event.play(&mut group).await?;
+        add(&mut events, *event, done);
     }
     answer_for_the_end(&mut events);
     let audit = group.end().await?;
@@ -68,10 +69,53 @@ async fn measure(system: &System, stage: &Stage, arguments: &Measure) -> Result<
     Ok(events.iter().map(row).collect())
 }
 
-/// What is still missing at the end is the last event's.
+/// An event that is played again has one row for all times.
+fn add(events: &mut Vec<(Event, Done)>, event: Event, done: Done) {
+    match events.iter_mut().find(|(other, _)| *other == event) {
+        Some((_, all)) => all.add(done),
+        None => events.push((event, done)),
+    }
+}
+
+/// What is still missing at the end is the last step's.
 fn answer_for_the_end(events: &mut [(Event, Done)]) {
-    let last = events.last_mut().and_then(|(_, done)| done.steps.last_mut());
-    if let Some(step) = last {
+    let steps = events.iter_mut().flat_map(|(_, done)| &mut done.steps);
+    if let Some(step) = steps.max_by_key(|step| step.at) {
         step.until = Micros::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::check::Step;
+
+    fn done(at: Micros) -> Done {
+        let steps = vec![Step { at, until: at + 1 }];
+        Done { steps, departures: vec![Duration::from_micros(at)], unsettled: 1 }
+    }
+
+    #[test]
+    fn all_times_of_an_event_have_one_row() {
+        let mut events = Vec::new();
+        for (event, at) in [(Event::Join, 1), (Event::Leave, 3), (Event::Join, 5)] {
+            add(&mut events, event, done(at));
+        }
+        let told: Vec<_> = events.iter().map(|(event, done)| (*event, done.steps.len())).collect();
+        assert_eq!(told, [(Event::Join, 2), (Event::Leave, 1)]);
+        assert_eq!((events[0].1.departures.len(), events[0].1.unsettled), (2, 2));
+    }
+
+    #[test]
+    fn what_is_missing_at_the_end_is_the_last_steps() {
+        let mut events = Vec::new();
+        for (event, at) in [(Event::Join, 1), (Event::Leave, 3), (Event::Join, 5)] {
+            add(&mut events, event, done(at));
+        }
+        answer_for_the_end(&mut events);
+        let untils: Vec<_> = events.iter().flat_map(|(_, done)| &done.steps).map(|step| step.until).collect();
+        assert_eq!(untils, [2, Micros::MAX, 4]);
     }
 }

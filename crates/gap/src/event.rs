@@ -57,7 +57,7 @@ impl Event {
                 done.step(at, group).await?;
             }
             Self::RollSameNames => {
-                for _ in 0..group.size() {
+                for _ in 0..group.member_count() {
                     let departure = group.let_oldest_leave().await?;
                     group.restart(departure.name).await?;
                     done.departures.push(departure.lasted);
@@ -66,7 +66,7 @@ impl Event {
             }
             Self::RollNewNames => {
                 group.deploy();
-                for _ in 0..group.size() {
+                for _ in 0..group.member_count() {
                     join(group, &mut done).await?;
                     leave(group, &mut done).await?;
                 }
@@ -77,6 +77,13 @@ impl Event {
 }
 
 impl Done {
+    /// Adds what was done when the event was played again.
+    pub(crate) fn add(&mut self, again: Self) {
+        self.steps.extend(again.steps);
+        self.departures.extend(again.departures);
+        self.unsettled += again.unsettled;
+    }
+
     async fn step(&mut self, at: Micros, group: &mut Group<'_>) -> Result<()> {
         self.unsettled += usize::from(!group.settle().await?);
         self.steps.push(Step { at, until: now() });

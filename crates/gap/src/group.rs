@@ -14,13 +14,10 @@ use crate::instance::Instance;
 use crate::member::{Member, Membership};
 use crate::moment::{now, within};
 use crate::producer::Production;
-use crate::stage::Stage;
+use crate::stage::{Size, Stage};
 use crate::system::{Kind, System};
-use crate::topic::{self, PARTITIONS};
+use crate::topic;
 use crate::watch::{Owners, Watch, is_even};
-
-/// Members at the beginning.
-const MEMBERS: usize = 4;
 
 /// A Java machine starts in a second, several at once on a busy machine take some.
 const START: Duration = Duration::from_secs(30);
@@ -48,6 +45,7 @@ const KEPT: [&str; 2] = ["--rejoin-grace", "30s"];
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     arguments: &'a Measure,
+    size: Size,
     membership: Membership,
     /// Whatever serves it, for as long as it lives.
     _instance: Option<Instance>,
@@ -75,7 +73,7 @@ impl<'a> Group<'a> {
     /// Forms the group of a stage, and waits until everybody has their share.
     pub(crate) async fn form(system: &System, stage: &Stage, arguments: &'a Measure) -> Result<Self> {
         let group = format!("{}-{}", system.name, stage.name);
-        topic::create(&arguments.kafka, &group).await?;
+        topic::create(&arguments.kafka, &group, stage.size.partitions).await?;
         let instance = serve(system, stage, &group, arguments).await?;
         let membership = Membership {
             kind: system.kind,
@@ -86,16 +84,17 @@ impl<'a> Group<'a> {
         };
         let mut group = Self {
             arguments,
-            production: Production::start(&arguments.kafka, &membership.group)?,
+            size: stage.size,
+            production: Production::start(&arguments.kafka, &membership.group, stage.size)?,
             membership,
             _instance: instance,
             members: VecDeque::new(),
             started: 0,
             version: 1,
             handled: Vec::new(),
-            watch: Watch::default(),
+            watch: Watch::new(stage.size.interval),
         };
-        for name in 0..MEMBERS {
+        for name in 0..stage.size.members {
             group.start(name)?;
         }
         group.settle().await?;
@@ -103,7 +102,7 @@ impl<'a> Group<'a> {
     }
 
     /// How many members it has.
-    pub(crate) fn size(&self) -> usize {
+    pub(crate) fn member_count(&self) -> usize {
         self.members.len()
     }
 
@@ -163,7 +162,7 @@ impl<'a> Group<'a> {
         let (mut owners, mut since): (Option<Owners>, _) = (None, Instant::now());
         let settled = within(SETTLE, || {
             self.collect()?;
-            let seen = self.watch.owners(PARTITIONS.unsigned_abs() as usize, now());
+            let seen = self.watch.owners(self.size.partitions.unsigned_abs() as usize, now());
             if seen != owners {
                 (owners, since) = (seen, Instant::now());
             }

@@ -16,10 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::topic::PARTITIONS;
-
-/// The time between two records of one partition.
-const INTERVAL: Duration = Duration::from_millis(10);
+use crate::stage::Size;
 
 /// How long the last acknowledgements may take.
 const FLUSH: Duration = Duration::from_secs(20);
@@ -52,14 +49,14 @@ pub(crate) struct Production {
 
 impl Production {
     /// Starts it.
-    pub(crate) fn start(kafka: &str, topic: &str) -> Result<Self> {
+    pub(crate) fn start(kafka: &str, topic: &str, size: Size) -> Result<Self> {
         let (ends, stop) = (Ends::default(), CancellationToken::new());
         let producer: ThreadedProducer<Ends> = ClientConfig::new()
             .set("bootstrap.servers", kafka)
             .set("linger.ms", "0")
             .set("enable.idempotence", "true")
             .create_with_context(ends.clone())?;
-        let running = tokio::spawn(produce(producer, topic.to_owned(), stop.clone()));
+        let running = tokio::spawn(produce(producer, topic.to_owned(), size, stop.clone()));
         Ok(Self { ends, stop, running })
     }
 
@@ -75,9 +72,10 @@ impl Production {
 async fn produce(
     producer: ThreadedProducer<Ends>,
     topic: String,
+    size: Size,
     stop: CancellationToken,
 ) -> Result<(), KafkaError> {
-    let mut ticks = interval(INTERVAL);
+    let mut ticks = interval(size.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     for number in 0_u64.. {
         tokio::select! {
@@ -88,7 +86,7 @@ async fn produce(
             _ = ticks.tick() => {}
         }
         let payload = number.to_string();
-        for partition in 0..PARTITIONS {
+        for partition in 0..size.partitions {
             let record = BaseRecord::<'_, (), _>::to(&topic).partition(partition).payload(&payload);
             producer.send(record).map_err(|(error, _)| error)?;
         }

@@ -16,8 +16,13 @@ use crate::system::System;
 pub(crate) struct Row {
     system: &'static str,
     event: &'static str,
+    /// Members at the beginning of the group, and partitions.
+    members: usize,
+    partitions: i32,
     /// How long the state of a partition takes to rebuild; 0 where there is none.
     state_ms: u128,
+    /// How often something was done to the group; the figures are of all of it.
+    steps: usize,
     /// Partitions that went to a member of another name, each counted once.
     moved: usize,
     /// How often that was.
@@ -85,7 +90,10 @@ impl Row {
         Self {
             system: system.name,
             event: event.name(),
+            members: stage.size.members,
+            partitions: stage.size.partitions,
             state_ms: stage.rebuild.as_millis(),
+            steps: done.steps.len(),
             moved: figures.moved,
             moves: figures.moves,
             most_moves: figures.most_moves,
@@ -104,13 +112,17 @@ impl Row {
 
 /// The head of the table; times are in milliseconds, but for those in which partitions were unowned.
 pub(crate) const HEAD: &str = "\
-system             event              state  moved moves/most      gap p50     p99     max   first p50     max   twice   \
+system             event              size     state  moved moves/most      gap p50     p99     max   first p50     max   twice   \
 lost   stall p50     max   unowned s   leave";
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { system, event, state_ms, moved, moves, most_moves, duplicated, lost, .. } = self;
-        write!(f, "{system:<18} {event:<18} {state_ms:>5}  {moved:>5} {moves:>5}/{most_moves:<4}    ")?;
+        let size = format!("{}/{}", self.members, self.partitions);
+        write!(
+            f,
+            "{system:<18} {event:<18} {size:<7} {state_ms:>5}  {moved:>5} {moves:>5}/{most_moves:<4}    "
+        )?;
         write!(f, "{:>8.1} {:>7.1} {:>7.1}", self.gap_ms.p50, self.gap_ms.p99, self.gap_ms.max)?;
         write!(f, "    {:>8.1} {:>7.1}", self.first_record_ms.p50, self.first_record_ms.max)?;
         write!(f, " {duplicated:>7} {lost:>6}")?;
@@ -147,7 +159,16 @@ mod tests {
         for name in ["first_record_ms", "stall_ms", "calm_stall_ms"] {
             assert_eq!(told[name], serde_json::json!({"p50": 0.0, "max": 0.0}));
         }
-        for name in ["system", "duplicated", "lost", "state_ms", "unowned_partition_s"] {
+        for name in [
+            "system",
+            "members",
+            "partitions",
+            "steps",
+            "duplicated",
+            "lost",
+            "state_ms",
+            "unowned_partition_s",
+        ] {
             assert!(told.get(name).is_some(), "{name}");
         }
         assert_eq!(told["leave_ms"], 1.2);

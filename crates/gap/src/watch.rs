@@ -7,15 +7,17 @@ use kafka_assigner_ledger::Micros;
 
 use crate::check::{Handled, Who};
 
-/// A process that handled no record of a partition for so long does not own it: fifty times what lies between two.
-const RECENT: Duration = Duration::from_millis(500);
+/// A process that handled no record of a partition for so long, and five that were due, does not own it.
+const RECENT: Duration = Duration::from_millis(450);
 
 /// The owner of each partition.
 pub(crate) type Owners = BTreeMap<i32, Who>;
 
 /// How far everybody is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watch {
+    /// A record from before this time ago does not count.
+    recent: Micros,
     /// When each process last handled a record of each partition.
     last: BTreeMap<(i32, Who), Micros>,
     /// The offset after the farthest record of each partition that anybody handled.
@@ -23,6 +25,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// Nothing was seen yet; each partition gets a record each `interval`.
+    pub(crate) fn new(interval: Duration) -> Self {
+        let recent = u64::try_from((RECENT + 5 * interval).as_micros()).unwrap_or(u64::MAX);
+        Self { recent, last: BTreeMap::new(), reached: BTreeMap::new() }
+    }
+
     /// Takes in a record that was handled.
     pub(crate) fn take(&mut self, handled: &Handled) {
         let last = self.last.entry((handled.partition, handled.by)).or_default();
@@ -38,7 +46,7 @@ impl Watch {
 
     /// The owners, unless one of so many partitions has none or several.
     pub(crate) fn owners(&self, partitions: usize, now: Micros) -> Option<Owners> {
-        let since = now.saturating_sub(u64::try_from(RECENT.as_micros()).unwrap_or(u64::MAX));
+        let since = now.saturating_sub(self.recent);
         let mut owners = Owners::new();
         for ((partition, who), _) in self.last.iter().filter(|(_, last)| **last >= since) {
             if owners.insert(*partition, *who).is_some() {
@@ -72,7 +80,7 @@ mod tests {
     }
 
     fn owners(records: &[Handled], now: Micros) -> Option<Owners> {
-        let mut watch = Watch::default();
+        let mut watch = Watch::new(Duration::from_millis(10));
         records.iter().for_each(|record| watch.take(record));
         watch.owners(2, now)
     }
@@ -88,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_end_is_reached_where_each_partition_was_handled_up_to_it() {
-        let mut watch = Watch::default();
+        let mut watch = Watch::new(Duration::from_millis(10));
         let ends = BTreeMap::from([(0, 1), (1, 1)]);
         watch.take(&handled(0, 1, 5));
         assert!(!watch.has_reached(&ends));
