@@ -85,7 +85,7 @@ pub struct Claim {
 pub struct ClaimEnded;
 
 impl Claim {
-    /// Whether its holder may act now: three atomic loads and one reading of the clock.
+    /// Whether its holder may act now: three atomic loads and one reading of each clock that counts.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
@@ -153,13 +153,14 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suspensions::Scripted;
 
     fn session() -> (Clock, SessionClaim) {
         let clock = Clock::start();
-        (clock, SessionClaim::new(clock))
+        (clock.clone(), SessionClaim::new(clock))
     }
 
-    fn for_seconds(clock: Clock, seconds: u64) -> Term {
+    fn for_seconds(clock: &Clock, seconds: u64) -> Term {
         let until = clock.now() + Duration::from_secs(seconds);
         Term { overlap: until, strict: until }
     }
@@ -182,14 +183,27 @@ mod tests {
         let (clock, session) = session();
         let claim = session.partition(3, false);
         assert!(!claim.is_valid());
-        session.set(Some(for_seconds(clock, 20)));
+        session.set(Some(for_seconds(&clock, 20)));
         assert!(claim.is_valid());
         tokio::time::advance(Duration::from_secs(15)).await;
         assert_eq!(claim.remaining(), Duration::from_secs(5));
         tokio::time::advance(Duration::from_secs(5)).await;
         assert!(!claim.is_valid() && claim.remaining().is_zero());
-        session.set(Some(for_seconds(clock, 1)));
+        session.set(Some(for_seconds(&clock, 1)));
         assert!(claim.is_valid());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_is_over_after_a_suspension_that_outlasted_it() {
+        let suspensions = Arc::new(Scripted::default());
+        let clock = Clock::counting(suspensions.clone());
+        let session = SessionClaim::new(clock.clone());
+        let claim = session.partition(3, true);
+        session.set(Some(for_seconds(&clock, 20)));
+        suspensions.suspend(Duration::from_secs(19));
+        assert_eq!(claim.remaining(), Duration::from_secs(1));
+        suspensions.suspend(Duration::from_secs(1));
+        assert!(!claim.is_valid());
     }
 
     #[tokio::test(start_paused = true)]
@@ -203,7 +217,7 @@ mod tests {
         tokio::task::yield_now().await;
         claim.end();
         assert_eq!(waiting.await.expect("no panic"), Err(ClaimEnded));
-        session.set(Some(for_seconds(clock, 1)));
+        session.set(Some(for_seconds(&clock, 1)));
         assert!(!claim.is_valid() && claim.remaining().is_zero());
     }
 
@@ -213,7 +227,7 @@ mod tests {
         let claim = session.partition(3, false);
         let waiting = tokio::spawn(async move { claim.valid().await });
         tokio::task::yield_now().await;
-        session.set(Some(for_seconds(clock, 1)));
+        session.set(Some(for_seconds(&clock, 1)));
         assert_eq!(waiting.await.expect("no panic"), Ok(()));
     }
 }

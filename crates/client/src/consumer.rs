@@ -78,9 +78,17 @@ impl<T: Transport> Consumer<T> {
     ///
     /// An option is out of its bounds.
     pub fn over(options: ConsumerOptions, transport: T) -> Result<Self, OptionsError> {
+        Self::on_clock(options, transport, Clock::start())
+    }
+
+    /// A consumer that calls over `transport` and tells the time by `clock`.
+    ///
+    /// # Errors
+    ///
+    /// An option is out of its bounds.
+    pub fn on_clock(options: ConsumerOptions, transport: T, clock: Clock) -> Result<Self, OptionsError> {
         options.validate()?;
-        let clock = Clock::start();
-        let (claim, status) = (SessionClaim::new(clock), watch::Sender::default());
+        let (claim, status) = (SessionClaim::new(clock.clone()), watch::Sender::default());
         Ok(Self { options, transport: Arc::new(transport), clock, claim, status })
     }
 

@@ -121,7 +121,6 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.stage.deadline(),
         ];
         let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
-        let wake = self.consumer.clock.instant(wake);
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
@@ -135,7 +134,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
             // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
-            () = tokio::time::sleep_until(wake) => Turn::Timer,
+            () = self.consumer.clock.sleep_until(wake) => Turn::Timer,
         }
     }
 

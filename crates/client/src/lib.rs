@@ -63,6 +63,7 @@ pub mod roles;
 pub mod session;
 mod status;
 pub mod stop;
+mod suspensions;
 mod transport;
 
 pub use backoff::{Backoff, Dice};
@@ -79,5 +80,6 @@ pub use moment::{Clock, Moment};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use partition::TopicPartition;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
+pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;
 pub use transport::{CommandStream, Transport};

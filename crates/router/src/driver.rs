@@ -126,7 +126,6 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         let acks = self.drains.next_wake().filter(|_| !self.ack_under_way);
         let wakes = [self.session.next_wake(), acks, self.stage.deadline(), self.claim_end()];
         let wake = wakes.into_iter().flatten().min().unwrap_or(now + WATCH).min(now + WATCH);
-        let wake = self.router.table.clock().instant(wake);
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
@@ -140,7 +139,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
             // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
-            () = tokio::time::sleep_until(wake) => Turn::Timer,
+            () = self.router.table.clock().sleep_until(wake) => Turn::Timer,
         }
     }
 

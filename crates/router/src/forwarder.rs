@@ -34,7 +34,7 @@ pub struct Forwarder<F: Forward> {
     state: Mutex<State<F::Response>>,
     /// Something may go out.
     wake: Notify,
-    /// When the dispatching loop last turned, in microseconds of the table's clock; 0 = it does not run.
+    /// When the dispatching loop last turned, in microseconds that the process was awake, since a suspension stops everything; 0 = it does not run.
     turned: AtomicU64,
 }
 
@@ -199,7 +199,7 @@ impl<F: Forward> Cutover for Forwarder<F> {
 
     fn is_stuck(&self, bound: Duration) -> bool {
         let turned = Duration::from_micros(self.turned.load(Ordering::SeqCst));
-        !turned.is_zero() && Moment::after_start(turned) + bound < self.now()
+        !turned.is_zero() && turned + bound < self.table.clock().awake()
     }
 
     async fn finish(&self) {

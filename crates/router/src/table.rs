@@ -36,7 +36,13 @@ impl RoutingTable {
     /// A table that is closed until a router fills it.
     #[must_use]
     pub fn new() -> Self {
-        let (routes, clock) = (RwLock::default(), Clock::start());
+        Self::on_clock(Clock::start())
+    }
+
+    /// A table that is closed until a router fills it; the router tells the time by `clock`.
+    #[must_use]
+    pub fn on_clock(clock: Clock) -> Self {
+        let routes = RwLock::default();
         Self(Arc::new(Shared { routes, clock, open_until: AtomicU64::new(0) }))
     }
 
@@ -73,8 +79,8 @@ impl RoutingTable {
         self.is_confirmed() && self.0.routes.read().unwrap_or_else(PoisonError::into_inner).is_open()
     }
 
-    pub(crate) fn clock(&self) -> Clock {
-        self.0.clock
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
     }
 
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Routes) -> R) -> R {

@@ -122,7 +122,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         resumed: bool,
         cancelled: CancellationToken,
     ) -> OwnedContext {
-        let (group, edges) = (self.group.clone(), Arc::new(Edges::new(self.consumer.clock)));
+        let (group, edges) = (self.group.clone(), Arc::new(Edges::new(self.consumer.clock.clone())));
         let alarm = Alarm::new(self.alarms.clone());
         let held = self.held_mut(partition);
         held.edges = Some(edges.clone());

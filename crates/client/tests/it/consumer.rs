@@ -5,7 +5,9 @@ use kafka_assigner_client::proto::v1::{
     AssignedPartition, Assignment, DeregisterMode, FenceReason, GoAway, Release, ReleasePartition, Snapshot,
     UnassignedPartition, Warm, WarmPartition,
 };
-use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
+use kafka_assigner_client::{
+    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped,
+};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -27,8 +29,12 @@ pub(crate) fn options() -> ConsumerOptions {
 }
 
 pub(crate) fn start(fake: Fake, options: ConsumerOptions, manner: Manner) -> Running {
+    start_on(Clock::start(), fake, options, manner)
+}
+
+pub(crate) fn start_on(clock: Clock, fake: Fake, options: ConsumerOptions, manner: Manner) -> Running {
     let recorder = Recorder::with(manner);
-    let consumer = Consumer::over(options, fake.clone()).expect("valid options");
+    let consumer = Consumer::on_clock(options, fake.clone(), clock).expect("valid options");
     let (handle, shutdown) = (consumer.handle(), CancellationToken::new());
     let end = tokio::spawn(consumer.run(recorder.clone(), shutdown.clone()));
     Running { fake, recorder, handle, shutdown, end }

@@ -7,3 +7,4 @@ mod grpc;
 mod kafka;
 mod recorder;
 mod strict;
+mod suspension;

@@ -13,7 +13,7 @@ use crate::consumer::{Running, assign, grant, options, release, start, unassign,
 use crate::fake::{Asked, Fake, Pulse};
 use crate::recorder::Manner;
 
-fn strict(epoch: u64, run: u64, handoff_id: &str) -> AssignedPartition {
+pub(crate) fn strict(epoch: u64, run: u64, handoff_id: &str) -> AssignedPartition {
     AssignedPartition { run, mode: Mode::Exclusive.into(), ..grant(0, epoch, handoff_id) }
 }
 

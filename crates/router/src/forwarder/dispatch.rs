@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use kafka_assigner_client::TopicPartition;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::timeout;
 
 use super::{Forwarder, Order, RequestError, RequestId, Target};
 use crate::forward::{Forward, SendError};
@@ -35,11 +35,11 @@ impl<F: Forward> Forwarder<F> {
         // It polls what was pushed in the order of pushing, so requests start in the order of the lanes.
         let mut sends = FuturesUnordered::new();
         loop {
-            self.turned.store(self.now_micros(), Ordering::SeqCst);
+            self.turned.store(self.awake_micros(), Ordering::SeqCst);
             sends.extend(self.start_due().into_iter().map(|sending| self.send(sending)));
             let wake = self.state().lanes.next_wake();
             let idle = self.now() + IDLE;
-            let wake = self.table.clock().instant(wake.map_or(idle, |wake| wake.min(idle)));
+            let wake = wake.map_or(idle, |wake| wake.min(idle));
             tokio::select! {
                 biased;
                 // Answers first: they make room for others.
@@ -47,13 +47,13 @@ impl<F: Forward> Forwarder<F> {
                 // A new request, or a new route.
                 () = self.wake.notified() => {}
                 // Requests that are too old, and those to try again.
-                () = sleep_until(wake) => {}
+                () = self.table.clock().sleep_until(wake) => {}
             }
         }
     }
 
-    fn now_micros(&self) -> u64 {
-        let micros = self.now().since_start().as_micros();
+    fn awake_micros(&self) -> u64 {
+        let micros = self.table.clock().awake().as_micros();
         u64::try_from(micros).unwrap_or(u64::MAX).max(1)
     }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
+use kafka_assigner_client::{
+    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped,
+};
 use rand::RngExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -51,7 +53,8 @@ impl World {
         let (ice, temper) = (Ice::default(), Arc::new(Temper::new(self.dice.random())));
         let wire = self.wire(number, &consumer, &ice);
         self.desk.open(number, &consumer, &ice);
-        let client = Consumer::over(self.options(number, &consumer, on_stop), wire).expect("good options");
+        let (options, clock) = (self.options(number, &consumer, on_stop), Clock::of_the_runtime());
+        let client = Consumer::on_clock(options, wire, clock).expect("good options");
         let worker = Worker {
             process: number,
             consumer: Arc::clone(&consumer),

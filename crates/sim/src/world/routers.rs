@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kafka_assigner_client::Clock;
 use kafka_assigner_router::{
     Forwarder, Router, RouterError, RouterOptions, RouterStopped, RoutingTable, StashLimits,
 };
@@ -59,7 +60,7 @@ impl World {
     }
 
     fn router_process(&mut self, number: u32, name: &Arc<str>) -> RouterProcess {
-        let (ice, table) = (Ice::default(), RoutingTable::new());
+        let (ice, table) = (Ice::default(), RoutingTable::on_clock(Clock::of_the_runtime()));
         let carrier = Carrier { network: Arc::clone(&self.network), router: number, desk: self.desk.clone() };
         let (limits, patience): (StashLimits, Duration) = (self.shape.stash, self.shape.send_timeout);
         let requests = Arc::new(Forwarder::new(carrier, table.clone(), limits, patience));

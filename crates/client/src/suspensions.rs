@@ -1,0 +1,114 @@
+//! Time in which the whole system stood still.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tells a [`Clock`](crate::Clock) for how long the system was suspended in ways that its monotonic clock does not show.
+///
+/// That depends on the system:
+///
+/// | system | its monotonic clock | so the clock |
+/// | --- | --- | --- |
+/// | Linux, Android | stands still | adds how far `CLOCK_BOOTTIME` got ahead of `CLOCK_MONOTONIC` |
+/// | Windows | goes on | needs nothing |
+/// | macOS and others | as a rule stands still | is late by it: a claim looks valid for that much longer |
+///
+/// A process that is stopped, or a container that is frozen, is no suspension: the clocks go on. A virtual machine that
+/// is paused without being told stops all of its clocks; no clock inside can show that.
+pub trait Suspensions: Debug + Send + Sync {
+    /// All of them together, since the clock that asks was made. It never falls.
+    fn total(&self) -> Duration;
+}
+
+/// Those of the system, from now on; `None` where it does not tell, or nothing has to be told.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn of_the_system() -> Option<Arc<dyn Suspensions>> {
+    Some(Arc::new(system::Boottime::start()))
+}
+
+/// Those of the system, from now on; `None` where it does not tell, or nothing has to be told.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn of_the_system() -> Option<Arc<dyn Suspensions>> {
+    None
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod system {
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::Suspensions;
+
+    /// Less does not count. The two clocks are read one after the other, as a rule within a microsecond, and a clock that
+    /// nobody suspended must not tremble by that. No machine goes to sleep and wakes up within this, and it is little
+    /// against the margin of a claim, a third of the time to live.
+    const SHORTEST: Duration = Duration::from_millis(10);
+
+    /// How far the clock that goes on in a suspension got ahead of the one that does not.
+    #[derive(Debug)]
+    pub(super) struct Boottime {
+        ahead_at_start: Duration,
+    }
+
+    impl Boottime {
+        /// What passes between the two readings makes the lead smaller here, and larger in each later reading: a thread
+        /// that is held up in between may count too much for once, and never too little.
+        pub(super) fn start() -> Self {
+            let all = read(ClockId::Boottime);
+            Self { ahead_at_start: all.saturating_sub(read(ClockId::Monotonic)) }
+        }
+    }
+
+    impl Suspensions for Boottime {
+        fn total(&self) -> Duration {
+            let awake = read(ClockId::Monotonic);
+            let ahead = read(ClockId::Boottime).saturating_sub(awake);
+            let grown = ahead.saturating_sub(self.ahead_at_start);
+            if grown < SHORTEST { Duration::ZERO } else { grown }
+        }
+    }
+
+    fn read(clock: ClockId) -> Duration {
+        clock_gettime(clock).try_into().expect("both count up from the start of the system")
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_system_that_was_awake_all_the_time_counts_nothing() {
+            let system = Boottime::start();
+            std::thread::sleep(SHORTEST * 2);
+            assert_eq!(system.total(), Duration::ZERO);
+        }
+
+        #[test]
+        fn what_boottime_gained_since_the_start_counts() {
+            let before = Boottime::start().ahead_at_start.as_secs();
+            let system = Boottime { ahead_at_start: Duration::ZERO };
+            assert_eq!(system.total().as_secs(), before);
+        }
+    }
+}
+
+/// Suspensions that a test makes up.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Scripted(std::sync::Mutex<Duration>);
+
+#[cfg(test)]
+impl Scripted {
+    pub(crate) fn suspend(&self, span: Duration) {
+        *self.0.lock().expect("no panic inside") += span;
+    }
+}
+
+#[cfg(test)]
+impl Suspensions for Scripted {
+    fn total(&self) -> Duration {
+        *self.0.lock().expect("no panic inside")
+    }
+}
