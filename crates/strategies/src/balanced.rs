@@ -13,6 +13,7 @@ mod network;
 mod roles;
 mod standbys;
 mod stock;
+mod stretches;
 mod weighted;
 
 use crate::placement::Surplus;

@@ -234,6 +234,11 @@ impl Problem {
         if self.current.is_empty() { &[] } else { &self.current[positions] }
     }
 
+    /// By unit its owner today.
+    pub(crate) fn owners(&self) -> Vec<Option<MemberIndex>> {
+        if self.current.is_empty() { vec![None; self.units()] } else { self.current.clone() }
+    }
+
     /// Whether any unit is on its way to a member.
     pub(crate) fn has_fixed(&self) -> bool {
         !self.fixed.is_empty()

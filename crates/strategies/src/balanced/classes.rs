@@ -161,8 +161,9 @@ fn kinds<'a>(
     roles: &Roles,
 ) -> (Vec<Kind>, Vec<Option<usize>>, Vec<&'a Subscription<TopicIndex>>) {
     let mut numbers: FxHashMap<(&Subscription<TopicIndex>, bool), usize> = FxHashMap::default();
-    // Most members share their list with others, and it is as long as there are topics.
+    // Most members share their list with others, often with the one before, and it is as long as there are topics.
     let mut shared: FxHashMap<(Option<*const TopicIndex>, bool), usize> = FxHashMap::default();
+    let mut last = None;
     let (mut kinds, mut subscriptions) = (Vec::new(), Vec::new());
     let mut kind_of = vec![None; problem.members().len()];
     for member in problem.member_indices() {
@@ -172,9 +173,14 @@ fn kinds<'a>(
             Role::Keeps | Role::Gives => continue,
         };
         let subscription = &problem.member(member).subscription;
-        let number = *shared
-            .entry((address(subscription), is_last))
-            .or_insert_with(|| *numbers.entry((subscription, is_last)).or_insert(kinds.len()));
+        let list = (address(subscription), is_last);
+        let number = match last {
+            Some((known, number)) if known == list => number,
+            _ => *shared
+                .entry(list)
+                .or_insert_with(|| *numbers.entry((subscription, is_last)).or_insert(kinds.len())),
+        };
+        last = Some((list, number));
         if number == kinds.len() {
             kinds.push(Kind { members: Vec::new() });
             subscriptions.push(subscription);

@@ -35,12 +35,15 @@ impl Scale {
             let multiple = (scale / gcd(scale, thousandths)).checked_mul(thousandths);
             multiple.filter(|multiple| *multiple <= Self::MOST)
         };
-        let mut capacities = capacities;
+        let mut last = None;
+        // Most are like the one before.
+        let mut capacities = capacities.filter(|capacity| last.replace(*capacity) != Some(*capacity));
         Self(capacities.try_fold(1, common).unwrap_or(Self::MOST))
     }
 
-    fn slope(self, capacity: Capacity) -> Cost {
-        Cost::from((self.0 / u64::from(capacity.thousandths())).max(1)) * BALANCE
+    /// In the smallest differences in balance.
+    fn slope(self, capacity: Capacity) -> u64 {
+        (self.0 / u64::from(capacity.thousandths())).max(1)
     }
 }
 
@@ -51,37 +54,63 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// What one unit after the other costs at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Toll {
-    each: Cost,
-    slope: Cost,
+    each: Each,
+    /// By how many of the smallest differences in balance each unit costs more than half the one before.
+    slope: u64,
+}
+
+/// What each unit costs beside what balance says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Each {
+    Nothing,
+    Outdated,
+    Draining,
+    Nobodys,
+}
+
+impl Each {
+    fn cost(self) -> Cost {
+        match self {
+            Self::Nothing => 0,
+            Self::Outdated => OUTDATED,
+            Self::Draining => DRAINING,
+            Self::Nobodys => NOBODYS,
+        }
+    }
 }
 
 impl Toll {
     /// The toll at a member of `capacity` that takes: it makes the sum of squared loads over capacities
     /// the balance, as the differences between squares are the odd numbers.
     pub(super) fn taking(capacity: Capacity, scale: Scale) -> Self {
-        Self { each: 0, slope: scale.slope(capacity) }
+        Self { each: Each::Nothing, slope: scale.slope(capacity) }
     }
 
     /// The toll at a member of an older generation.
     pub(super) fn taking_last(capacity: Capacity, scale: Scale) -> Self {
-        Self { each: OUTDATED, ..Self::taking(capacity, scale) }
+        Self { each: Each::Outdated, ..Self::taking(capacity, scale) }
     }
 
     /// The toll at a member that gives.
-    pub(super) const GIVING: Self = Self { each: DRAINING, slope: 0 };
+    pub(super) const GIVING: Self = Self { each: Each::Draining, slope: 0 };
     /// The toll of being nobody's.
-    pub(super) const NOBODY: Self = Self { each: NOBODYS, slope: 0 };
+    pub(super) const NOBODY: Self = Self { each: Each::Nobodys, slope: 0 };
 
     /// What one more costs who has `load` units, of at most `limit`.
     pub(super) fn of(self, load: u32, limit: u32) -> Cost {
         let over = if load >= limit { OVER_LIMIT } else { 0 };
-        self.each + over + self.slope * Cost::from(2 * u64::from(load) + 1)
+        self.each.cost() + over + self.slope() * Cost::from(2 * u64::from(load) + 1)
     }
 
     /// The load at which one more first costs at least `cost`; for a toll that rises.
     pub(super) fn load_at(self, cost: Cost) -> u32 {
-        let slopes = (cost - self.each + self.slope - 1).div_euclid(self.slope);
+        let slope = self.slope();
+        let slopes = (cost - self.each.cost() + slope - 1).div_euclid(slope);
         u32::try_from(slopes.div_euclid(2).max(0)).unwrap_or(u32::MAX)
+    }
+
+    fn slope(self) -> Cost {
+        Cost::from(self.slope) * BALANCE
     }
 }
 
@@ -103,7 +132,7 @@ mod tests {
         assert!(Toll::taking_last(smallest, ROUGH).of(most, u32::MAX) < OVER_LIMIT);
         assert!(Toll::taking_last(smallest, ROUGH).of(most, 0) < Toll::GIVING.of(0, u32::MAX));
         assert!(Toll::GIVING.of(most, 0) < Toll::NOBODY.of(0, u32::MAX));
-        assert!(ROUGH.slope(capacity(Capacity::MAX)) >= BALANCE);
+        assert!(ROUGH.slope(capacity(Capacity::MAX)) > 0);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::classes::{Class, Classes};
 use super::equal::{ClassFlow, Flow};
-use super::stock::{ClassStock, Eligible, Stock};
+use super::stock::{ClassStock, Holding, Stock};
+use super::stretches::Stretches;
 use crate::{MemberIndex, Problem, RackIndex, UnitIndex};
 
 /// The owner of each unit, such that everybody keeps and gets as many units as `flow` says.
@@ -22,7 +23,7 @@ pub(super) fn deal(
     let mut dealer = Dealer { problem, classes, takes: flow.takes, position: vec![0; classes.kinds.len()] };
     let mut pools = Vec::with_capacity(classes.classes.len());
     for ((class, of_class), held) in classes.classes.iter().zip(flow.classes).zip(&stock.classes) {
-        let units = dealer.keep(class, held, &of_class, &mut owner);
+        let units = dealer.release(class, held, &stock.stretches, &of_class, &mut owner);
         pools.push(Pool { class, kinds: of_class.kinds, members: of_class.members, units });
     }
     if problem.has_standbys() {
@@ -73,96 +74,39 @@ struct Dealer<'a> {
 }
 
 impl Dealer<'_> {
-    /// Leaves units of `class` with their owners, as many as these keep; returns the others.
-    fn keep(
+    /// Takes from owners what they do not keep of `class`; returns that and what nobody has, ascending.
+    fn release(
         &self,
         class: &Class,
         held: &ClassStock,
+        stretches: &Stretches,
         flow: &ClassFlow,
         owner: &mut [Option<MemberIndex>],
     ) -> Vec<UnitIndex> {
-        let mut surplus = vec![0; self.problem.members().len()];
+        let mut leaving = Vec::new();
         for (holding, keeps) in held.holdings.iter().zip(&flow.keeps) {
-            surplus[holding.owner.index()] = holding.units - keeps;
+            self.let_go(holding, (holding.units - keeps) as usize, stretches, &mut leaving);
         }
-        let mut left = (held.unowned + surplus.iter().sum::<u32>()) as usize;
-        if left == class.len() {
+        leaving.iter().for_each(|unit| owner[unit.index()] = None);
+        if leaving.len() + held.unowned as usize == class.len() {
             return class.unit_indices().collect();
         }
-        let eligible = Eligible::of(self.problem, self.classes, class);
-        let mut leaving = Vec::with_capacity(left);
-        if !self.problem.racks().is_empty() {
-            self.take_the_far(class, &eligible, owner, &mut surplus, &mut leaving);
-        }
-        let far = leaving.clone();
-        left -= far.len();
-        let mut units = class.unit_indices().rev();
-        let mut seen_from = self.problem.units();
-        while left > 0 {
-            let unit = units.next().expect("as many units leave as there are to be given");
-            seen_from = unit.index();
-            if owner[unit.index()].is_some()
-                || (!far.is_empty() && far.binary_search_by(|other| unit.cmp(other)).is_ok())
-            {
-                continue;
-            }
-            match eligible.owner(unit) {
-                Some(member) if surplus[member.index()] == 0 => owner[unit.index()] = Some(member),
-                Some(member) => {
-                    surplus[member.index()] -= 1;
-                    left -= 1;
-                    leaving.push(unit);
-                }
-                None => {
-                    left -= 1;
-                    leaving.push(unit);
-                }
-            }
-        }
-        self.keep_rest(class, seen_from, &far, owner);
+        leaving.extend(stretches.descending(held.unowned_tail));
         leaving.sort_unstable();
         leaving
     }
 
-    /// Leaves the units before `end`, of which none need go but the `far`, with their owners.
-    fn keep_rest(&self, class: &Class, end: usize, far: &[UnitIndex], owner: &mut [Option<MemberIndex>]) {
-        let before = class.units.iter().map(|range| range.start..range.end.min(end));
-        for range in before.filter(|range| !range.is_empty()) {
-            if far.is_empty() && !self.problem.has_fixed() {
-                // Who keeps for certain is the owner too.
-                owner[range.clone()].copy_from_slice(self.problem.owners_at(range));
-                continue;
-            }
-            for unit in range.map(UnitIndex::new) {
-                let is_far = far.binary_search_by(|other| unit.cmp(other)).is_ok();
-                if owner[unit.index()].is_none() && !is_far {
-                    owner[unit.index()] = self.problem.current(unit);
-                }
-            }
+    /// Appends to `leaving` as many of the units of one owner as are its `surplus`.
+    fn let_go(&self, holding: &Holding, surplus: usize, stretches: &Stretches, leaving: &mut Vec<UnitIndex>) {
+        let units = || stretches.descending(holding.tail);
+        if self.problem.racks().is_empty() {
+            return leaving.extend(units().take(surplus));
         }
-    }
-
-    /// Takes from who has a surplus the units that have replicas elsewhere only; descending.
-    fn take_the_far(
-        &self,
-        class: &Class,
-        eligible: &Eligible<'_>,
-        owner: &[Option<MemberIndex>],
-        surplus: &mut [u32],
-        leaving: &mut Vec<UnitIndex>,
-    ) {
-        if surplus.iter().all(|surplus| *surplus == 0) {
-            return;
-        }
-        for unit in class.unit_indices().rev().filter(|unit| owner[unit.index()].is_none()) {
-            let Some(member) = eligible.owner(unit).filter(|member| surplus[member.index()] > 0) else {
-                continue;
-            };
-            if is_far(self.problem, unit, member) {
-                surplus[member.index()] -= 1;
-                leaving.push(unit);
-            }
-        }
+        let is_far = |unit: &UnitIndex| is_far(self.problem, *unit, holding.owner);
+        let others = leaving.len();
+        leaving.extend(units().filter(is_far).take(surplus));
+        let far = leaving.len() - others;
+        leaving.extend(units().filter(|unit| !is_far(unit)).take(surplus - far));
     }
 
     /// Gives units to their standbys: first to all that are near enough to be warm.

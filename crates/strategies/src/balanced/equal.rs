@@ -6,10 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
 use super::cost::{Scale, Toll};
+use super::fill::Vessels;
 use super::network::{ANY, Account, Arc, Network, Node};
 use super::roles::{Role, Roles};
 use super::stock::{Holding, Stock};
-use super::{alike, cheapen, deal, fill, level};
+use super::{alike, cheapen, deal, level};
 use crate::{Capacity, Member, MemberIndex, Problem};
 
 /// How many units of each class each member keeps and each kind or member gets.
@@ -145,24 +146,23 @@ impl<'a> Solver<'a> {
             return None;
         }
         let of_class = &self.classes.classes[class];
-        let takers: Vec<Node> = self.classes.takers(of_class).map(MemberIndex::index).collect();
+        let takers: Vec<_> = self.classes.takers(of_class).collect();
         Some(alike::targets(&takers, &stock.classes[class], &stock.settled, &self.network.accounts))
     }
 
     /// Spreads `pool` units of `class` over its takers, and the rest over those that had some, or nobody.
     fn fill(&mut self, class: usize, pool: u32, stock: &Stock) {
         let of_class = &self.classes.classes[class];
-        let takers: Vec<(Node, Account)> = self
-            .classes
-            .takers(of_class)
-            .map(|taker| (taker.index(), self.network.accounts[taker.index()]))
-            .filter(|(_, account)| account.load < account.limit)
-            .collect();
-        let shares = fill::shares(&takers, pool, |taker, _| Reverse(stock.warm[taker]));
+        let accounts = &self.network.accounts;
+        let has_room = |taker: &Node| accounts[*taker].load < accounts[*taker].limit;
+        let takers: Vec<Node> =
+            self.classes.takers(of_class).map(MemberIndex::index).filter(has_room).collect();
+        let to_fill = Vessels::of(takers.iter().map(|taker| accounts[*taker]));
+        let shares = to_fill.shares(pool, |position, _| Reverse(stock.warm[takers[position]]));
         let own: FxHashMap<Node, usize> =
             self.arcs[class].keeps.iter().map(|keep| (self.network.arcs[*keep].to, *keep)).collect();
         let mut rest = pool;
-        for ((taker, _), share) in takers.into_iter().zip(shares) {
+        for (taker, share) in takers.into_iter().zip(shares) {
             self.give(class, taker, share, own.get(&taker).copied());
             rest -= share;
         }
@@ -318,6 +318,14 @@ impl Pairs {
 fn accounts(problem: &Problem, roles: &Roles, stock: &Stock) -> Vec<Account> {
     let shares = Shares::of(problem, roles);
     let scale = Scale::of(problem.members().iter().map(|member| member.capacity));
+    // Most members are like the one before.
+    let mut known = (Capacity::ONE, Toll::taking(Capacity::ONE, scale));
+    let mut toll = |capacity: Capacity| {
+        if capacity != known.0 {
+            known = (capacity, Toll::taking(capacity, scale));
+        }
+        known.1
+    };
     let account = |member: MemberIndex| {
         let load = stock.loads[member.index()];
         let Member { max_partitions, capacity, .. } = problem.member(member);
@@ -325,7 +333,7 @@ fn accounts(problem: &Problem, roles: &Roles, stock: &Stock) -> Vec<Account> {
         match roles.role(member) {
             Role::Takes => {
                 let most = limit.min(shares.of_member(*capacity)).max(load);
-                Account { load, limit, most, toll: Toll::taking(*capacity, scale) }
+                Account { load, limit, most, toll: toll(*capacity) }
             }
             Role::TakesLast => {
                 let most = limit.max(load);
@@ -341,19 +349,21 @@ fn accounts(problem: &Problem, roles: &Roles, stock: &Stock) -> Vec<Account> {
 /// What a member of the newest generation gets at most while others are active: its share once it has replaced them.
 struct Shares {
     units: u64,
+    /// Of all that are active; zero where there is one generation and no such bound.
     capacities: u64,
 }
 
 impl Shares {
     fn of(problem: &Problem, roles: &Roles) -> Self {
-        let capacities =
-            problem.active().map(|member| u64::from(problem.member(member).capacity.thousandths()));
-        // With one generation there is no such bound.
-        let units = if roles.is_rolling { problem.units() as u64 } else { u64::from(ANY) };
-        Self { units, capacities: if roles.is_rolling { capacities.sum() } else { 1 } }
+        let capacity = |member| u64::from(problem.member(member).capacity.thousandths());
+        let capacities = if roles.is_rolling { problem.active().map(capacity).sum() } else { 0 };
+        Self { units: problem.units() as u64, capacities }
     }
 
     fn of_member(&self, capacity: Capacity) -> u32 {
+        if self.capacities == 0 {
+            return ANY;
+        }
         let share = (self.units * u64::from(capacity.thousandths())).div_ceil(self.capacities);
         u32::try_from(share).map_or(ANY, |share| share.min(ANY))
     }

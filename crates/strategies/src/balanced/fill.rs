@@ -2,91 +2,137 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::{Add, Div, Sub};
 
-use super::cost::Cost;
-use super::network::{Account, Node};
+use super::cost::{Cost, Toll};
+use super::network::Account;
 
-/// How much each of `takers` gets of `units`: always the next to whom it costs least, and of those to whom it costs
-/// the same who comes first by `rank`, which is asked with the load so far. Less than `units` in all if no more may be had.
-pub(super) fn shares(
-    takers: &[(Node, Account)],
-    units: u32,
-    rank: impl Fn(Node, u32) -> Reverse<u64>,
-) -> Vec<u32> {
-    // Most units at once, where that is worth the search for how many.
-    let is_bulk = units as usize > 4 * takers.len();
-    let mut shares = if is_bulk { bulk(takers, units) } else { vec![0; takers.len()] };
-    let next = |position: usize, share: u32| {
-        let (node, account) = takers[position];
-        let load = account.load + share;
-        let cost = Account { load, ..account }.price()?;
-        Some(Reverse((cost, rank(node, load), position)))
-    };
-    let rest = units - shares.iter().sum::<u32>();
-    if rest == 0 {
-        return shares;
-    }
-    let mut queue: BinaryHeap<_> =
-        (0..takers.len()).filter_map(|position| next(position, shares[position])).collect();
-    for _ in 0..rest {
-        let Some(Reverse((_, _, position))) = queue.pop() else { break };
-        shares[position] += 1;
-        queue.extend(next(position, shares[position]));
-    }
-    shares
+/// What is filled up, by position. In plain lists, so that where all cost alike many are looked at at once.
+#[derive(Debug)]
+pub(super) struct Vessels {
+    /// How many units each has.
+    loads: Vec<u32>,
+    /// The most that each may come to have.
+    most: Vec<u32>,
+    /// What units cost at each; only one if that is the same everywhere.
+    tolls: Vec<Toll>,
 }
 
-/// The shares at the highest cost such that all units that cost less are at most `units`.
-fn bulk(takers: &[(Node, Account)], units: u32) -> Vec<u32> {
-    let Some((_, Account { toll, .. })) = takers.first() else { return Vec::new() };
-    if takers.iter().all(|(_, account)| account.toll == *toll) {
-        let height = height(takers, units);
-        return takers.iter().map(|(_, account)| up_to(account, height)).collect();
+impl Vessels {
+    /// Those of who has such `accounts`.
+    pub(super) fn of(accounts: impl ExactSizeIterator<Item = Account> + Clone) -> Self {
+        let mut tolls = accounts.clone().map(|account| account.toll);
+        let first = tolls.next();
+        let differ = tolls.any(|toll| Some(toll) != first);
+        Self {
+            loads: accounts.clone().map(|account| account.load).collect(),
+            most: accounts.clone().map(|account| account.most).collect(),
+            tolls: if differ {
+                accounts.map(|account| account.toll).collect()
+            } else {
+                Vec::from_iter(first)
+            },
+        }
     }
-    let level = level(takers, units);
-    takers.iter().map(|(_, account)| below(account, level)).collect()
+
+    /// How much each gets of `units`: always the next to which it costs least, and of those to which it costs the same
+    /// the one that comes first by `rank`, which is asked with position and load so far. Less than `units` in all if
+    /// no more may be had.
+    pub(super) fn shares(&self, units: u32, rank: impl Fn(usize, u32) -> Reverse<u64>) -> Vec<u32> {
+        match self.tolls.len() {
+            0 => Vec::new(),
+            1 => self.shares_alike(units, rank),
+            _ => self.shares_by_cost(units, rank),
+        }
+    }
+
+    /// The shares where all cost alike: up to one height, and one more for those that come first.
+    fn shares_alike(&self, units: u32, rank: impl Fn(usize, u32) -> Reverse<u64>) -> Vec<u32> {
+        let height = self.height(units);
+        let mut shares: Vec<u32> = self.vessels().map(|(load, most)| up_to(load, most, height)).collect();
+        let rest = (units - shares.iter().sum::<u32>()) as usize;
+        if rest == 0 {
+            return shares;
+        }
+        let is_next = |position: &usize| {
+            self.loads[*position] + shares[*position] == height && height < self.most[*position]
+        };
+        let next = (0..shares.len()).filter(is_next).map(|position| (rank(position, height), position));
+        let mut next: Vec<_> = next.collect();
+        if rest < next.len() {
+            next.select_nth_unstable(rest);
+        }
+        next.into_iter().take(rest).for_each(|(_, position)| shares[position] += 1);
+        shares
+    }
+
+    /// The highest load to which `units` fill up all.
+    fn height(&self, units: u32) -> u32 {
+        let each = |height| self.vessels().map(move |(load, most)| u64::from(up_to(load, most, height)));
+        let fits = |height: u32| each(height).sum::<u64>() <= u64::from(units);
+        let loads: u64 = self.loads.iter().map(|load| u64::from(*load)).sum();
+        let in_u32 = |height| u32::try_from(height).expect("units are counted in u32");
+        let mean = in_u32((loads + u64::from(units)) / self.loads.len() as u64);
+        if fits(mean) && !fits(mean + 1) {
+            return mean;
+        }
+        let highest = self.loads.iter().max().copied().unwrap_or(0).saturating_add(units);
+        in_u32(last_that(u64::from(highest), |height| fits(in_u32(height))))
+    }
+
+    /// The shares where costs differ. Most units at once, where that is worth the search for how many.
+    fn shares_by_cost(&self, units: u32, rank: impl Fn(usize, u32) -> Reverse<u64>) -> Vec<u32> {
+        let is_bulk = units as usize > 4 * self.loads.len();
+        let mut shares = if is_bulk { self.bulk(units) } else { vec![0; self.loads.len()] };
+        let next = |position: usize, share: u32| {
+            let load = self.loads[position] + share;
+            let cost = self.tolls[position].of(load, u32::MAX);
+            (load < self.most[position]).then(|| Reverse((cost, rank(position, load), position)))
+        };
+        let rest = units - shares.iter().sum::<u32>();
+        let mut queue: BinaryHeap<_> =
+            (0..shares.len()).filter_map(|position| next(position, shares[position])).collect();
+        for _ in 0..rest {
+            let Some(Reverse((_, _, position))) = queue.pop() else { break };
+            shares[position] += 1;
+            queue.extend(next(position, shares[position]));
+        }
+        shares
+    }
+
+    /// The shares at the highest cost such that all units that cost less are at most `units`.
+    fn bulk(&self, units: u32) -> Vec<u32> {
+        let below = |level: Cost| {
+            let costs = self.vessels().zip(&self.tolls);
+            costs.map(move |((load, most), toll)| up_to(load, most, toll.load_at(level)))
+        };
+        let fits = |level: Cost| below(level).map(u64::from).sum::<u64>() <= u64::from(units);
+        let dearest = self.loads.iter().zip(&self.tolls);
+        let dearest = dearest.map(|(load, toll)| toll.of(load.saturating_add(units), u32::MAX)).max();
+        below(last_that(dearest.unwrap_or(0), fits)).collect()
+    }
+
+    /// What each has, and the most that it may have.
+    fn vessels(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.loads.iter().copied().zip(self.most.iter().copied())
+    }
 }
 
-/// The same where all cost alike: the highest load to which `units` fill up all takers.
-fn height(takers: &[(Node, Account)], units: u32) -> u32 {
-    let total =
-        |height: u32| takers.iter().map(|(_, account)| u64::from(up_to(account, height))).sum::<u64>();
-    let fits = |height: u32| total(height) <= u64::from(units);
-    let loads: u64 = takers.iter().map(|(_, account)| u64::from(account.load)).sum();
-    let mean = (loads + u64::from(units)) / takers.len() as u64;
-    let mean = u32::try_from(mean).expect("units are counted in u32");
-    if fits(mean) && !fits(mean + 1) {
-        return mean;
-    }
-    let highest = takers.iter().map(|(_, account)| account.load).max().unwrap_or(0);
-    let (mut low, mut high) = (0, highest.saturating_add(units));
+/// How many more one may have up to a load of `height` who has `load`, of at most `most`.
+fn up_to(load: u32, most: u32, height: u32) -> u32 {
+    height.min(most).saturating_sub(load)
+}
+
+/// The last from zero to `high` that `fits`, as zero does and everything before one that does.
+fn last_that<T>(high: T, fits: impl Fn(T) -> bool) -> T
+where
+    T: Copy + Ord + From<u8> + Add<Output = T> + Sub<Output = T> + Div<Output = T>,
+{
+    let (one, two) = (T::from(1), T::from(2));
+    let (mut low, mut high) = (T::from(0), high);
     while low < high {
-        let middle = high - (high - low) / 2;
-        if fits(middle) { low = middle } else { high = middle - 1 }
+        let middle = high - (high - low) / two;
+        if fits(middle) { low = middle } else { high = middle - one }
     }
     low
-}
-
-/// How many more `account` may have up to a load of `height`.
-fn up_to(account: &Account, height: u32) -> u32 {
-    height.min(account.most).saturating_sub(account.load)
-}
-
-/// The highest cost such that all units that cost less are at most `units`.
-fn level(takers: &[(Node, Account)], units: u32) -> Cost {
-    let total = |level: Cost| takers.iter().map(|(_, account)| u64::from(below(account, level))).sum::<u64>();
-    let dearest =
-        |(_, account): &(Node, Account)| account.toll.of(account.load.saturating_add(units), u32::MAX);
-    let (mut low, mut high) = (0, takers.iter().map(dearest).max().unwrap_or(0));
-    while low < high {
-        let middle = high - (high - low) / 2;
-        if total(middle) <= u64::from(units) { low = middle } else { high = middle - 1 }
-    }
-    low
-}
-
-/// How many more `account` may have at less than `level` each.
-fn below(account: &Account, level: Cost) -> u32 {
-    let room = account.most.saturating_sub(account.load);
-    account.toll.load_at(level).saturating_sub(account.load).min(room)
 }

@@ -30,14 +30,13 @@ impl Roles {
     pub(super) fn of(problem: &Problem) -> Self {
         let generation = |member: MemberIndex| problem.member(member).generation;
         let newest = problem.active().map(generation).max();
-        let oldest = problem.active().map(generation).min();
+        let is_rolling = problem.active().any(|member| Some(generation(member)) != newest);
         let role = |member: MemberIndex| match problem.member(member).state {
             MemberState::Active if Some(generation(member)) == newest => Role::Takes,
             MemberState::Active => Role::TakesLast,
             MemberState::Hold => Role::Keeps,
             MemberState::Draining => Role::Gives,
         };
-        let is_rolling = newest != oldest;
         let keeps = if is_rolling { within_limits(problem) } else { vec![false; problem.members().len()] };
         Self { role: problem.member_indices().map(role).collect(), keeps, is_rolling }
     }

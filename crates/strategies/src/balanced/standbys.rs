@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::classes::{Class, Classes};
 use super::cost::{Scale, Toll};
-use super::fill;
-use super::network::{ANY, Account, Node};
+use super::fill::Vessels;
+use super::network::{ANY, Account};
 use super::roles::Roles;
 use crate::{MemberIndex, Place, Problem, RackIndex, Standbys, UnitIndex};
 
@@ -160,10 +160,8 @@ impl<'a> Copies<'a> {
             most: ANY,
             toll: Toll::taking(self.problem.member(*member).capacity, scale),
         };
-        let accounts: Vec<(Node, Account)> =
-            takers.iter().map(|member| (member.index(), account(member))).collect();
         let copies = u32::try_from(copies).expect("standbys are counted in u32");
-        let shares = fill::shares(&accounts, copies, |_, _| Reverse(0));
+        let shares = Vessels::of(takers.iter().map(account)).shares(copies, |_, _| Reverse(0));
         let mut left: Vec<(MemberIndex, u32)> = takers.into_iter().zip(shares).collect();
         let mut turns = Vec::with_capacity(copies as usize);
         while !left.is_empty() {

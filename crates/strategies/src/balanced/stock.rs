@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::classes::{Class, Classes};
 use super::roles::{Role, Roles};
+use super::stretches::{Stretches, Tail};
 use crate::{MemberIndex, Problem, UnitIndex};
 
 /// Units of one class that one member has and may keep.
@@ -11,6 +12,8 @@ use crate::{MemberIndex, Problem, UnitIndex};
 pub(super) struct Holding {
     pub(super) owner: MemberIndex,
     pub(super) units: u32,
+    /// Which they are.
+    pub(super) tail: Tail,
 }
 
 /// What is to be placed of one class.
@@ -20,13 +23,17 @@ pub(super) struct ClassStock {
     pub(super) holdings: Vec<Holding>,
     /// How many units nobody may keep.
     pub(super) unowned: u32,
+    /// Which they are.
+    pub(super) unowned_tail: Tail,
 }
 
 /// Who has what of everything.
 #[derive(Debug)]
 pub(super) struct Stock {
     pub(super) classes: Vec<ClassStock>,
-    /// By unit: who owns it for certain.
+    /// Which units of which class are whose.
+    pub(super) stretches: Stretches,
+    /// By unit: who owns it for certain or, failing that, has it and may keep it.
     pub(super) owner: Vec<Option<MemberIndex>>,
     /// By member: how many units it owns for certain.
     pub(super) settled: Vec<u32>,
@@ -41,7 +48,8 @@ impl Stock {
         let members = problem.members().len();
         let mut stock = Self {
             classes: Vec::new(),
-            owner: vec![None; problem.units()],
+            stretches: Stretches::default(),
+            owner: problem.owners(),
             settled: vec![0; members],
             loads: vec![0; members],
             warm: vec![0; members],
@@ -60,14 +68,11 @@ impl Stock {
         let (problem, fates) = (eligible.problem, Fates::of(roles, eligible));
         let mut of_class = ClassStock::default();
         for range in eligible.class.units.iter().cloned() {
-            let mut start = range.start;
-            for (owner, count) in runs(problem.owners_at(range.clone()), range.len()) {
-                let units = start..start + count;
-                start = units.end;
+            for (owner, units) in runs(problem.owners_at(range.clone()), range) {
                 match (fates.of_owner(owner), owner) {
-                    (Fate::Gives, Some(owner)) => self.has(&mut of_class, entries, owner, count),
+                    (Fate::Gives, Some(owner)) => self.has(&mut of_class, entries, owner, units),
                     (Fate::Keeps, Some(keeper)) => self.settle(units, keeper),
-                    (Fate::Waits, None) => of_class.unowned += in_units(count),
+                    (Fate::Waits, None) => self.is_nobodys(&mut of_class, units),
                     _ => units.map(UnitIndex::new).for_each(|unit| {
                         self.enter(problem, roles, eligible, unit, &mut of_class, entries);
                     }),
@@ -84,10 +89,23 @@ impl Stock {
         self.loads[keeper.index()] += count;
     }
 
-    fn has(&mut self, of_class: &mut ClassStock, entries: &mut Entries, owner: MemberIndex, units: usize) {
-        let units = in_units(units);
-        entries.count(of_class, owner, units);
-        self.loads[owner.index()] += units;
+    fn has(
+        &mut self,
+        of_class: &mut ClassStock,
+        entries: &mut Entries,
+        owner: MemberIndex,
+        units: Range<usize>,
+    ) {
+        let count = in_units(units.len());
+        let holding = entries.of(of_class, owner);
+        holding.units += count;
+        self.stretches.append(&mut holding.tail, units);
+        self.loads[owner.index()] += count;
+    }
+
+    fn is_nobodys(&mut self, of_class: &mut ClassStock, units: Range<usize>) {
+        of_class.unowned += in_units(units.len());
+        self.stretches.append(&mut of_class.unowned_tail, units);
     }
 
     fn enter(
@@ -99,13 +117,14 @@ impl Stock {
         of_class: &mut ClassStock,
         entries: &mut Entries,
     ) {
-        let owner = eligible.owner(unit);
+        let (owner, units) = (eligible.owner(unit), unit.index()..unit.index() + 1);
         if let Some(keeper) = roles.keeper(problem, unit, owner) {
-            self.settle(unit.index()..unit.index() + 1, keeper);
+            self.settle(units, keeper);
         } else if let Some(owner) = owner {
-            self.has(of_class, entries, owner, 1);
+            self.has(of_class, entries, owner, units);
         } else {
-            of_class.unowned += 1;
+            self.owner[unit.index()] = None;
+            self.is_nobodys(of_class, units);
             let nearest =
                 problem.standbys(unit).iter().find(|standby| roles.role(standby.member) == Role::Takes);
             if let Some(standby) = nearest {
@@ -115,11 +134,34 @@ impl Stock {
     }
 }
 
-/// The owners of units that follow each other, each with how many it has in a row; nobody has all `units` where there
-/// are no `owners` at all.
-fn runs(owners: &[Option<MemberIndex>], units: usize) -> impl Iterator<Item = (Option<MemberIndex>, usize)> {
-    let nobodys = (owners.is_empty() && units > 0).then_some((None, units));
-    owners.chunk_by(PartialEq::eq).map(|run| (run[0], run.len())).chain(nobodys)
+/// The owners of the units at `positions`, each with what it has in a row; nobody has all where there are no `owners`
+/// at all.
+fn runs(
+    owners: &[Option<MemberIndex>],
+    positions: Range<usize>,
+) -> impl Iterator<Item = (Option<MemberIndex>, Range<usize>)> {
+    let mut start = positions.start;
+    std::iter::from_fn(move || {
+        let rest = owners.get(start - positions.start..).unwrap_or_default();
+        let end = if owners.is_empty() { positions.end } else { start + alike(rest) };
+        let run = start..end;
+        start = end;
+        (!run.is_empty()).then(|| (rest.first().copied().flatten(), run))
+    })
+}
+
+/// How many of `owners` are the same as the first.
+fn alike(owners: &[Option<MemberIndex>]) -> usize {
+    /// How many are looked at together, once the last of them is the same.
+    const STRIDE: usize = 16;
+    let Some(first) = owners.first() else { return 0 };
+    let is_same = |stride: &[Option<MemberIndex>]| {
+        let differs = |owner: &Option<MemberIndex>| MemberIndex::bits(*owner) ^ MemberIndex::bits(*first);
+        stride.last() == Some(first) && stride.iter().fold(0, |any, owner| any | differs(owner)) == 0
+    };
+    let strides = owners.chunks_exact(STRIDE).take_while(|stride| is_same(stride)).count();
+    let rest = &owners[strides * STRIDE..];
+    strides * STRIDE + rest.iter().take_while(|owner| *owner == first).count()
 }
 
 fn in_units(count: usize) -> u32 {
@@ -168,13 +210,13 @@ impl Fates {
 struct Entries(Vec<Option<u32>>);
 
 impl Entries {
-    fn count(&mut self, of_class: &mut ClassStock, owner: MemberIndex, units: u32) {
-        let entry = &mut self.0[owner.index()];
-        let position = *entry.get_or_insert_with(|| {
-            of_class.holdings.push(Holding { owner, units: 0 });
-            u32::try_from(of_class.holdings.len() - 1).expect("members are counted in u32")
+    /// What `owner` has of the class.
+    fn of<'a>(&mut self, of_class: &'a mut ClassStock, owner: MemberIndex) -> &'a mut Holding {
+        let position = *self.0[owner.index()].get_or_insert_with(|| {
+            of_class.holdings.push(Holding { owner, units: 0, tail: Tail::default() });
+            in_units(of_class.holdings.len() - 1)
         });
-        of_class.holdings[position as usize].units += units;
+        &mut of_class.holdings[position as usize]
     }
 }
 
@@ -202,7 +244,7 @@ impl<'a> Eligible<'a> {
     /// By member what it does with the units, where none is on its way to a member or cooling.
     fn fates(&self, roles: &Roles) -> Vec<Fate> {
         let fate = |member: MemberIndex| match self.classes.kind_of[member.index()] {
-            Some(_) if !self.classes.takes(member, self.class) => Fate::Depends,
+            Some(kind) if !self.takes(kind, member) => Fate::Depends,
             Some(_) if roles.keeps(member) => Fate::Keeps,
             Some(_) => Fate::Gives,
             None => Fate::Depends,
@@ -213,8 +255,13 @@ impl<'a> Eligible<'a> {
     /// The units of a class have the same takers. Of the other members, the topics may differ.
     fn may(&self, unit: UnitIndex, member: MemberIndex) -> bool {
         match self.classes.kind_of[member.index()] {
-            Some(kind) => self.kinds[kind] || self.class.members.binary_search(&member).is_ok(),
+            Some(kind) => self.takes(kind, member),
             None => self.problem.may_own(unit, member),
         }
+    }
+
+    /// Whether `member` of `kind` takes them.
+    fn takes(&self, kind: usize, member: MemberIndex) -> bool {
+        self.kinds[kind] || self.class.members.binary_search(&member).is_ok()
     }
 }
