@@ -9,6 +9,9 @@ use crate::run::workspace;
 /// The page that maps scenarios to tests.
 const SCENARIOS: &str = "docs/design/scenarios.md";
 
+/// The page that maps what is known of assignors to tests.
+const STRATEGIES: &str = "docs/design/strategies-tests.md";
+
 /// What is written between backticks, line by line.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -52,15 +55,15 @@ fn is_defined(name: &str, sources: &[String]) -> bool {
     })
 }
 
-fn page() -> String {
-    fs::read_to_string(workspace().join(SCENARIOS)).expect("the page is there")
+fn read(page: &str) -> String {
+    fs::read_to_string(workspace().join(page)).expect("the page is there")
 }
 
-#[test]
-fn every_test_that_the_scenarios_name_exists() {
-    let page = page();
+/// Every test that the page names exists, and there are at least so many.
+fn assert_names(page: &str, least: usize) {
+    let page = read(page);
     let named: BTreeSet<_> = quoted(&page).filter_map(reference).collect();
-    assert!(named.len() > 150, "only {} are named: are they still found?", named.len());
+    assert!(named.len() >= least, "only {} are named: are they still found?", named.len());
     let crates: BTreeSet<_> = named.iter().map(|(folder, _)| folder.clone()).collect();
     let missing: Vec<_> = crates
         .into_iter()
@@ -73,18 +76,38 @@ fn every_test_that_the_scenarios_name_exists() {
     assert!(missing.is_empty(), "named, and not there: {missing:#?}");
 }
 
-#[test]
-fn every_scenario_has_its_row() {
-    let page = page();
+/// The page has a row for each number from one on of each list.
+fn assert_rows(page: &str, all: &[(char, u32)]) {
+    let page = read(page);
     let first_cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let rows: BTreeSet<_> = first_cells.flat_map(|cell| cell.split(", ")).collect();
-    let all = [('H', 79), ('P', 13), ('M', 29), ('F', 52), ('L', 31)];
     let missing: Vec<_> = all
-        .into_iter()
-        .flat_map(|(list, last)| (1..=last).map(move |number| format!("{list}{number}")))
+        .iter()
+        .flat_map(|(list, last)| (1..=*last).map(move |number| format!("{list}{number}")))
         .filter(|number| !rows.contains(number.as_str()))
         .collect();
     assert!(missing.is_empty(), "without a row: {missing:?}");
+}
+
+#[test]
+fn every_test_that_the_scenarios_name_exists() {
+    assert_names(SCENARIOS, 150);
+}
+
+#[test]
+fn every_test_that_the_strategies_page_names_exists() {
+    assert_names(STRATEGIES, 100);
+}
+
+#[test]
+fn every_scenario_has_its_row() {
+    assert_rows(SCENARIOS, &[('H', 79), ('P', 13), ('M', 29), ('F', 52), ('L', 31)]);
+}
+
+#[test]
+fn every_line_about_strategies_has_its_row() {
+    let lists = [('R', 14), ('B', 5), ('S', 33), ('C', 9), ('U', 9), ('K', 13), ('A', 9), ('X', 7)];
+    assert_rows(STRATEGIES, &lists);
 }
 
 #[test]

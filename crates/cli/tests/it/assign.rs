@@ -1,6 +1,6 @@
 //! `assign`: Kafka's results on Kafka's inputs, and an answer to every line whatever is in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -64,7 +64,8 @@ fn every_vector_of_kafkas_client_assignors_is_reproduced() {
             checked += 1;
         }
     }
-    println!("{checked} of {} vectors reproduced", vectors.len());
+    // Past the capture of tests that pass, so that it is seen in every run.
+    writeln!(std::io::stdout(), "{checked} of {} vectors reproduced", vectors.len()).unwrap();
     assert_eq!(checked, vectors.len());
 }
 
@@ -76,6 +77,36 @@ fn members_come_in_their_order_and_withheld_partitions_have_a_reason() {
     assert!(text.starts_with(r#"{"assignment":{"z":[["t",[0]]],"a":[]}"#), "{text}");
     let withheld = r#"[{"topic":"t","partition":1,"reason":"withheld until its owner lets go"}],"moves":1,"moves_lower_bound":1,"#;
     assert!(text.contains(withheld), "{text}");
+}
+
+#[test]
+fn a_line_that_is_refused_is_named_with_its_field_and_the_others_are_answered() {
+    let good = r#"{"topics":[["t",1]],"members":[{"id":"a","topics":["t"]}]}"#;
+    let lines = [
+        (good, None),
+        ("{", Some(".")),
+        (r#"{"topics":[["t",-1]],"members":[]}"#, Some("topics[0][1]")),
+        (
+            r#"{"topics":[["t",1]],"members":[{"id":"a","topics":["t"]},{"id":"a","topics":[]}]}"#,
+            Some("members[1].id"),
+        ),
+        (good, None),
+    ];
+    let input: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let output = assign("range", input.as_bytes());
+    assert_eq!(output.status.code(), Some(2));
+    let answers = answers(&output);
+    assert_eq!(answers.len(), lines.len());
+    for ((number, (_, field)), answer) in (1..).zip(&lines).zip(&answers) {
+        let Some(field) = field else {
+            assert_eq!(answer["assignment"], json!({"a": [["t", [0]]]}));
+            continue;
+        };
+        let keys: BTreeSet<_> = answer.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, BTreeSet::from(["line", "field", "error"]), "{answer}");
+        assert_eq!((&answer["line"], &answer["field"]), (&json!(number), &json!(field)), "{answer}");
+        assert!(answer["error"].as_str().is_some_and(|error| !error.is_empty()), "{answer}");
+    }
 }
 
 #[test]

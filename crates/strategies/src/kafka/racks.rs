@@ -122,3 +122,7 @@ impl Racks {
         reached && sets.nth(1).is_some()
     }
 }
+
+#[cfg(test)]
+#[path = "racks_test.rs"]
+mod tests;

@@ -81,6 +81,22 @@ fn the_generation_is_that_of_the_field_or_else_of_the_user_data() {
 }
 
 #[test]
+fn sticky_hears_user_data_and_cooperative_sticky_the_fields() {
+    let data = StickyUserData { partitions: vec![of("t", [0])], generation: Some(7) }.write();
+    let subscription = ConsumerSubscription {
+        owned: vec![of("t", [1, 2])],
+        generation: Some(4),
+        user_data: Some(&data),
+        ..ConsumerSubscription::default()
+    };
+    let claims = StickyUserData { partitions: vec![of("t", [0])], generation: Some(7) };
+    assert_eq!(subscription.sticky_claims(), claims);
+    assert_eq!((subscription.owned.len(), subscription.cooperative_generation()), (1, Some(4)));
+    let silent = ConsumerSubscription { user_data: None, ..subscription };
+    assert_eq!(silent.sticky_claims(), StickyUserData::default());
+}
+
+#[test]
 fn a_subscription_of_version_1_may_end_before_what_it_owns() {
     let bytes = bytes("0001 00000001 0001 74 00000001 2a");
     let subscription = ConsumerSubscription::read(&bytes).unwrap();

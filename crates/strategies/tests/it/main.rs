@@ -17,5 +17,6 @@ mod rolling;
 mod scenario;
 mod sound;
 mod steady;
+mod streams;
 mod succession;
 mod weights;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
 use super::random::{ASSIGNORS, any_group, plain_group};
-use super::vector::{Outcome, Vector};
+use super::vector::{Member, Outcome, Topic, Vector};
 use super::{golden, plain};
 
 /// Who has each partition.
@@ -93,6 +94,41 @@ proptest! {
             turned.topics.reverse();
             let (here, there) = (vector.outcome(), turned.outcome());
             prop_assert_eq!(owners(&here), owners(&there), "{}", assignor);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// With as many partitions each member has the one of its place.
+    #[test]
+    fn a_hundred_members_come_in_their_order_however_they_are_listed(
+        ids in btree_set("[a-z\u{e9}\u{fb00}\u{10000}]{3,8}", 100),
+        statics in vec(any::<bool>(), 100),
+        turn in 0..100_usize,
+    ) {
+        let member = |(id, is_static): (String, bool)| Member {
+            instance: is_static.then(|| id.chars().rev().collect::<String>() + &id),
+            id,
+            topics: vec!["t".to_owned()],
+            ..Member::default()
+        };
+        let mut members: Vec<_> = ids.into_iter().zip(statics).map(member).collect();
+        members.rotate_left(turn);
+        let topics = vec![Topic("t".to_owned(), 100, Vec::new())];
+        let vector = Vector { n: 0, assignor: "range".to_owned(), topics, members, expect: Outcome::new() };
+        let key = |member: &Member| {
+            let utf16 = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+            (member.instance.is_none(), utf16(member.instance.as_ref().unwrap_or(&member.id)))
+        };
+        let mut ordered = vector.members.clone();
+        ordered.sort_by_key(key);
+        for assignor in ["range", "rr"] {
+            let outcome = Vector { assignor: assignor.to_owned(), ..vector.clone() }.outcome();
+            for (place, member) in (0..).zip(&ordered) {
+                prop_assert_eq!(&outcome[&member.id], &[("t".to_owned(), vec![place])]);
+            }
         }
     }
 }

@@ -1,14 +1,8 @@
 //! Results that Kafka's own tests, bug reports and the documents of this project know.
 
-use super::notation::{gives, group, rounds, told, with_replicas};
+use super::notation::{gives, group, rounds};
 
 const STICKY: [&str; 2] = ["sticky", "coop"];
-
-/// What `assignor` gives with `factor` replicas over `racks` racks.
-fn near(assignor: &str, topics: &str, members: &str, (factor, racks): (u32, u32)) -> String {
-    let vector = with_replicas(&group(assignor, topics, members), factor, racks);
-    told(&vector, &vector.outcome())
-}
 
 #[test]
 fn little_or_nothing_to_share() {
@@ -39,54 +33,6 @@ fn static_members_come_first_and_by_instance() {
     }
     let three = "c9{t1,t2} static i1 | c8{t1,t2} static i2 | c7{t1,t2} static i3";
     assert_eq!(gives("range", "t1=5 t2=5", three), "t1-0,1 t2-0,1 | t1-2,3 t2-2,3 | t1-4 t2-4");
-}
-
-const NEARBY: &str = "c1{t1,t2,t3} rack a | c2{t1,t2,t3} rack b | c3{t1,t2,t3} rack c";
-const NEARBY_MIXED: &str = "c1{t1,t2,t3} rack a | c2{t1,t2,t3} rack b | c3{t1,t3} rack c";
-
-#[test]
-fn range_gives_what_is_near_if_the_sizes_stay() {
-    let topics = "t1=6 t2=7 t3=2";
-    let plain = "t1-0,1 t2-0,1,2 t3-0 | t1-2,3 t2-3,4 t3-1 | t1-4,5 t2-5,6";
-    assert_eq!(gives("range", topics, NEARBY), plain);
-    assert_eq!(
-        near("range", topics, NEARBY, (1, 3)),
-        "t1-0,3 t2-0,3,6 | t1-1,4 t2-1,4 t3-0 | t1-2,5 t2-2,5 t3-1"
-    );
-    assert_eq!(
-        near("range", topics, NEARBY, (2, 3)),
-        "t1-0,2 t2-0,2,3 t3-1 | t1-1,3 t2-1,4 t3-0 | t1-4,5 t2-5,6"
-    );
-}
-
-#[test]
-fn range_by_rack_of_mixed_subscriptions() {
-    let topics = "t1=6 t2=7 t3=2";
-    assert_eq!(
-        gives("range", topics, NEARBY_MIXED),
-        "t1-0,1 t2-0,1,2,3 t3-0 | t1-2,3 t2-4,5,6 t3-1 | t1-4,5"
-    );
-    assert_eq!(
-        near("range", topics, NEARBY_MIXED, (1, 3)),
-        "t1-0,3 t2-0,2,3,6 | t1-1,4 t2-1,4,5 t3-0 | t1-2,5 t3-1"
-    );
-    assert_eq!(
-        near("range", topics, NEARBY_MIXED, (2, 3)),
-        "t1-0,2 t2-0,2,3,5 t3-1 | t1-1,3 t2-1,4,6 t3-0 | t1-4,5"
-    );
-}
-
-#[test]
-fn range_keeps_topics_with_equal_counts_together() {
-    let together = "t1-0,1 t2-0,1 t3-0,1 | t1-2,3 t2-2,3 t3-2,3 | t1-4 t2-4 t3-4";
-    for replicas in [(1, 3), (2, 3)] {
-        assert_eq!(near("range", "t1=5 t2=5 t3=5", NEARBY, replicas), together);
-    }
-    let pairs = "c0{t1,t2} rack a | c1{t1,t2} rack b | c2{t3,t4} rack b | c3{t3,t4} rack a";
-    assert_eq!(
-        near("range", "t1=6 t2=6 t3=2 t4=2", pairs, (1, 2)),
-        "t1-0,2,4 t2-0,2,4 | t1-1,3,5 t2-1,3,5 | t3-1 t4-1 | t3-0 t4-0"
-    );
 }
 
 #[test]
@@ -214,39 +160,6 @@ fn librdkafka_4783_small_leftovers_settle() {
 }
 
 #[test]
-fn sticky_by_rack() {
-    let by_rack = "t1-0,3 t2-0,3,6 | t1-1,4 t2-1,4 t3-0 | t1-2,5 t2-2,5 t3-1";
-    for replicas in [(1, 3), (2, 3)] {
-        assert_eq!(near("sticky", "t1=6 t2=7 t3=2", NEARBY, replicas), by_rack);
-    }
-    assert_eq!(gives("sticky", "t1=6 t2=7 t3=2", NEARBY), by_rack);
-    assert_eq!(
-        gives("sticky", "t1=6 t2=7 t3=2", NEARBY_MIXED),
-        "t1-5 t2-0,2,4,6 | t1-3 t2-1,3,5 t3-0 | t1-0,1,2,4 t3-1"
-    );
-    assert_eq!(
-        near("sticky", "t1=6 t2=7 t3=2", NEARBY_MIXED, (1, 3)),
-        "t1-3 t2-0,2,3,6 | t1-4 t2-1,4,5 t3-0 | t1-0,1,2,5 t3-1"
-    );
-    assert_eq!(
-        near("sticky", "t1=6 t2=7 t3=2", NEARBY_MIXED, (2, 3)),
-        "t1-3 t2-0,2,5,6 | t1-0 t2-1,3,4 t3-0 | t1-1,2,4,5 t3-1"
-    );
-}
-
-#[test]
-fn what_lies_far_comes_near_in_two_rounds() {
-    let members = "c1{t1,t2,t3} own t1-0,1,2,3,4 gen 1 rack a | c2{t1,t2,t3} own t1-5 t2-0,1,2,3 gen 1 rack b \
-                   | c3{t1,t2,t3} own t2-4,5,6 t3-0,1 gen 1 rack c";
-    let vector = with_replicas(&group("coop", "t1=6 t2=7 t3=2", members), 1, 3);
-    let seen = rounds(vector, 4);
-    assert_eq!(
-        seen,
-        ["t1-0,3 | t2-1 | t2-5 t3-1", "t1-0,3 t2-0,3,6 | t1-1,4 t2-1,4 t3-0 | t1-2,5 t2-2,5 t3-1"]
-    );
-}
-
-#[test]
 fn mixed_claims_settle_in_two_rounds() {
     let members = "c1{t1,t2,t3} own t1-0,1,2,3,4 gen 1 | c2{t1,t2,t3} own t1-5 t2-0,1,2,3 gen 1 \
                    | c3{t1,t3} own t2-4,5,6 t3-0,1 gen 1";
@@ -275,4 +188,22 @@ fn the_introductions_two_topics() {
     let members = "C1{A,B} | C2{A,B}";
     assert_eq!(gives("range", "A=3 B=3", members), "A-0,1 B-0,1 | A-2 B-2");
     assert_eq!(gives("rr", "A=3 B=3", members), "A-0,2 B-1 | A-1 B-0,2");
+}
+
+#[test]
+fn round_robin_deals_to_static_members_by_instance() {
+    for [one, two, three] in [["c9", "c8", "c7"], ["a", "z", "k"]] {
+        let members =
+            format!("{one}{{t1,t2}} static i1 | {two}{{t1,t2}} static i2 | {three}{{t1,t2}} static i3");
+        assert_eq!(gives("rr", "t1=5 t2=5", &members), "t1-0,3 t2-1,4 | t1-1,4 t2-2 | t1-2 t2-0,3");
+        assert_eq!(gives("range", "t1=5 t2=5", &members), "t1-0,1 t2-0,1 | t1-2,3 t2-2,3 | t1-4 t2-4");
+    }
+}
+
+#[test]
+fn ids_sort_as_text_and_instances_overrule_them() {
+    assert_eq!(gives("range", "c=5", "c-1{c} | c-10{c} | c-2{c}"), "c-0,1 | c-2,3 | c-4");
+    assert_eq!(gives("range", "c=3", "c-2{c} | c-10{c}"), "c-2 | c-0,1");
+    let renamed = "c-2{c} static i1 | c-1{c} static i2 | c-10{c}";
+    assert_eq!(gives("range", "c=5", renamed), "c-0,1 | c-2,3 | c-4");
 }
