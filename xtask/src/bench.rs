@@ -23,7 +23,7 @@ const BOUND: Duration = Duration::from_secs(25 * 60);
 pub(crate) struct Arguments {
     #[command(subcommand)]
     apart: Option<Apart>,
-    /// What to measure: event, scale, idle; everything by default.
+    /// What to measure: event, scale, failover, idle; everything by default.
     scenarios: Vec<String>,
     /// One JSON object a line in place of a table.
     #[arg(long)]

@@ -5,7 +5,6 @@
 //! over the same time.
 
 pub(crate) mod bare;
-mod child;
 
 use std::time::Duration;
 
@@ -15,10 +14,13 @@ use kafka_assigner_core::kv::Revision;
 use kafka_assigner_store::{EtcdStore, Store};
 use tokio::time::{sleep, timeout};
 
+use crate::child::{self, Child};
 use crate::consumer::Crowd;
-use crate::instance::{CHILDS_PREFIX, create_group, create_topic, open};
+use crate::instance::{create_group, create_topic, open};
 use crate::report::{Figure, Report};
-use child::Child;
+
+/// The instance has keys of its own.
+const PREFIX: &str = "/bench/idle/";
 
 /// Consumers, and bare streams; each has its own connection.
 const STREAMS: usize = 1_000;
@@ -48,8 +50,8 @@ struct Servers {
 impl Servers {
     async fn start(etcd: &str) -> Result<Self> {
         let bare = Child::start("bare", &[]).await?;
-        let instance = Child::start("instance", &[etcd]).await?;
-        create_group(&instance.address).await?;
+        let instance = Child::start("instance", &[etcd, PREFIX]).await?;
+        create_group(&instance.address, None).await?;
         let empty = (bare.resident_kib()?, instance.resident_kib()?);
         Ok(Self { bare: (bare, empty.0), instance: (instance, empty.1) })
     }
@@ -87,7 +89,7 @@ pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
 
 /// The store's revision now. Keeping a lease alive does not move it.
 async fn newest(store: &EtcdStore) -> Result<Revision> {
-    Ok(store.get(CHILDS_PREFIX.as_bytes()).await?.1)
+    Ok(store.get(PREFIX.as_bytes()).await?.1)
 }
 
 /// How many keys of the instance were written or deleted after `before`. Sessions of another scenario may run down
@@ -97,7 +99,7 @@ async fn writes_since(store: &EtcdStore, before: Revision) -> Result<usize> {
     if now == before {
         return Ok(0);
     }
-    let mut watch = store.watch(CHILDS_PREFIX.as_bytes(), before.next()).await?;
+    let mut watch = store.watch(PREFIX.as_bytes(), before.next()).await?;
     let mut count = 0;
     loop {
         store.request_progress();

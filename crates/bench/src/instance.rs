@@ -2,10 +2,11 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kafka_assigner_proto::v1::admin_client::AdminClient;
-use kafka_assigner_proto::v1::{SetGroupConfigRequest, SetTopicRequest, Topic};
+use kafka_assigner_proto::v1::{GroupConfig, SetGroupConfigRequest, SetTopicRequest, Topic};
 use kafka_assigner_server::serve::{Error, Listeners, ServeOptions, serve};
 use kafka_assigner_server::{Instance, Options};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
@@ -16,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::consumer::GROUP;
 
-/// The prefix of the instance in a process of its own.
-pub(crate) const CHILDS_PREFIX: &str = "/bench/child/";
+/// How long a leader that died counts as one; the default.
+pub(crate) const LEADER_TTL: Duration = Duration::from_secs(5);
 
 /// An instance that is served on a loopback socket of this process.
 #[derive(Debug)]
@@ -39,7 +40,13 @@ impl Served {
     async fn listen(at: SocketAddr, etcd: &str, prefix: &str) -> Result<Self> {
         let grpc = TcpListener::bind(at).await?;
         let address = format!("http://{}", grpc.local_addr()?);
-        let options = Options { prefix: prefix.to_owned(), ..Options::new("bench", &address, 1) };
+        // Unique as its address is, and so are its random numbers.
+        let seed = grpc.local_addr()?.port().into();
+        let options = Options {
+            prefix: prefix.to_owned(),
+            leader_ttl: LEADER_TTL,
+            ..Options::new(&address, &address, seed)
+        };
         let store = Arc::new(open(etcd)?);
         let instance = Instance::start(store, options, None, &mut Registry::default()).await?;
         let shutdown = CancellationToken::new();
@@ -57,8 +64,8 @@ impl Served {
 }
 
 /// Serves at `listen` until the process is killed.
-pub(crate) async fn serve_forever(listen: SocketAddr, etcd: &str) -> Result<()> {
-    let served = Served::listen(listen, etcd, CHILDS_PREFIX).await?;
+pub(crate) async fn serve_forever(listen: SocketAddr, etcd: &str, prefix: &str) -> Result<()> {
+    let served = Served::listen(listen, etcd, prefix).await?;
     served.task.await?.context("the instance ended")
 }
 
@@ -67,9 +74,9 @@ pub(crate) fn open(url: &str) -> Result<EtcdStore> {
     EtcdStore::new(&EtcdOptions::new([url])).with_context(|| format!("etcd at {url} can't be used"))
 }
 
-/// Creates the group, or leaves it as it is.
-pub(crate) async fn create_group(address: &str) -> Result<()> {
-    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config: None };
+/// Creates the group, with what differs from the defaults.
+pub(crate) async fn create_group(address: &str, config: Option<GroupConfig>) -> Result<()> {
+    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config };
     AdminClient::connect(address.to_owned()).await?.set_group_config(request).await?;
     Ok(())
 }

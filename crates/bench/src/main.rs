@@ -4,13 +4,16 @@
 //! | --- | --- |
 //! | `event` | one change of a record at growing sizes of the group, and a plan; no store, no network |
 //! | `scale` | a fresh plan of 10 000 partitions over 100 consumers on etcd, and one consumer that joins |
+//! | `failover` | a leader that dies while 1 000 moves are under way |
 //! | `idle` | the memory of 1 000 connected consumers next to as many bare streams, and what they write |
 //!
 //! Figures are told with the machine, since they mean nothing without it, and beside a reference from the same run
 //! where there is one. Nothing here passes or fails. Start reading at the scenario that you are after.
 
+mod child;
 mod consumer;
 mod event;
+mod failover;
 mod idle;
 mod instance;
 mod machine;
@@ -38,22 +41,23 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    child: Option<Child>,
+    process: Option<OwnProcess>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scenario {
     Event,
     Scale,
+    Failover,
     Idle,
 }
 
-/// The processes whose memory `idle` measures.
+/// Processes of their own.
 #[derive(Subcommand)]
-enum Child {
+enum OwnProcess {
     /// Serve an instance until killed.
     #[command(hide = true)]
-    Instance { listen: SocketAddr, etcd: String },
+    Instance { listen: SocketAddr, etcd: String, prefix: String },
     /// Serve bare tonic streams until killed.
     #[command(hide = true)]
     Bare { listen: SocketAddr },
@@ -62,22 +66,25 @@ enum Child {
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    match &arguments.child {
-        Some(Child::Instance { listen, etcd }) => instance::serve_forever(*listen, etcd).await,
-        Some(Child::Bare { listen }) => idle::bare::serve_forever(*listen).await,
+    match &arguments.process {
+        Some(OwnProcess::Instance { listen, etcd, prefix }) => {
+            instance::serve_forever(*listen, etcd, prefix).await
+        }
+        Some(OwnProcess::Bare { listen }) => idle::bare::serve_forever(*listen).await,
         None => measure(&arguments).await,
     }
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {
     let report = Report::begin(arguments.json, &Machine::look()?)?;
-    let all = [Scenario::Event, Scenario::Scale, Scenario::Idle];
+    let all = [Scenario::Event, Scenario::Scale, Scenario::Failover, Scenario::Idle];
     let chosen = if arguments.scenarios.is_empty() { &all[..] } else { &arguments.scenarios };
     let etcd = || arguments.etcd.as_deref().context("this scenario needs --etcd");
     for scenario in chosen {
         match scenario {
             Scenario::Event => event::run(&report)?,
             Scenario::Scale => scale::run(&report, etcd()?).await?,
+            Scenario::Failover => failover::run(&report, etcd()?).await?,
             Scenario::Idle => idle::run(&report, etcd()?).await?,
         }
     }

@@ -55,7 +55,7 @@ fn row(figure: &Figure) -> String {
         Some(aim) => format!("  aim {aim:.1}: MISSED"),
         None => String::new(),
     };
-    format!("{scenario:<6} {size:<40} {what:<44} {value:>10.1} {unit:<3}{verdict}")
+    format!("{scenario:<8} {size:<40} {what:<44} {value:>10.1} {unit:<3}{verdict}")
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
 
 async fn measure(etcd: &str, prefix: &str) -> Result<Round> {
     let served = Served::start(etcd, prefix).await?;
-    create_group(&served.address).await?;
+    create_group(&served.address, None).await?;
     let mut crowd = Crowd::register(&served.address, CONSUMERS).await?;
     let group = served.instance.group(&GROUP.parse()?).await?;
     let partitions = usize::try_from(PARTITIONS)?;

@@ -17,15 +17,15 @@ const START: Duration = Duration::from_secs(20);
 
 /// A server; it ends with this value.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(crate) struct Child {
     /// Where it is reached, as a URL.
-    pub(super) address: String,
+    pub(crate) address: String,
     process: Process,
 }
 
 impl Child {
     /// Starts this very program as `what`, and waits until it listens.
-    pub(super) async fn start(what: &str, arguments: &[&str]) -> Result<Self> {
+    pub(crate) async fn start(what: &str, arguments: &[&str]) -> Result<Self> {
         let listen = format!("127.0.0.1:{}", free_port()?);
         let mut command = Command::new(env::current_exe()?);
         command.arg(what).arg(&listen).args(arguments);
@@ -40,13 +40,13 @@ impl Child {
     }
 
     /// Its resident memory.
-    pub(super) fn resident_kib(&self) -> Result<u64> {
+    pub(crate) fn resident_kib(&self) -> Result<u64> {
         resident_kib(self.process.id())
     }
 }
 
 /// Lets this process and those that it starts have `count` files and connections open.
-pub(super) fn allow_connections(count: usize) -> Result<()> {
+pub(crate) fn allow_connections(count: usize) -> Result<()> {
     let wanted = u64::try_from(count)?;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= wanted) {
