@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,12 +37,13 @@ struct Inner {
     config: ClientConfig,
     group: String,
     slots: Mutex<BTreeMap<TopicPartition, Slot>>,
+    leases: AtomicU64,
 }
 
 enum Slot {
     Free(Fenced),
-    /// In the works.
-    Busy,
+    /// In the works, by the lease of this number.
+    Busy(u64),
 }
 
 /// A producer that has the fence, or had it.
@@ -111,8 +113,8 @@ impl FencedProducers {
             config.set(key, value);
         }
         config.set("bootstrap.servers", &options.brokers);
-        let (group, slots) = (options.group.clone(), Mutex::default());
-        Self(Arc::new(Inner { config, group, slots }))
+        let (group, slots, leases) = (options.group.clone(), Mutex::default(), AtomicU64::new(0));
+        Self(Arc::new(Inner { config, group, slots, leases }))
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot>> {
@@ -208,12 +210,15 @@ impl FencedProducers {
         if slots.len() >= Self::MOST && !slots.contains_key(at) {
             return Err(WriteError::TooMany(at.clone()));
         }
-        let before = match slots.insert(at.clone(), Slot::Busy) {
-            Some(Slot::Busy) => return Err(WriteError::Busy(at.clone())),
+        if matches!(slots.get(at), Some(Slot::Busy(_))) {
+            return Err(WriteError::Busy(at.clone()));
+        }
+        let number = self.0.leases.fetch_add(1, Ordering::Relaxed);
+        let before = match slots.insert(at.clone(), Slot::Busy(number)) {
             Some(Slot::Free(fenced)) => Some(fenced),
-            None => None,
+            Some(Slot::Busy(_)) | None => None,
         };
-        Ok((Lease { of: self, at: at.clone() }, before))
+        Ok((Lease { of: self, at: at.clone(), number }, before))
     }
 }
 
@@ -260,24 +265,30 @@ const fn is_fenced(code: RDKafkaErrorCode) -> bool {
 }
 
 /// The only one that works with the producer of a partition. Dropped without giving it back, the producer goes with it.
+/// Where the partition was forgotten meanwhile, its slot may be that of another lease, which this one leaves alone.
 struct Lease<'a> {
     of: &'a FencedProducers,
     at: TopicPartition,
+    number: u64,
 }
 
 impl Lease<'_> {
-    /// Unless the partition was forgotten meanwhile.
     fn give_back(self, fenced: Fenced) {
-        if let Some(slot) = self.of.slots().get_mut(&self.at) {
+        let mut slots = self.of.slots();
+        if let Some(slot) = slots.get_mut(&self.at).filter(|slot| self.has(slot)) {
             *slot = Slot::Free(fenced);
         }
+    }
+
+    const fn has(&self, slot: &Slot) -> bool {
+        matches!(slot, Slot::Busy(number) if *number == self.number)
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         let mut slots = self.of.slots();
-        if matches!(slots.get(&self.at), Some(Slot::Busy)) {
+        if slots.get(&self.at).is_some_and(|slot| self.has(slot)) {
             slots.remove(&self.at);
         }
     }
@@ -287,9 +298,38 @@ impl Drop for Lease<'_> {
 mod tests {
     use super::*;
 
+    fn producers() -> FencedProducers {
+        FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[])
+    }
+
+    fn fenced(producers: &FencedProducers, epoch: u64) -> Fenced {
+        let producer = producers.0.config.create().expect("no broker is asked");
+        Fenced { producer, epoch, taken: Instant::now(), spent: false }
+    }
+
+    // A write may outlast the loss of its partition, which begins again meanwhile.
+    #[tokio::test]
+    async fn a_lease_that_was_forgotten_touches_nothing_of_the_one_after_it() {
+        for gives_back in [false, true] {
+            let (producers, at) = (producers(), TopicPartition::new("t", 0));
+            let (old, _) = producers.lease(&at).expect("free");
+            producers.forget(&at);
+            let (new, before) = producers.lease(&at).expect("forgotten");
+            assert!(before.is_none());
+            match gives_back {
+                true => old.give_back(fenced(&producers, 1)),
+                false => drop(old),
+            }
+            assert!(matches!(producers.lease(&at), Err(WriteError::Busy(_))), "{gives_back}: two at once");
+            new.give_back(fenced(&producers, 2));
+            let (_lease, before) = producers.lease(&at).expect("given back");
+            assert_eq!(before.map(|before| before.epoch), Some(2));
+        }
+    }
+
     #[test]
     fn one_partition_more_than_the_bound_gets_no_producer_until_another_is_given_up() {
-        let producers = FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[]);
+        let producers = producers();
         let at = |number: usize| TopicPartition::new("t", i32::try_from(number).expect("small"));
         let leases: Vec<_> = (0..FencedProducers::MOST).map(|number| producers.lease(&at(number))).collect();
         assert!(leases.iter().all(Result::is_ok));
