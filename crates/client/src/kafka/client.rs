@@ -8,7 +8,7 @@ use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsum
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
@@ -182,11 +182,18 @@ impl Client {
         committed.map_err(KafkaRunnerError::Commit)
     }
 
+    /// The turn to commit. Whoever has it knows that no commit is under way.
+    ///
+    /// Cancel safe.
+    pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
+        self.0.committing.clone().lock_owned().await
+    }
+
     async fn commit_in_turn(
         &self,
         due: impl FnOnce() -> Vec<Position> + Send + 'static,
     ) -> Option<KafkaResult<Vec<Position>>> {
-        let turn = self.0.committing.clone().lock_owned().await;
+        let turn = self.turn().await;
         let (client, (answer, answered)) = (self.clone(), oneshot::channel());
         // Without a coordinator the call lasts for seconds, and a runtime that ends waits for its own threads.
         std::thread::spawn(move || {

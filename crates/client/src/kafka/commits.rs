@@ -97,3 +97,38 @@ impl Commits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::SessionClaim;
+    use crate::kafka::KafkaOptions;
+    use crate::moment::{Clock, Moment};
+    use crate::session::Term;
+
+    /// A claim that is valid for an hour.
+    fn claim() -> Claim {
+        let (clock, until) = (Clock::start(), Moment::after_start(Duration::from_secs(3_600)));
+        let session = SessionClaim::new(clock);
+        session.set(Some(Term { overlap: until, strict: until }));
+        session.partition(5, true)
+    }
+
+    #[tokio::test]
+    async fn a_commit_whose_claim_ends_while_it_waits_for_its_turn_is_not_sent() {
+        let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let (commits, at, claim) = (Commits::default(), TopicPartition::new("t", 0), claim());
+        commits.begin(&at, claim.clone(), 7);
+        commits.processed(&at, 8);
+        let turn = client.turn().await;
+        let commit = tokio::spawn({
+            let (commits, client) = (commits.clone(), client.clone());
+            async move { commits.commit(&client, None).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!commit.is_finished(), "it is due, and waits");
+        claim.end();
+        drop(turn);
+        commit.await.expect("no panic").expect("the broker, which is not there, is not asked");
+    }
+}
