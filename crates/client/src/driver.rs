@@ -5,6 +5,7 @@
 
 mod acks;
 mod calls;
+mod farewell;
 mod progress;
 mod service;
 mod stopping;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use acks::Acks;
 use calls::{CallEnd, Held};
+use farewell::Farewell;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
@@ -67,6 +69,7 @@ pub(crate) struct Driver<T, H> {
     lapses_at: Option<Moment>,
     stage: Stage,
     verdict: Verdict,
+    farewell: Farewell,
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -92,6 +95,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             lapses_at: None,
             stage: Stage::Running,
             verdict: None,
+            farewell: Farewell::Settled,
             handler,
             consumer,
         }
@@ -163,6 +167,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.role_event(RoleEvent::Timer);
         }
         self.advance_stop();
+        self.advance_farewell();
         self.send_acks();
         self.show();
     }
@@ -194,6 +199,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Action::Claim(term) => self.set_claim(term),
             Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
             Action::News(change) => self.role_event(RoleEvent::Changed(change)),
+            Action::SayStopped { incarnation } => self.farewell = Farewell::Owed { incarnation },
             Action::Lost(loss) => {
                 warn!(group = &*self.group, consumer = self.consumer.options.name, ?loss, "session lost");
                 self.consumer.status.send_modify(|status| status.sessions_lost += 1);

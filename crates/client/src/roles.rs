@@ -237,6 +237,12 @@ impl Roles {
         self.entries.values().all(Entry::is_idle)
     }
 
+    /// True = something is still held, or running, that was lost.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.entries.values().any(Entry::is_lost)
+    }
+
     /// How many partitions are in which state.
     #[must_use]
     pub fn counts(&self) -> RoleCounts {

@@ -350,9 +350,17 @@ impl<D: Dialect> Session<D> {
         }
         let by_own_ghost = self.ghost_until.is_some_and(|until| now < until);
         if reason == FenceReason::Superseded && !by_own_ghost && matches!(self.life, Life::Live(_)) {
+            self.owe_farewell(actions);
             return self.finish(Ending::Superseded(fenced.message), actions);
         }
+        self.owe_farewell(actions);
         self.lose(now, Loss::Fenced(reason, fenced.message), actions);
+    }
+
+    fn owe_farewell(&self, actions: &mut Vec<Action<D::News>>) {
+        if let Life::Live(Live { incarnation, .. }) = &self.life {
+            actions.push(Action::SayStopped { incarnation: incarnation.clone() });
+        }
     }
 
     /// The session is over; a new one is opened unless the client is leaving.

@@ -204,6 +204,8 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             Action::Claim(term) => self.claim(term.map(|term| term.strict)),
             Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
             Action::News(news) => self.news(news),
+            // Nobody waits for the claim of a router.
+            Action::SayStopped { .. } => {}
             Action::Lost(loss) => {
                 warn!(group = &*self.group, router = self.router.options.name, ?loss, "session lost");
                 self.router.status.send_modify(|status| status.sessions_lost += 1);

@@ -181,7 +181,12 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     /// Whether nothing of this member may act any more, so that others may be told so.
     pub(super) fn is_quiet(&self) -> bool {
-        self.roles.is_idle() && !self.held.values().any(|held| held.gate.is_occupied())
+        self.roles.is_idle() && !self.has_requests()
+    }
+
+    /// Whether a request that was admitted for any partition may still act.
+    pub(super) fn has_requests(&self) -> bool {
+        self.held.values().any(|held| held.gate.is_occupied())
     }
 
     pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64, strict: bool) {

@@ -26,6 +26,7 @@ pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Deregister { mode: DeregisterMode, result: Result<(), Status> },
     Acks(AckReply),
+    Farewell,
 }
 
 /// What the task of a call to the service says.
@@ -117,6 +118,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             }
             Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),
             Reply::Acks(reply) => self.acks_answered(reply),
+            Reply::Farewell => self.farewell_said(),
         }
     }
 }

@@ -19,6 +19,7 @@ use kafka_assigner_proto::v1::DeregisterMode;
 use tracing::{info, warn};
 
 use super::Driver;
+use super::farewell::Farewell;
 use crate::consumer::{ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
 use crate::moment::Moment;
@@ -47,7 +48,7 @@ pub(super) enum Stage {
     Deregistering {
         by: Moment,
     },
-    /// The session is over; handlers drop what is left.
+    /// The session is over; handlers drop what is left, and the service hears so where others wait for that.
     Closing {
         by: Moment,
     },
@@ -126,7 +127,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        matches!(self.stage, Stage::Closing { by } if by <= self.now() || self.roles.is_idle())
+        let Stage::Closing { by } = self.stage else { return false };
+        by <= self.now() || self.roles.is_idle() && self.farewell == Farewell::Settled
     }
 
     pub(super) fn result(&self) -> Result<Stopped, ConsumerError> {

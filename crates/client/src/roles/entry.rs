@@ -83,6 +83,11 @@ impl Entry {
         self.running.is_none() && matches!(self.held, Held::Nothing)
     }
 
+    /// Whether what is held, or runs, has to be dropped whatever the target is.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.lost
+    }
+
     pub(super) const fn is_owned(&self) -> bool {
         matches!(self.held, Held::Owned)
     }

@@ -105,6 +105,12 @@ pub enum Action<N> {
     },
     /// Pass on what a command says about partitions.
     News(N),
+    /// Another took over from this session, or it was ended by force, so others wait for its claim. Once nothing that was
+    /// begun under it can act any more, and not before, tell the service so: Deregister, `NOW`, under this incarnation.
+    SayStopped {
+        /// The session.
+        incarnation: String,
+    },
     /// The session is over: every partition is lost.
     Lost(Loss),
     /// Nothing will happen any more.

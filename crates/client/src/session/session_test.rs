@@ -21,6 +21,7 @@ struct Rig {
     claim: Option<Moment>,
     strict_claim: Option<Moment>,
     roles: Vec<RoleChange>,
+    farewells: Vec<String>,
     losses: Vec<Loss>,
     deregistered: Vec<DeregisterMode>,
     ending: Option<Ending>,
@@ -40,6 +41,7 @@ impl Rig {
             claim: None,
             strict_claim: None,
             roles: Vec::new(),
+            farewells: Vec::new(),
             losses: Vec::new(),
             deregistered: Vec::new(),
             ending: None,
@@ -72,6 +74,7 @@ impl Rig {
                 }
                 Action::Opened { .. } => {}
                 Action::News(change) => self.roles.push(change),
+                Action::SayStopped { incarnation } => self.farewells.push(incarnation),
                 Action::Lost(loss) => self.losses.push(loss),
                 Action::Finished(ending) => self.ending = Some(ending),
             }
@@ -235,6 +238,7 @@ fn a_fenced_session_is_lost_and_a_new_one_is_opened() {
     rig.fenced(FenceReason::Expired);
     assert_eq!(rig.losses, [Loss::Fenced(FenceReason::Expired, "why".into())]);
     assert_eq!(rig.claim, None);
+    assert_eq!(rig.farewells, std::slice::from_ref(&before));
     let open = rig.wait_for_stream();
     assert_eq!(open.resume_lease, 0);
     assert_ne!(open.incarnation, before);
@@ -267,8 +271,10 @@ fn a_fence_that_a_heartbeat_brings_while_a_reconnect_waits_ends_the_claim_at_onc
 fn a_superseded_session_stops() {
     let mut rig = Rig::live();
     rig.now = rig.now + GHOST_BOUND;
+    let before = rig.incarnation();
     rig.fenced(FenceReason::Superseded);
     assert_eq!(rig.ending, Some(Ending::Superseded("why".into())));
+    assert_eq!(rig.farewells, [before]);
     assert_eq!(rig.session.next_wake(), None);
 }
 

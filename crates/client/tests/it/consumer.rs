@@ -21,7 +21,7 @@ pub(crate) struct Running {
     pub(crate) recorder: Recorder,
     pub(crate) handle: ConsumerHandle,
     shutdown: CancellationToken,
-    end: JoinHandle<Result<Stopped, ConsumerError>>,
+    pub(crate) end: JoinHandle<Result<Stopped, ConsumerError>>,
 }
 
 pub(crate) fn options() -> ConsumerOptions {

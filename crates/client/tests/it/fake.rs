@@ -57,6 +57,7 @@ struct State {
     accept_deregister: bool,
     heartbeats: u64,
     progress: Vec<u64>,
+    deregistered: Vec<String>,
 }
 
 /// The service; clones share everything.
@@ -81,6 +82,7 @@ impl Fake {
             accept_deregister: true,
             heartbeats: 0,
             progress: Vec::new(),
+            deregistered: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), asked: watch::Sender::default() }
     }
@@ -156,6 +158,11 @@ impl Fake {
     /// The counter of processing that each heartbeat carried.
     pub(crate) fn progress(&self) -> Vec<u64> {
         self.state().progress.clone()
+    }
+
+    /// The incarnations for which Deregister was called.
+    pub(crate) fn deregistered(&self) -> Vec<String> {
+        self.state().deregistered.clone()
     }
 
     pub(crate) fn heartbeats(&self) -> u64 {
@@ -307,7 +314,9 @@ impl Transport for Fake {
     }
 
     async fn deregister(&self, _: &str, request: DeregisterRequest) -> Result<DeregisterResponse, Status> {
-        self.log(Asked::Deregister(request.mode()));
+        let mode = request.mode();
+        self.state().deregistered.extend(request.caller.map(|caller| caller.incarnation));
+        self.log(Asked::Deregister(mode));
         let accepted = self.state().accept_deregister;
         if accepted { Ok(DeregisterResponse {}) } else { std::future::pending().await }
     }

@@ -2,6 +2,7 @@
 
 mod consumer;
 mod fake;
+mod farewell;
 mod grpc;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -18,6 +18,7 @@ pub(crate) enum Manner {
     WarmFails,
     WarmHangs,
     DrainHangs,
+    LostHangs,
     WarmPanics,
     /// A record is in the works from the first assignment on.
     Stuck,
@@ -73,7 +74,7 @@ impl PartitionHandler for Recorder {
                 context.cancelled().await;
                 Err("cancelled".into())
             }
-            Manner::Plain | Manner::DrainHangs | Manner::Stuck => Ok(()),
+            Manner::Plain | Manner::DrainHangs | Manner::LostHangs | Manner::Stuck => Ok(()),
         }
     }
 
@@ -106,6 +107,9 @@ impl PartitionHandler for Recorder {
     async fn lost(&self, context: &OwnedContext) {
         assert!(!context.claim().is_valid());
         self.write(format!("lost {}", context.partition()));
+        if self.manner == Manner::LostHangs {
+            std::future::pending::<()>().await;
+        }
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {

@@ -33,7 +33,7 @@ fn catch_up(handoff_id: &str, epoch: u64) -> Command {
 }
 
 /// A consumer that owns t/0 under epoch 5 of run 5, in the mode `exclusive`.
-async fn owning(manner: Manner) -> Running {
+pub(crate) async fn owning(manner: Manner) -> Running {
     owning_with(options(), manner).await
 }
 
