@@ -10,6 +10,7 @@ mod equal;
 mod fill;
 mod level;
 mod network;
+mod plain;
 mod roles;
 mod standbys;
 mod stock;
@@ -73,6 +74,9 @@ impl Strategy for Balanced {
     }
 
     fn assign(&self, problem: &Problem) -> Placement {
+        if let Some(owner) = plain::place(problem) {
+            return Placement::new(problem, owner, Surplus::Count);
+        }
         let roles = Roles::of(problem);
         let classes = Classes::of(problem, &roles, Place::Owner);
         let place = if problem.has_weights() { weighted::place } else { equal::place };

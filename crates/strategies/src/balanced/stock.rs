@@ -136,7 +136,7 @@ impl Stock {
 
 /// The owners of the units at `positions`, each with what it has in a row; nobody has all where there are no `owners`
 /// at all.
-fn runs(
+pub(super) fn runs(
     owners: &[Option<MemberIndex>],
     positions: Range<usize>,
 ) -> impl Iterator<Item = (Option<MemberIndex>, Range<usize>)> {

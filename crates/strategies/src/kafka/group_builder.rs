@@ -91,14 +91,13 @@ impl GroupBuilder {
     /// Adds a topic; with zero partitions if the cluster does not have it.
     pub fn topic(&mut self, name: impl Into<Arc<str>>, partitions: u32) -> TopicHandle {
         let name = name.into();
-        if let Some(known) = self.topic_handle(&name) {
+        if let Err(known) = self.topic_directory.admit(&self.topics, &name) {
             self.mistake.get_or_insert(InvalidProblem::DuplicateTopic(name));
-            return known;
+            return TopicHandle::new(known);
         }
         let partitions = self.within_bounds(&name, partitions);
         let handle = TopicHandle::new(self.topics.len());
         self.units += partitions as usize;
-        self.topic_directory.add(&self.topics, &name);
         self.topics.push(GroupTopic { name, partitions });
         self.replicas.push(Vec::new());
         handle
@@ -159,13 +158,12 @@ impl GroupBuilder {
         if spec.subscription.0 >= self.subscriptions.len() {
             self.mistake.get_or_insert(InvalidProblem::ForeignHandle);
         }
-        if let Some(known) = self.member_directory.find(&self.members, &spec.id) {
+        if let Err(known) = self.member_directory.admit(&self.members, &spec.id) {
             self.members[known] = spec;
             self.claims[known].clear();
             return MemberHandle::new(known);
         }
         let handle = MemberHandle::new(self.members.len());
-        self.member_directory.add(&self.members, &spec.id);
         self.members.push(spec);
         self.claims.push(Vec::new());
         handle

@@ -8,8 +8,8 @@ use super::directory::Directory;
 use super::rack::RackSetsBuilder;
 use super::sorting;
 use crate::{
-    Capacity, InvalidProblem, MemberHandle, MemberSpec, Options, Problem, RackHandle, Subscription, Topic,
-    TopicHandle, Weight,
+    Capacity, InvalidProblem, Member, MemberHandle, MemberSpec, Options, Problem, RackHandle, RackIndex,
+    Subscription, Topic, TopicHandle, Weight,
 };
 
 /// A partition and a member that something is said of.
@@ -38,11 +38,16 @@ pub struct ProblemBuilder {
     pub(super) topics: Vec<Topic>,
     /// How many standbys are wanted of all topics.
     wanted_standbys: u64,
-    topic_directory: Directory,
+    pub(super) topic_directory: Directory,
     /// By topic handle: where its partitions begin in `slots`.
     pub(super) first_slot: Vec<usize>,
-    pub(super) members: Vec<MemberSpec>,
-    member_directory: Directory,
+    /// Subscribed to all topics, of no generation, and with their racks as they were told: sorting makes that right.
+    pub(super) members: Vec<Member>,
+    pub(super) member_directory: Directory,
+    /// The topics of members that are not simply subscribed to all.
+    pub(super) lists: Vec<(MemberHandle, Arc<[TopicHandle]>)>,
+    /// The generations of members that say one.
+    pub(super) labels: Vec<(MemberHandle, Arc<str>)>,
     /// How many partitions all topics have.
     pub(super) slots: usize,
     /// By slot its owner; empty, or too short, until one of the last is told.
@@ -66,15 +71,14 @@ impl ProblemBuilder {
     /// Adds a topic whose partitions nobody owns yet.
     pub fn topic(&mut self, name: impl Into<Arc<str>>, partitions: u32) -> TopicHandle {
         let name = name.into();
-        if let Some(known) = self.topic_handle(&name) {
+        if let Err(known) = self.topic_directory.admit(&self.topics, &name) {
             self.refuse(InvalidProblem::DuplicateTopic(name));
-            return known;
+            return TopicHandle::new(known);
         }
         let partitions = self.within_bounds(&name, partitions);
         let handle = TopicHandle::new(self.topics.len());
         self.first_slot.push(self.slots);
         self.slots += partitions as usize;
-        self.topic_directory.add(&self.topics, &name);
         self.topics.push(Topic { name, partitions, standbys: 0 });
         handle
     }
@@ -89,29 +93,40 @@ impl ProblemBuilder {
     }
 
     /// Adds a member that owns nothing yet.
+    #[inline]
     pub fn member(&mut self, spec: MemberSpec) -> MemberHandle {
-        if let Some(known) = self.member_handle(&spec.id) {
+        if let Err(known) = self.member_directory.admit(&self.members, &spec.id) {
             self.refuse(InvalidProblem::DuplicateMember(spec.id));
-            return known;
+            return MemberHandle::new(known);
         }
-        self.check(&spec);
         let handle = MemberHandle::new(self.members.len());
-        self.member_directory.add(&self.members, &spec.id);
-        self.members.push(spec);
-        handle
-    }
-
-    fn check(&mut self, spec: &MemberSpec) {
-        if let Subscription::Topics(topics) = &spec.subscription
-            && topics.iter().any(|topic| topic.index() >= self.topics.len())
-        {
-            self.refuse(InvalidProblem::ForeignHandle);
+        if let Subscription::Topics(topics) = spec.subscription {
+            self.check_topics(&topics);
+            self.lists.push((handle, topics));
         }
         if spec.rack.is_some_and(|rack| rack.index() >= self.racks.len()) {
             self.refuse(InvalidProblem::ForeignHandle);
         }
-        if Capacity::new(spec.capacity).is_none() {
+        let capacity = Capacity::new(spec.capacity).unwrap_or_else(|| {
             self.refuse(InvalidProblem::Capacity { member: spec.id.clone(), capacity: spec.capacity });
+            Capacity::ONE
+        });
+        self.labels.extend(spec.generation.map(|label| (handle, label)));
+        self.members.push(Member {
+            id: spec.id,
+            subscription: Subscription::All,
+            max_partitions: spec.max_partitions,
+            state: spec.state,
+            capacity,
+            rack: spec.rack.map(|rack| RackIndex::new(rack.index())),
+            generation: 0,
+        });
+        handle
+    }
+
+    fn check_topics(&mut self, topics: &[TopicHandle]) {
+        if topics.iter().any(|topic| topic.index() >= self.topics.len()) {
+            self.refuse(InvalidProblem::ForeignHandle);
         }
     }
 
@@ -277,11 +292,8 @@ impl ProblemBuilder {
         let mut mistake = None;
         for partition in partitions {
             match holders.get_mut(partition as usize) {
-                Some(holder) => {
-                    let other = holder.replace(member).filter(|other| *other != member);
-                    mistake = mistake.or(other.map(|other| (partition, Some(other))));
-                }
-                None => mistake = mistake.or(Some((partition, None))),
+                Some(holder) if holder.is_none_or(|other| other == member) => *holder = Some(member),
+                holder => mistake = mistake.or(Some((partition, holder.and_then(|holder| *holder)))),
             }
         }
         if let Some((partition, other)) = mistake {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::{MemberSpec, Topic};
+use crate::{Member, Topic};
 
 /// Something with a name that nothing else in its list has.
 pub(crate) trait Named {
@@ -17,7 +17,7 @@ impl Named for Topic {
     }
 }
 
-impl Named for MemberSpec {
+impl Named for Member {
     fn name(&self) -> &Arc<str> {
         &self.id
     }
@@ -32,7 +32,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// The position of `name` in `list`, each of whose names was [added](Self::add).
+    /// The position of `name` in `list`, each of whose names was [admitted](Self::admit).
     pub(crate) fn find<T: Named>(&self, list: &[T], name: &str) -> Option<usize> {
         if list.last().is_none_or(|last| **last.name() < *name) && self.by_hash.is_none() {
             return None;
@@ -43,14 +43,24 @@ impl Directory {
         }
     }
 
-    /// Notes `name`, which is not in `list` yet and comes next in it.
-    pub(crate) fn add<T: Named>(&mut self, list: &[T], name: &Arc<str>) {
-        if self.by_hash.is_none() && list.last().is_some_and(|last| **last.name() > **name) {
-            self.by_hash = Some(list.iter().map(Named::name).cloned().zip(0..).collect());
+    /// Notes `name`, which comes next in `list`, unless it is in it already: then the error is where.
+    #[inline]
+    pub(crate) fn admit<T: Named>(&mut self, list: &[T], name: &Arc<str>) -> Result<(), usize> {
+        if self.by_hash.is_none() && list.last().is_none_or(|last| **last.name() < **name) {
+            return Ok(());
         }
-        if let Some(by_hash) = &mut self.by_hash {
-            by_hash.insert(name.clone(), list.len());
+        if let Some(known) = self.find(list, name) {
+            return Err(known);
         }
+        let by_hash =
+            self.by_hash.get_or_insert_with(|| list.iter().map(Named::name).cloned().zip(0..).collect());
+        by_hash.insert(name.clone(), list.len());
+        Ok(())
+    }
+
+    /// Whether all names came in order.
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.by_hash.is_none()
     }
 }
 
@@ -58,12 +68,12 @@ impl Directory {
 mod tests {
     use super::*;
 
-    fn told(names: &[&str]) -> (Directory, Vec<MemberSpec>) {
+    fn told(names: &[&str]) -> (Directory, Vec<Topic>) {
         let (mut directory, mut list) = (Directory::default(), Vec::new());
         for name in names {
-            let spec = MemberSpec::new(*name);
-            directory.add(&list, &spec.id);
-            list.push(spec);
+            let topic = Topic { name: (*name).into(), partitions: 1, standbys: 0 };
+            assert_eq!(directory.admit(&list, &topic.name), Ok(()));
+            list.push(topic);
         }
         (directory, list)
     }
@@ -73,8 +83,9 @@ mod tests {
         for names in
             [&["a", "b", "d", "e"][..], &["b", "a", "e", "d"], &["a", "b", "e", "d"], &["e", "d", "b", "a"]]
         {
-            let (directory, list) = told(names);
+            let (mut directory, list) = told(names);
             for (at, name) in names.iter().enumerate() {
+                assert_eq!(directory.admit(&list, &(*name).into()), Err(at), "{name} of {names:?}");
                 assert_eq!(directory.find(&list, name), Some(at), "{name} of {names:?}");
             }
             for name in ["", "c", "f"] {
@@ -85,7 +96,7 @@ mod tests {
 
     #[test]
     fn nothing_is_hashed_while_names_come_in_order() {
-        assert!(told(&["a", "b", "c"]).0.by_hash.is_none());
-        assert!(told(&["a", "c", "b"]).0.by_hash.is_some());
+        assert!(told(&["a", "b", "c"]).0.is_sorted());
+        assert!(!told(&["a", "c", "b"]).0.is_sorted());
     }
 }

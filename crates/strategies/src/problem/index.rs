@@ -53,6 +53,11 @@ impl MemberIndex {
     pub(crate) fn bits(member: Option<Self>) -> u32 {
         member.map_or(0, |member| member.0.get())
     }
+
+    /// The member that was told as `handle`, where all were told in the order of their ids.
+    pub(crate) fn told_in_order(handle: MemberHandle) -> Self {
+        Self(handle.0)
+    }
 }
 
 dense_index! {

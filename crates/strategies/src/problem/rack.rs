@@ -62,9 +62,13 @@ impl RackSetsBuilder {
 
     /// The sets with racks by rank, and units in the order of `slots`. Sets are numbered by what is
     /// in them, not by when they came.
-    pub(super) fn sorted(&self, rank: &[usize], slots: impl Iterator<Item = usize>) -> RackSets {
+    pub(super) fn sorted(
+        &self,
+        rank: impl Fn(RackHandle) -> RackIndex,
+        slots: impl Iterator<Item = usize>,
+    ) -> RackSets {
         let by_rank = |set: &Vec<RackHandle>| {
-            let mut racks: Vec<_> = set.iter().map(|rack| RackIndex::new(rank[rack.index()])).collect();
+            let mut racks: Vec<_> = set.iter().map(|handle| rank(*handle)).collect();
             racks.sort_unstable();
             racks
         };

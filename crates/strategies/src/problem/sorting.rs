@@ -8,8 +8,8 @@ use super::builder::Pair;
 use super::generation;
 use super::standby::StandbyList;
 use crate::{
-    Capacity, Member, MemberHandle, MemberIndex, MemberSpec, Problem, ProblemBuilder, RackIndex, Standby,
-    Subscription, TopicHandle, TopicIndex, UnitIndex, Weight,
+    Member, MemberHandle, MemberIndex, Problem, ProblemBuilder, RackIndex, Standby, Subscription,
+    TopicHandle, TopicIndex, UnitIndex, Weight,
 };
 
 /// The problem that `told`, which has no mistakes, describes.
@@ -18,9 +18,9 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
     let cooling = std::mem::take(&mut told.cooling);
     let [current, fixed] = [std::mem::take(&mut told.current), std::mem::take(&mut told.fixed)];
     let mut problem = Problem {
-        members: order.members(std::mem::take(&mut told.members)),
+        members: order.members(&mut told),
         racks: order.racks.arranged(std::mem::take(&mut told.racks)),
-        replica_racks: told.replica_racks.sorted(&order.racks.rank, order.slots(&told)),
+        replica_racks: told.replica_racks.sorted(|rack| order.rack(rack.index()), order.slots(&told)),
         standbys: order.standbys(&told),
         bans: order.pairs(&told.bans),
         pins: Vec::new(),
@@ -47,57 +47,64 @@ struct Order {
 
 impl Order {
     fn of(told: &ProblemBuilder) -> Self {
-        let topics = Ranks::by(&told.topics, |a, b| a.name.cmp(&b.name));
-        let mut first_unit = vec![0];
+        let topics = Ranks::by(&told.topics, told.topic_directory.is_sorted(), |a, b| a.name.cmp(&b.name));
+        let mut first_unit = Vec::with_capacity(told.topics.len() + 1);
         let mut units = 0;
-        first_unit.extend(topics.order.iter().map(|at| {
-            units += told.topics[*at].partitions as usize;
+        first_unit.push(units);
+        first_unit.extend(topics.order().map(|at| {
+            units += told.topics[at].partitions as usize;
             units
         }));
         Self {
             topics,
-            members: Ranks::by(&told.members, |a, b| a.id.cmp(&b.id)),
-            racks: Ranks::by(&told.racks, Ord::cmp),
+            members: Ranks::by(&told.members, told.member_directory.is_sorted(), |a, b| a.id.cmp(&b.id)),
+            racks: Ranks::by(&told.racks, told.racks.is_sorted(), Ord::cmp),
             first_unit,
         }
     }
 
     fn member(&self, handle: MemberHandle) -> MemberIndex {
-        MemberIndex::new(self.members.rank[handle.index()])
+        MemberIndex::new(self.members.rank(handle.index()))
+    }
+
+    fn topic(&self, handle: TopicHandle) -> TopicIndex {
+        TopicIndex::new(self.topics.rank(handle.index()))
+    }
+
+    fn rack(&self, told: usize) -> RackIndex {
+        RackIndex::new(self.racks.rank(told))
     }
 
     fn unit(&self, topic: TopicHandle, partition: u32) -> UnitIndex {
-        UnitIndex::new(self.first_unit[self.topics.rank[topic.index()]] + partition as usize)
+        UnitIndex::new(self.first_unit[self.topic(topic).index()] + partition as usize)
     }
 
     /// The slots in the order of their units.
     fn slots(&self, told: &ProblemBuilder) -> impl Iterator<Item = usize> {
-        self.topics.order.iter().flat_map(|topic| {
-            let first = told.first_slot[*topic];
-            first..first + told.topics[*topic].partitions as usize
+        self.topics.order().flat_map(|topic| {
+            let first = told.first_slot[topic];
+            first..first + told.topics[topic].partitions as usize
         })
     }
 
-    fn members(&self, told: Vec<MemberSpec>) -> Vec<Member> {
-        let labels: BTreeSet<Label<'_>> =
-            told.iter().filter_map(|spec| spec.generation.as_deref()).map(Label).collect();
-        let labels: Vec<_> = labels.into_iter().collect();
-        let generation = |spec: &MemberSpec| {
-            let label = spec.generation.as_deref().map(Label);
-            label.map_or(0, |label| labels.partition_point(|other| *other <= label))
-        };
-        let generations: Vec<_> = told.iter().map(generation).collect();
+    fn members(&self, told: &mut ProblemBuilder) -> Vec<Member> {
+        let mut members = std::mem::take(&mut told.members);
         let mut ranked = Subscriptions { order: self, known: FxHashMap::default() };
-        let member = |(spec, generation): (MemberSpec, usize)| Member {
-            subscription: ranked.of(&spec.subscription),
-            id: spec.id,
-            max_partitions: spec.max_partitions,
-            state: spec.state,
-            capacity: Capacity::new(spec.capacity).expect("the builder checked it"),
-            rack: spec.rack.map(|rack| RackIndex::new(self.racks.rank[rack.index()])),
-            generation: u32::try_from(generation).expect("members are counted in u32"),
-        };
-        self.members.arranged(told.into_iter().zip(generations).map(member).collect())
+        for (member, topics) in &told.lists {
+            members[member.index()].subscription = ranked.of(topics);
+        }
+        let labels: BTreeSet<Label<'_>> = told.labels.iter().map(|(_, label)| Label(label)).collect();
+        let labels: Vec<_> = labels.into_iter().collect();
+        for (member, label) in &told.labels {
+            let generation = labels.partition_point(|other| *other <= Label(label));
+            members[member.index()].generation =
+                u32::try_from(generation).expect("members are counted in u32");
+        }
+        if !self.racks.is_sorted {
+            let racks = members.iter_mut().filter_map(|member| member.rack.as_mut());
+            racks.for_each(|rack| *rack = self.rack(rack.index()));
+        }
+        self.members.arranged(members)
     }
 
     /// By unit what `told` says by slot.
@@ -105,10 +112,10 @@ impl Order {
         if told.is_empty() {
             return Vec::new();
         }
-        let ranked = |holder: Option<MemberHandle>| holder.map(|handle| self.member(handle));
-        if self.topics.is_sorted && told.len() == builder.slots {
-            return told.into_iter().map(ranked).collect();
+        if self.topics.is_sorted && self.members.is_sorted && told.len() == builder.slots {
+            return told.into_iter().map(|holder| holder.map(MemberIndex::told_in_order)).collect();
         }
+        let ranked = |holder: Option<MemberHandle>| holder.map(|handle| self.member(handle));
         let mut holders = Vec::with_capacity(builder.slots);
         holders.extend(self.slots(builder).map(|slot| ranked(told.get(slot).copied().flatten())));
         holders
@@ -170,43 +177,49 @@ struct Subscriptions<'a> {
 }
 
 impl Subscriptions<'_> {
-    fn of(&mut self, told: &Subscription<TopicHandle>) -> Subscription<TopicIndex> {
-        let Subscription::Topics(handles) = told else { return Subscription::All };
-        if let Some(known) = self.known.get(&handles.as_ptr()) {
+    fn of(&mut self, told: &[TopicHandle]) -> Subscription<TopicIndex> {
+        if let Some(known) = self.known.get(&told.as_ptr()) {
             return known.clone();
         }
-        let ranked = self.ranked(handles);
-        self.known.insert(handles.as_ptr(), ranked.clone());
+        let ranked = sorted_set(told.iter().map(|topic| self.order.topic(*topic)));
+        let ranked = Subscription::of(ranked, self.order.topics.len);
+        self.known.insert(told.as_ptr(), ranked.clone());
         ranked
-    }
-
-    fn ranked(&self, handles: &[TopicHandle]) -> Subscription<TopicIndex> {
-        let rank = |topic: &TopicHandle| TopicIndex::new(self.order.topics.rank[topic.index()]);
-        Subscription::of(sorted_set(handles.iter().map(rank)), self.order.topics.rank.len())
     }
 }
 
-/// How a list is put in order: positions in the old order by rank, and ranks by old position.
+/// How a list is put in order.
 struct Ranks {
-    order: Vec<usize>,
-    rank: Vec<usize>,
-    /// Whether the old order is the new one.
+    len: usize,
+    /// Whether the old order is the new one. Then nothing else need be known.
     is_sorted: bool,
+    /// Positions in the old order, by rank.
+    order: Vec<usize>,
+    /// By old position.
+    rank: Vec<usize>,
 }
 
 impl Ranks {
-    fn by<T>(items: &[T], compare: impl Fn(&T, &T) -> Ordering) -> Self {
-        let mut order: Vec<usize> = (0..items.len()).collect();
-        let is_sorted = items.is_sorted_by(|a, b| compare(a, b).is_le());
+    fn by<T>(items: &[T], is_sorted: bool, compare: impl Fn(&T, &T) -> Ordering) -> Self {
         if is_sorted {
-            return Self { rank: order.clone(), order, is_sorted };
+            return Self { len: items.len(), is_sorted, order: Vec::new(), rank: Vec::new() };
         }
+        let mut order: Vec<usize> = (0..items.len()).collect();
         order.sort_unstable_by(|a, b| compare(&items[*a], &items[*b]));
         let mut rank = vec![0; items.len()];
         for (at, item) in order.iter().enumerate() {
             rank[*item] = at;
         }
-        Self { order, rank, is_sorted }
+        Self { len: items.len(), is_sorted, order, rank }
+    }
+
+    fn rank(&self, old: usize) -> usize {
+        if self.is_sorted { old } else { self.rank[old] }
+    }
+
+    /// The old positions in the new order.
+    fn order(&self) -> impl Iterator<Item = usize> {
+        (0..self.len).map(|at| if self.is_sorted { at } else { self.order[at] })
     }
 
     /// `items` in the new order.
