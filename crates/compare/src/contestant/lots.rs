@@ -12,8 +12,8 @@ use crate::output::{Partition, Shares};
 /// Who gets what, in names.
 #[derive(Debug)]
 pub(crate) struct Lots<'a> {
-    /// By member.
-    lots: Vec<Lot>,
+    /// Of those for whom anything changes, ascending; all others have what they had.
+    lots: Vec<(MemberIndex, Lot)>,
     /// What members gain, member after member.
     gained: Vec<Span<'a>>,
     /// What members have who had something and gained or lost some, member after member.
@@ -25,8 +25,6 @@ type Span<'a> = (&'a Arc<str>, Range<u32>);
 
 #[derive(Debug)]
 enum Lot {
-    /// What it had.
-    Same,
     /// These of all that is gained; it had nothing before.
     First(Range<usize>),
     /// These of all that changed: some of what it had, and what it gained.
@@ -41,41 +39,43 @@ impl<'a> Lots<'a> {
         let members = problem.members().len();
         let (gains, gained) = sorted(members, &names, &runs, |run| run.to);
         let (losses, lost) = sorted(members, &names, &runs, |run| run.from);
-        let mut lots = Self { lots: Vec::with_capacity(members), gained, changed: Vec::new() };
-        for (member, had) in input.members.iter().map(|member| &member.owned).enumerate() {
-            let lot = lots.lot(had, &lost[losses.section(member)], gains.section(member));
-            lots.lots.push(lot);
+        let mut lots = Self { lots: Vec::new(), gained, changed: Vec::new() };
+        for (at, member) in input.members.iter().enumerate() {
+            let (lost_at, gained_at) = (losses.section(at), gains.section(at));
+            if !(lost_at.is_empty() && gained_at.is_empty()) {
+                let lot = lots.lot(&member.owned, &lost[lost_at], gained_at);
+                lots.lots.push((MemberIndex::new(at), lot));
+            }
         }
         lots
     }
 
     /// What one has who `had` something, without the `lost` and with what it gains.
     fn lot(&mut self, had: &'a Holdings, lost: &[Span<'a>], gains: Range<usize>) -> Lot {
-        match (gains.is_empty(), lost.is_empty()) {
-            (true, true) => Lot::Same,
-            (false, _) if had.is_empty() => Lot::First(gains),
-            _ => {
-                let start = self.changed.len();
-                keep(had, lost, &mut self.changed);
-                self.changed.extend_from_slice(&self.gained[gains]);
-                Lot::Changed(start..self.changed.len())
-            }
+        if had.is_empty() {
+            return Lot::First(gains);
         }
+        let start = self.changed.len();
+        keep(had, lost, &mut self.changed);
+        self.changed.extend_from_slice(&self.gained[gains]);
+        Lot::Changed(start..self.changed.len())
     }
 
     /// The same as lists.
     pub(crate) fn shares(&self, input: &'a Input) -> Shares<'a> {
-        let mut shares = Shares::with_sizes(input, self.lots.iter().map(|_| 0));
-        for member in (0..self.lots.len()).map(MemberIndex::new) {
-            shares.of(member).partitions = self.of_member(input, member);
+        let mut shares = Shares::with_sizes(input, input.members.iter().map(|_| 0));
+        for (at, member) in input.members.iter().enumerate() {
+            shares.of(MemberIndex::new(at)).partitions = member.owned.iter().collect();
+        }
+        for (member, lot) in &self.lots {
+            shares.of(*member).partitions = self.partitions(lot);
         }
         shares
     }
 
-    /// All that `member` has.
-    fn of_member(&self, input: &'a Input, member: MemberIndex) -> Vec<Partition<'a>> {
-        let spans = match &self.lots[member.index()] {
-            Lot::Same => return input.members[member.index()].owned.iter().collect(),
+    /// All that one has with such a lot.
+    fn partitions(&self, lot: &Lot) -> Vec<Partition<'a>> {
+        let spans = match lot {
             Lot::First(range) => &self.gained[range.clone()],
             Lot::Changed(range) => &self.changed[range.clone()],
         };
@@ -124,14 +124,14 @@ fn sorted<'a>(
 /// Where in a list each member has its section.
 struct Sections {
     /// By member the number in its section, and once laid out where the next of it is to be.
-    next: Vec<usize>,
+    next: Vec<u32>,
     /// By member where its section begins; once laid out.
-    first: Vec<usize>,
+    first: Vec<u32>,
 }
 
 impl Sections {
     fn new(members: usize) -> Self {
-        Self { next: vec![0; members], first: Vec::with_capacity(members) }
+        Self { next: vec![0; members], first: Vec::new() }
     }
 
     fn count(&mut self, member: Option<MemberIndex>) {
@@ -141,23 +141,26 @@ impl Sections {
     /// Gives each member a section as long as was counted. Returns how long they are together.
     fn lay_out(&mut self) -> usize {
         let mut end = 0;
-        for next in &mut self.next {
-            self.first.push(end);
-            end += std::mem::replace(next, end);
-        }
-        end
+        let starts = self.next.iter().map(|count| {
+            let start = end;
+            end += count;
+            start
+        });
+        self.first = starts.collect();
+        self.next.copy_from_slice(&self.first);
+        end as usize
     }
 
     /// The next place in the section of `member`.
     fn next(&mut self, member: Option<MemberIndex>) -> Option<usize> {
         let next = &mut self.next[member?.index()];
         *next += 1;
-        Some(*next - 1)
+        Some(*next as usize - 1)
     }
 
     /// The section of `member`, once it is full.
     fn section(&self, member: usize) -> Range<usize> {
-        self.first[member]..self.next[member]
+        self.first[member] as usize..self.next[member] as usize
     }
 }
 

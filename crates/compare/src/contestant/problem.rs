@@ -23,43 +23,64 @@ pub(super) fn solve<'a>(strategy: &dyn Strategy, input: &'a Input) -> Told<'a> {
     }
 }
 
-/// By where the name of each topic is what stands for it in a problem, which for those of one set is the same.
-#[derive(Default)]
-struct Handles(FxHashMap<*const u8, TopicHandle>);
+/// By where something is what stands for it in a problem.
+struct Known<K, V> {
+    by_place: FxHashMap<*const K, V>,
+    /// What was asked for last, which often is asked for again.
+    last: Option<(*const K, V)>,
+}
 
-impl Handles {
-    fn insert(&mut self, name: &Arc<str>, handle: TopicHandle) {
-        self.0.insert(name.as_ptr(), handle);
+impl<K, V: Clone> Known<K, V> {
+    fn new() -> Self {
+        Self { by_place: FxHashMap::default(), last: None }
     }
 
-    fn of(&self, name: &Arc<str>) -> TopicHandle {
-        self.0[&name.as_ptr()]
+    fn of(&mut self, place: *const K, tell: impl FnOnce() -> V) -> V {
+        match &self.last {
+            Some((last, known)) if *last == place => known.clone(),
+            _ => {
+                let known = self.by_place.entry(place).or_insert_with(tell).clone();
+                self.last = Some((place, known.clone()));
+                known
+            }
+        }
+    }
+}
+
+/// By where the name of each topic is; for those of one set it is the same.
+type Handles = Known<u8, TopicHandle>;
+
+impl Handles {
+    fn named(&mut self, name: &Arc<str>) -> TopicHandle {
+        self.of(name.as_ptr(), || panic!("{name} is a topic"))
     }
 }
 
 /// What `input` says, as a problem.
 pub(super) fn problem(input: &Input) -> Problem {
     let mut builder = Problem::builder();
-    let topics = tell_topics(&mut builder, input);
-    let members = tell_members(&mut builder, input, &topics);
+    let mut topics = tell_topics(&mut builder, input);
+    let members = tell_members(&mut builder, input, &mut topics);
     for (member, handle) in input.members.iter().zip(members) {
         for (topic, partitions) in member.owned.by_topic() {
-            builder.currents(topics.of(topic), partitions.iter().copied(), handle);
+            builder.currents(topics.named(topic), partitions.iter().copied(), handle);
         }
-        tell_standbys(&mut builder, &member.standby_for, &topics, handle);
+        tell_standbys(&mut builder, &member.standby_for, &mut topics, handle);
     }
     builder.build().expect("names are distinct and partitions exist")
 }
 
 fn tell_topics(builder: &mut ProblemBuilder, input: &Input) -> Handles {
     let racks: Vec<_> = input.racks.iter().map(|rack| builder.rack(rack.clone())).collect();
-    let mut handles = Handles::default();
+    let mut handles = Handles::new();
     for set in input.topics.chunks(input.set_size) {
         let handle = builder.topic(name(set), set[0].partitions);
         builder.want_standbys(handle, input.standbys);
         tell_replicas(builder, &set[0], handle, &racks);
         tell_weights(builder, set, handle);
-        set.iter().for_each(|topic| handles.insert(&topic.name, handle));
+        for topic in set {
+            handles.of(topic.name.as_ptr(), || handle);
+        }
     }
     handles
 }
@@ -86,24 +107,23 @@ fn tell_weights(builder: &mut ProblemBuilder, set: &[Topic], handle: TopicHandle
 }
 
 /// Looks up each list of topics once, as members with the same interest share it.
-fn tell_members(builder: &mut ProblemBuilder, input: &Input, topics: &Handles) -> Vec<MemberHandle> {
-    let mut lists: FxHashMap<*const Arc<str>, Subscription<TopicHandle>> = FxHashMap::default();
-    let looked_up = |list: &[Arc<str>]| match list.len() == input.topics.len() {
+fn tell_members(builder: &mut ProblemBuilder, input: &Input, topics: &mut Handles) -> Vec<MemberHandle> {
+    let mut lists = Known::new();
+    let looked_up = |topics: &mut Handles, list: &[Arc<str>]| match list.len() == input.topics.len() {
         true => Subscription::All,
-        false => list.iter().map(|name| topics.of(name)).collect(),
+        false => list.iter().map(|name| topics.named(name)).collect(),
     };
     let members = input.members.iter().map(|member| {
-        let list = lists.entry(member.topics.as_ptr());
-        let subscription = list.or_insert_with(|| looked_up(&member.topics)).clone();
+        let subscription = lists.of(member.topics.as_ptr(), || looked_up(topics, &member.topics));
         let rack = member.rack.as_ref().map(|rack| builder.rack(rack.clone()));
         builder.member(MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) })
     });
     members.collect()
 }
 
-fn tell_standbys(builder: &mut ProblemBuilder, held: &Holdings, topics: &Handles, member: MemberHandle) {
+fn tell_standbys(builder: &mut ProblemBuilder, held: &Holdings, topics: &mut Handles, member: MemberHandle) {
     for (topic, partitions) in held.by_topic() {
-        let topic = topics.of(topic);
+        let topic = topics.named(topic);
         partitions.iter().for_each(|partition| builder.standby(topic, *partition, member, 0));
     }
 }
