@@ -3,129 +3,29 @@
 //!
 //! Not part of the public interface; behind the feature `testing`.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod members;
+mod shelf;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_strategies::Registry;
 
-use crate::ack::{self, Ack, Drained, Verdict};
 use crate::action::Action;
 use crate::advance::{Now, advance};
 use crate::claim::{self, Leases, Remaining};
-use crate::id::{Epoch, HandoffId, HandoffIds, Incarnation, Member, TopicPartition};
+use crate::id::{Epoch, HandoffIds, Member, TopicPartition};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
-use crate::kv::{Change, Compare, Lease, LeaseId, Limits, Must, Op, Record, Revision, Snapshot, Txn};
+use crate::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revision, Txn};
 use crate::memory::Memory;
 use crate::moment::{Moment, WallMillis};
 use crate::plan::{Plan, WhatIf, plan};
-use crate::record::{
-    Capability, Consumer, GroupConfig, Leader, Renewal, Router, Source, Taken, Topic, decode, encode,
-};
-use crate::route::{Route, route};
-use crate::session::{self, Leaving};
+use crate::record::{GroupConfig, Leader, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
-use crate::view::{ConsumerView, Role, consumer_view};
 use crate::write::{Fence, chunk};
 
-/// A store in a map: records, revisions and guards as the real ones have them; leases end when it is said.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shelf {
-    records: BTreeMap<Bytes, Record>,
-    revision: Revision,
-}
-
-impl Shelf {
-    /// Carries out a transaction; `None` where a guard does not hold, else what changed.
-    ///
-    /// # Panics
-    /// Where it changes a key twice: a store refuses that, so no decision may ask for it.
-    pub fn txn(&mut self, txn: &Txn) -> Option<Vec<Change>> {
-        txn.compares.iter().all(|compare| self.holds(compare)).then_some(())?;
-        assert_changes_no_key_twice(&txn.then);
-        let revision = self.revision.next();
-        let ops: Vec<Op> = txn.then.iter().flat_map(|op| self.one_by_one(op)).collect();
-        let changes: Vec<Change> = ops.iter().filter_map(|op| self.carry_out(op, revision)).collect();
-        self.revision = if changes.is_empty() { self.revision } else { revision };
-        Some(changes)
-    }
-
-    fn holds(&self, compare: &Compare) -> bool {
-        let record = self.records.get(&compare.key);
-        match &compare.must {
-            Must::BeAbsent => record.is_none(),
-            Must::Exist => record.is_some(),
-            Must::HaveModRevision(revision) => record.is_some_and(|r| r.mod_revision == *revision),
-            Must::HaveCreateRevision(revision) => record.is_some_and(|r| r.create_revision == *revision),
-            Must::HaveLease(lease) => record.is_some_and(|r| r.lease == *lease),
-            Must::HaveValue(value) => record.is_some_and(|r| r.value == *value),
-        }
-    }
-
-    /// The removal of a prefix as the removals of its keys.
-    fn one_by_one(&self, op: &Op) -> Vec<Op> {
-        let Op::DeletePrefix { prefix } = op else { return vec![op.clone()] };
-        self.records.keys().filter(|key| key.starts_with(prefix)).cloned().map(Op::delete).collect()
-    }
-
-    fn carry_out(&mut self, op: &Op, revision: Revision) -> Option<Change> {
-        match op {
-            Op::Put { key, value, lease } => {
-                let create_revision = self.records.get(key).map_or(revision, |r| r.create_revision);
-                let (key, value, lease) = (key.clone(), value.clone(), *lease);
-                let record = Record { key, value, create_revision, mod_revision: revision, lease };
-                self.records.insert(record.key.clone(), record.clone());
-                Some(Change::Put(record))
-            }
-            Op::Delete { key } => {
-                self.records.remove(key).map(|record| Change::Delete { key: record.key, revision })
-            }
-            Op::DeletePrefix { .. } => unreachable!("several changes: handled by the caller"),
-            Op::Get { .. } => unreachable!("no decision reads in a transaction"),
-        }
-    }
-
-    /// Ends a lease: its keys go.
-    pub fn end_lease(&mut self, lease: LeaseId) -> Vec<Change> {
-        let keys = self.records.values().filter(|record| record.lease == lease).map(|r| r.key.clone());
-        let ops = keys.map(Op::delete).collect();
-        self.txn(&Txn::guarded(Vec::new(), ops)).unwrap_or_default()
-    }
-
-    /// The record at `key`.
-    #[must_use]
-    pub fn get(&self, key: &[u8]) -> Option<&Record> {
-        self.records.get(key)
-    }
-
-    /// Everything, in the order of the keys.
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.records.values()
-    }
-
-    /// The revision of the last change.
-    #[must_use]
-    pub const fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    /// A listing of everything.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot { records: self.records.values().cloned().collect(), revision: self.revision }
-    }
-}
-
-fn assert_changes_no_key_twice(ops: &[Op]) {
-    let mut put = BTreeSet::new();
-    for op in ops {
-        if let Op::Put { key, .. } = op {
-            assert!(put.insert(key), "{} is written twice in one transaction", key.escape_ascii());
-        }
-    }
-    let both = ops.iter().find(|op| matches!(op, Op::Delete { key } if put.contains(key)));
-    assert!(both.is_none(), "{both:?} of a key that the same transaction writes");
-}
+pub use shelf::Shelf;
 
 /// One group with its only leader and its members.
 #[derive(Debug, Clone)]
@@ -284,177 +184,6 @@ impl Lab {
         });
         self.leases = said.collect();
         self.memory.see_leases(&self.leases, self.moment);
-    }
-}
-
-/// What members do.
-impl Lab {
-    /// A new session of the consumer `name`, which takes over where one is registered.
-    pub fn join(&mut self, name: &str) -> Member {
-        self.join_as(name, |_| {})
-    }
-
-    /// A new session whose registration is `adjust`ed before it is written.
-    ///
-    /// # Panics
-    /// Where `name` is no name.
-    pub fn join_as(&mut self, name: &str, adjust: impl FnOnce(&mut Consumer)) -> Member {
-        self.dealt += 1;
-        let incarnation = Incarnation::new(&format!("{name}-{}", self.dealt)).expect("a valid incarnation");
-        let member = Member { name: name.parse().expect("a valid name"), incarnation: incarnation.clone() };
-        let mut consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
-        consumer.capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
-        adjust(&mut consumer);
-        let lease = self.lease();
-        let takes_over = self.state.mod_revision(&Key::Consumer(member.name.clone()));
-        let write = session::open(self.state.layout(), &member.name, &consumer, lease, takes_over);
-        assert!(self.apply(&write.unfenced()), "nobody else registers meanwhile");
-        member
-    }
-
-    /// A new session of the router `name`, which takes over where one is registered.
-    ///
-    /// # Panics
-    /// Where `name` is no name.
-    pub fn route_as(&mut self, name: &str) -> Member {
-        self.dealt += 1;
-        let incarnation = Incarnation::new(&format!("{name}-{}", self.dealt)).expect("a valid incarnation");
-        let member = Member { name: name.parse().expect("a valid name"), incarnation: incarnation.clone() };
-        let lease = self.lease();
-        let key = self.state.layout().encode(&Key::Router(member.name.clone()));
-        let value = encode(&Router::new(incarnation, 30_000, WallMillis(0)));
-        assert!(self.apply(&Txn::guarded(Vec::new(), vec![Op::put_leased(key, value, lease.id)])));
-        member
-    }
-
-    /// What the router says of a handoff, recorded where it counts.
-    ///
-    /// # Panics
-    /// Where a judgement on the newest state does not apply.
-    pub fn freeze(&mut self, router: &Member, at: &TopicPartition, id: &HandoffId) -> Verdict {
-        let verdict = ack::judge_router(&self.state, router, at, id);
-        if let Verdict::Record { write, .. } = &verdict {
-            assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
-        }
-        verdict
-    }
-
-    fn lease(&mut self) -> Lease {
-        self.dealt += 1;
-        let id = LeaseId(i64::try_from(self.dealt).expect("a test deals out few"));
-        Lease { id, ttl: Duration::from_secs(30) }
-    }
-
-    /// The session of `name` ends with its lease.
-    ///
-    /// # Panics
-    /// Where `name` is not registered.
-    pub fn crash(&mut self, name: &str) {
-        let name = name.parse().expect("a valid name");
-        let lease = self.state.registration(&name).expect("registered").lease;
-        self.running.remove(&lease);
-        let changes = self.shelf.end_lease(lease);
-        self.take_in(&changes);
-    }
-
-    /// The member leaves; whether its session was there.
-    pub fn leave(&mut self, member: &Member, leaving: &Leaving) -> bool {
-        let Some(farewell) = session::leave(&self.state, member, leaving, WallMillis(0)) else {
-            return false;
-        };
-        let is_written = farewell.write.is_none_or(|write| self.apply(&write.unfenced()));
-        if let Some(lease) = farewell.ends.filter(|_| is_written) {
-            self.running.remove(&lease);
-            self.end_lease(lease);
-        }
-        is_written
-    }
-
-    /// The member leaves for a restart; returns the lease of the mark that it leaves behind.
-    pub fn restart(&mut self, member: &Member) -> LeaseId {
-        let lease = self.lease();
-        assert!(self.leave(member, &Leaving::Restart(lease)), "it is registered");
-        lease.id
-    }
-
-    /// The member says that it has stopped, with a mark; whether that counts.
-    pub fn let_go(&mut self, member: &Member) -> bool {
-        let lease = self.lease();
-        self.leave(member, &Leaving::Noted(lease))
-    }
-
-    /// A lease ends.
-    pub fn end_lease(&mut self, lease: LeaseId) {
-        let changes = self.shelf.end_lease(lease);
-        self.take_in(&changes);
-    }
-
-    /// What the member says, recorded where it counts.
-    pub fn say(
-        &mut self,
-        member: &Member,
-        at: &TopicPartition,
-        id: Option<&HandoffId>,
-        ack: &Ack,
-    ) -> Verdict {
-        let verdict = ack::judge(&self.state, member, at, id, ack, WallMillis(0));
-        if let Verdict::Record { write, .. } = &verdict {
-            assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
-        }
-        verdict
-    }
-
-    /// What the member should be told.
-    #[must_use]
-    pub fn view(&self, member: &Member) -> ConsumerView {
-        consumer_view(&self.state, member)
-    }
-
-    /// Everybody who is registered, in their sessions.
-    #[must_use]
-    pub fn members(&self) -> Vec<Member> {
-        let session = |(name, entry): (&crate::name::MemberName, &crate::state::Entry<Consumer>)| {
-            let incarnation = entry.readable()?.incarnation.clone();
-            Some(Member { name: name.clone(), incarnation })
-        };
-        self.state.consumers().iter().filter_map(session).collect()
-    }
-
-    /// Everybody says whatever their role has to say next; whether anybody did.
-    pub fn everybody_acts(&mut self) -> bool {
-        let mut acted = false;
-        for member in self.members() {
-            for (at, role) in self.view(&member).roles {
-                acted |= self.acts(&member, &at, &role);
-            }
-        }
-        for router in self.routers() {
-            for at in self.state.handoffs().keys().cloned().collect::<Vec<_>>() {
-                let Some(Route::Stash { handoff }) = route(&self.state, &at) else { continue };
-                acted |= matches!(self.freeze(&router, &at, &handoff), Verdict::Record { .. });
-            }
-        }
-        acted
-    }
-
-    /// Every router that is registered, in its session.
-    fn routers(&self) -> Vec<Member> {
-        let session = |(name, entry): (&crate::name::MemberName, &crate::state::Entry<Router>)| {
-            Some(Member { name: name.clone(), incarnation: entry.readable()?.incarnation.clone() })
-        };
-        self.state.routers().iter().filter_map(session).collect()
-    }
-
-    fn acts(&mut self, member: &Member, at: &TopicPartition, role: &Role) -> bool {
-        let (id, ack) = match role {
-            Role::Warming { handoff, .. } => (handoff, Ack::Ready),
-            Role::Draining { handoff, .. } => (handoff, Ack::Drained(Drained::default())),
-            Role::CatchingUp { handoff, .. } => (handoff, Ack::CaughtUp),
-            Role::Owner { taking: Some(handoff), .. } => (handoff, Ack::Taken(Taken::default())),
-            Role::Releasing { handoff, .. } => (handoff, Ack::Released),
-            Role::Owner { taking: None, .. } => return false,
-        };
-        matches!(self.say(member, at, Some(id), &ack), Verdict::Record { .. })
     }
 }
 

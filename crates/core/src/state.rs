@@ -5,6 +5,8 @@
 
 mod entry;
 mod index;
+mod members;
+mod readability;
 mod routers;
 mod scope;
 mod touched;
@@ -12,10 +14,11 @@ mod touched;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use entry::{Entry, Versioned};
+pub use members::Presence;
 pub use scope::Scope;
 pub use touched::Touched;
 
-use crate::id::{Member, TopicPartition};
+use crate::id::TopicPartition;
 use crate::key::{Key, Layout};
 use crate::kv::{Change, Record, Revision, Snapshot};
 use crate::name::{MemberName, TopicName};
@@ -42,19 +45,6 @@ pub struct GroupState {
     leader: Option<Entry<Leader>>,
     roles: RoleIndex,
     unreadable: BTreeSet<TopicPartition>,
-}
-
-/// What is known of a member's session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// Registered in that session.
-    Here,
-    /// Registered in that session, which is being ended by force.
-    Ending,
-    /// No registration names that session. This is final.
-    Gone,
-    /// A registration is there, but it can't be read: neither here nor gone.
-    Unknown,
 }
 
 impl GroupState {
@@ -203,27 +193,6 @@ impl GroupState {
             self.references_to(at).into_iter().for_each(|member| self.note_readability(&member, touched));
         }
         self.note_readability(at, touched);
-    }
-
-    /// The partitions whose handoff lies at `lead`. A search, since only what breaks or heals asks for it.
-    fn references_to(&self, lead: &TopicPartition) -> Vec<TopicPartition> {
-        let refers = |entry: &Entry<HandoffRecord>| matches!(entry.last_good(), Some(HandoffRecord::Reference(to)) if to.lead == *lead);
-        self.handoffs.iter().filter(|(_, entry)| refers(entry)).map(|(at, _)| at.clone()).collect()
-    }
-
-    /// What can't be read is planned again once it can; and whoever has a role in it that this state never saw
-    /// can't be told by name, so everybody is looked at.
-    fn note_readability(&mut self, at: &TopicPartition, touched: &mut Touched) {
-        let is_broken = self.error_at(at).is_some();
-        let was_broken =
-            if is_broken { !self.unreadable.insert(at.clone()) } else { self.unreadable.remove(at) };
-        if is_broken != was_broken {
-            touched.readability = true;
-            touched.routes.extend([at.clone()]);
-            for name in self.consumers.keys() {
-                touched.member(name.clone()).extend([at.clone()]);
-            }
-        }
     }
 
     fn keys(&self) -> Vec<Key> {
@@ -403,63 +372,6 @@ impl GroupState {
         self.handoff_of(at).map_or_else(|| at.clone(), |handoff| handoff.lead().clone())
     }
 
-    /// What is known of a member's session.
-    #[must_use]
-    pub fn presence(&self, member: &Member) -> Presence {
-        match self.consumers.get(&member.name) {
-            None => Presence::Gone,
-            Some(Entry::Unreadable(_)) => Presence::Unknown,
-            Some(Entry::Readable(consumer)) if consumer.incarnation != member.incarnation => Presence::Gone,
-            Some(Entry::Readable(consumer)) if consumer.is_ending() => Presence::Ending,
-            Some(Entry::Readable(_)) => Presence::Here,
-        }
-    }
-
-    /// Whether `member` has said itself that its session is over and that it has stopped, as far as is remembered.
-    #[must_use]
-    pub fn has_left(&self, member: &Member) -> bool {
-        let mark = self.rejoins.get(&member.name).and_then(Entry::readable);
-        mark.is_some_and(|mark| mark.incarnation == member.incarnation)
-    }
-
-    /// Whether `name` said that it comes back, in the session that its partitions are still assigned to.
-    #[must_use]
-    pub fn comes_back(&self, name: &MemberName) -> bool {
-        let Some(entry) = self.rejoins.get(name) else { return false };
-        let Some(mark) = entry.readable() else { return true };
-        let member = Member { name: name.clone(), incarnation: mark.incarnation.clone() };
-        mark.comes_back && self.owns_something(&member)
-    }
-
-    /// Whether an assignment names `member`.
-    #[must_use]
-    pub fn owns_something(&self, member: &Member) -> bool {
-        let owner = |at| self.assignment(at).and_then(|assignment| assignment.owner.as_ref());
-        self.roles.of(&member.name).filter_map(owner).any(|owner| owner.is(member))
-    }
-
-    /// The readable registration of `name`.
-    #[must_use]
-    pub fn registration(&self, name: &MemberName) -> Option<&Versioned<Consumer>> {
-        self.consumers.get(name)?.readable()
-    }
-
-    /// The partitions in which `name` may have a role, in order.
-    pub fn concerned(&self, name: &MemberName) -> impl Iterator<Item = &TopicPartition> {
-        self.roles.of(name)
-    }
-
-    /// Whether `name` may have a role in `at`.
-    #[must_use]
-    pub fn is_concerned(&self, name: &MemberName, at: &TopicPartition) -> bool {
-        self.roles.has(name, at)
-    }
-
-    /// The names that have a role somewhere and no registration, in order.
-    pub fn absent_owners(&self) -> impl Iterator<Item = &MemberName> {
-        self.roles.names().filter(|name| !self.consumers.contains_key(*name))
-    }
-
     /// The partitions whose handoffs or assignments a change may drive on: what it touched, and what concerns
     /// the members that came, went or changed.
     #[must_use]
@@ -472,42 +384,6 @@ impl GroupState {
             units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
         }
         units
-    }
-
-    /// The partitions of which the assignment or the handoff can't be read now.
-    #[must_use]
-    pub const fn unreadable(&self) -> &BTreeSet<TopicPartition> {
-        &self.unreadable
-    }
-
-    /// What is wrong with the records of a partition, where something is.
-    #[must_use]
-    pub fn error_at(&self, at: &TopicPartition) -> Option<&str> {
-        self.assignments.get(at).and_then(Entry::error).or_else(|| self.handoff_error(at))
-    }
-
-    /// What is wrong with the handoff of a partition, at the partition itself or where its unit's handoff lies.
-    #[must_use]
-    pub fn handoff_error(&self, at: &TopicPartition) -> Option<&str> {
-        let entry = self.handoffs.get(at)?;
-        entry.error().or_else(|| match entry.last_good()? {
-            HandoffRecord::Reference(to) => self.handoffs.get(&to.lead)?.error(),
-            HandoffRecord::Lead(_) => None,
-        })
-    }
-
-    /// Whether a record of some partition can't be read and never could: then nobody knows whom it names.
-    #[must_use]
-    pub fn has_mysteries(&self) -> bool {
-        self.unreadable.iter().any(|at| {
-            self.assignments.get(at).is_some_and(|entry| entry.last_good().is_none())
-                || self.handoffs.get(at).is_some_and(|entry| entry.last_good().is_none())
-        })
-    }
-
-    /// The partitions that refer to a handoff which does not exist, in order; something outside removed it.
-    pub fn dangling(&self) -> impl Iterator<Item = &TopicPartition> {
-        self.handoffs.keys().filter(|at| self.handoff_of(at).is_none() && self.handoff_error(at).is_none())
     }
 
     /// The revision of the last change of `key`; `None` where it does not exist.

@@ -1,0 +1,78 @@
+//! The consumers of a group: what is known of their sessions, and where they have a role.
+
+use super::{Entry, GroupState, Versioned};
+use crate::id::{Member, TopicPartition};
+use crate::name::MemberName;
+use crate::record::Consumer;
+
+/// What is known of a member's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Registered in that session.
+    Here,
+    /// Registered in that session, which is being ended by force.
+    Ending,
+    /// No registration names that session. This is final.
+    Gone,
+    /// A registration is there, but it can't be read: neither here nor gone.
+    Unknown,
+}
+
+impl GroupState {
+    /// What is known of a member's session.
+    #[must_use]
+    pub fn presence(&self, member: &Member) -> Presence {
+        match self.consumers.get(&member.name) {
+            None => Presence::Gone,
+            Some(Entry::Unreadable(_)) => Presence::Unknown,
+            Some(Entry::Readable(consumer)) if consumer.incarnation != member.incarnation => Presence::Gone,
+            Some(Entry::Readable(consumer)) if consumer.is_ending() => Presence::Ending,
+            Some(Entry::Readable(_)) => Presence::Here,
+        }
+    }
+
+    /// Whether `member` has said itself that its session is over and that it has stopped, as far as is remembered.
+    #[must_use]
+    pub fn has_left(&self, member: &Member) -> bool {
+        let mark = self.rejoins.get(&member.name).and_then(Entry::readable);
+        mark.is_some_and(|mark| mark.incarnation == member.incarnation)
+    }
+
+    /// Whether `name` said that it comes back, in the session that its partitions are still assigned to.
+    #[must_use]
+    pub fn comes_back(&self, name: &MemberName) -> bool {
+        let Some(entry) = self.rejoins.get(name) else { return false };
+        let Some(mark) = entry.readable() else { return true };
+        let member = Member { name: name.clone(), incarnation: mark.incarnation.clone() };
+        mark.comes_back && self.owns_something(&member)
+    }
+
+    /// Whether an assignment names `member`.
+    #[must_use]
+    pub fn owns_something(&self, member: &Member) -> bool {
+        let owner = |at| self.assignment(at).and_then(|assignment| assignment.owner.as_ref());
+        self.roles.of(&member.name).filter_map(owner).any(|owner| owner.is(member))
+    }
+
+    /// The readable registration of `name`.
+    #[must_use]
+    pub fn registration(&self, name: &MemberName) -> Option<&Versioned<Consumer>> {
+        self.consumers.get(name)?.readable()
+    }
+
+    /// The partitions in which `name` may have a role, in order.
+    pub fn concerned(&self, name: &MemberName) -> impl Iterator<Item = &TopicPartition> {
+        self.roles.of(name)
+    }
+
+    /// Whether `name` may have a role in `at`.
+    #[must_use]
+    pub fn is_concerned(&self, name: &MemberName, at: &TopicPartition) -> bool {
+        self.roles.has(name, at)
+    }
+
+    /// The names that have a role somewhere and no registration, in order.
+    pub fn absent_owners(&self) -> impl Iterator<Item = &MemberName> {
+        self.roles.names().filter(|name| !self.consumers.contains_key(*name))
+    }
+}
