@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_core::ack::Ack;
-use kafka_assigner_core::action::Step;
+use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::plan::Deferral;
@@ -148,8 +148,8 @@ fn an_old_owner_has_to_let_go_though_the_new_one_died() {
     assert!(lab.state.handoffs().is_empty());
 }
 
-#[test]
-fn a_set_that_is_switched_in_part_does_not_move_before_the_rest_is() {
+/// `x` has `t/0` and `u/0`, one set, and what `y` had of them before is not switched yet; returns which that is.
+fn half_switched() -> (Lab, Member, TopicPartition) {
     let mut lab = Lab::with_topics(&[("t", 1), ("u", 1)]);
     let x = lab.join("x");
     lab.settle();
@@ -164,8 +164,35 @@ fn a_set_that_is_switched_in_part_does_not_move_before_the_rest_is() {
     lab.topic_in_set("u", 1, "s");
     switch(&mut lab, Mode::Exclusive);
     lab.settle();
-    let modes = |lab: &Lab| [tp("t", 0), tp("u", 0)].map(|at| lab.state.assignment(&at).unwrap().mode);
     assert!(modes(&lab).contains(&Mode::Exclusive) && modes(&lab).contains(&Mode::Overlap));
+    (lab, x, late)
+}
+
+fn modes(lab: &Lab) -> [Mode; 2] {
+    [tp("t", 0), tp("u", 0)].map(|at| lab.state.assignment(&at).unwrap().mode)
+}
+
+#[test]
+fn what_is_switched_of_a_set_does_not_step_back_when_its_owner_dies() {
+    let (mut lab, x, late) = half_switched();
+    let z = lab.join("z");
+    lab.crash(x.name.as_str());
+    let granted = |action: &&Action| matches!(&action.step, Step::Grant { to, .. } if *to == z);
+    let granted = lab.pass().iter().filter(granted).map(|action| action.unit.len()).collect::<Vec<_>>();
+    assert_eq!(granted, [1, 1], "each part in its mode");
+    for at in [tp("t", 0), tp("u", 0)] {
+        let mode = if at == late { Mode::Overlap } else { Mode::Exclusive };
+        assert_eq!(lab.state.assignment(&at).unwrap().mode, mode, "{at}");
+        assert_eq!(lab.owner(&at), Some("z"));
+    }
+    lab.later(Duration::from_secs(20));
+    lab.settle();
+    assert_eq!(modes(&lab), [Mode::Exclusive; 2]);
+}
+
+#[test]
+fn a_set_that_is_switched_in_part_does_not_move_before_the_rest_is() {
+    let (mut lab, x, late) = half_switched();
     let z = lab.join("z");
     lab.leave(&x, &Leaving::Drain);
     lab.pass();

@@ -1,0 +1,110 @@
+//! Handoffs for what somebody else should have.
+
+use std::collections::BTreeMap;
+
+use super::Planner;
+use super::problem::{Desired, Unit};
+use crate::action::{Action, Step};
+use crate::draft::Draft;
+use crate::id::{HandoffIds, Member, TopicPartition};
+use crate::key::Key;
+use crate::name::MemberName;
+use crate::reason::{DeferReason, Reason};
+use crate::record::{Handoff, Mode, Phase};
+use crate::state::Presence;
+
+impl Planner<'_> {
+    /// Begins a handoff for each part of the unit that somebody else works on.
+    pub(super) fn move_rest(&mut self, unit: &Unit, desired: &Desired, ids: &mut HandoffIds) {
+        if let Some(error) = &unit.unreadable {
+            return self.defer(&unit.partitions, None, DeferReason::Unreadable { error: error.clone() });
+        }
+        // What is granted again by this plan moves with the next one, and the rest of its set with it.
+        if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
+            return;
+        }
+        let Some(target) = desired.target(unit) else { return };
+        let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
+        for at in &unit.partitions {
+            if let Some(owner) = self.worker(at).filter(|owner| owner.name != *target) {
+                parts.entry(owner).or_default().push(at.clone());
+            }
+        }
+        let because = desired.because(unit);
+        for (owner, part) in parts {
+            self.begin(&owner, target, &part, &because, ids);
+        }
+    }
+
+    /// The live owner of a partition that is not on the move.
+    fn worker(&self, at: &TopicPartition) -> Option<Member> {
+        let owner = self.state.assignment(at)?.owner.as_ref()?.member();
+        let moves = self.state.handoff_of(at).is_some_and(|handoff| handoff.phase.is_in_flight());
+        (self.state.presence(&owner) == Presence::Here && !moves).then_some(owner)
+    }
+
+    fn begin(
+        &mut self,
+        owner: &Member,
+        target: &MemberName,
+        part: &[TopicPartition],
+        because: &str,
+        ids: &mut HandoffIds,
+    ) {
+        let Some(registration) = self.active(target) else {
+            return self.defer(part, Some(target), DeferReason::TargetUnable { consumer: target.clone() });
+        };
+        let new = Member { name: target.clone(), incarnation: registration.incarnation.clone() };
+        if let Some(why) = self.obstacle(&new, part) {
+            return self.defer(part, Some(target), why);
+        }
+        let id = ids.deal();
+        let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: because.to_owned() };
+        let parties = (owner.clone(), new.clone());
+        let mode = part.iter().map(|at| self.mode_of_grant(at, part)).min().unwrap_or(Mode::Overlap);
+        let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.now.wall, why.clone());
+        let catch_up = handoff.catch_up || (mode == Mode::Exclusive && self.config.catch_up);
+        let handoff = Handoff { catch_up, ..handoff };
+        let mut draft = Draft::on(self.state).registered(target, registration).begin(&handoff);
+        for at in part {
+            draft = draft.unchanged(&Key::Assignment(at.clone()));
+        }
+        self.count(Phase::Warming, target);
+        let step = Step::Begin { id, from: owner.clone(), to: new, why };
+        self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
+    }
+
+    /// A set that is switched in part waits for the rest: it moves in one mode, and in `overlap` two would work on what
+    /// was granted to one alone.
+    fn half_switched(&self, part: &[TopicPartition]) -> Option<DeferReason> {
+        let granted = part.iter().filter_map(|at| Some((at, self.state.assignment(at)?)));
+        let (strict, before): (Vec<_>, Vec<_>) =
+            granted.partition(|(_, assignment)| assignment.mode.is_strict());
+        let left_ms = before.into_iter().map(|(at, assignment)| self.outlived_ms(at, assignment)).max()?;
+        (!strict.is_empty()).then_some(DeferReason::Outlived { left_ms })
+    }
+
+    fn obstacle(&self, target: &Member, part: &[TopicPartition]) -> Option<DeferReason> {
+        let consumer = || target.name.clone();
+        if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(self.state.mode_of(part))) {
+            return Some(DeferReason::ModeUnkept { consumer: consumer(), lacks: lacks.to_owned() });
+        }
+        if part.iter().any(|at| self.state.handoffs().contains_key(at)) {
+            return Some(DeferReason::HandoffEnding);
+        }
+        if let Some(why) = self.half_switched(part) {
+            return Some(why);
+        }
+        // The strategy knows, unless a handoff of another part of the set pins the whole set to this consumer.
+        if part.iter().any(|at| self.now.memory.avoids(at, target, self.now.moment)) {
+            return Some(DeferReason::FailedLately { consumer: consumer() });
+        }
+        let limit = self.config.max_moves_in_flight;
+        if self.in_flight >= limit {
+            return Some(DeferReason::MovesInFlight { limit });
+        }
+        let limit = self.config.max_warming;
+        (self.warming.get(&target.name).copied().unwrap_or_default() >= limit)
+            .then(|| DeferReason::Warming { consumer: consumer(), limit })
+    }
+}

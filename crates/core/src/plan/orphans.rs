@@ -1,0 +1,180 @@
+//! Grants for the partitions that nobody works on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::problem::{Desired, Unit};
+use super::{Planner, is_over};
+use crate::action::{Action, Step};
+use crate::advance::{claim_end, may_have};
+use crate::claim::ClaimEnd;
+use crate::draft::{Draft, next_epoch, owner_of};
+use crate::handover::{Grant, awaiting};
+use crate::id::{Member, TopicPartition};
+use crate::key::Key;
+use crate::name::MemberName;
+use crate::reason::{DeferReason, Reason};
+use crate::record::{Assignment, Handoff, Mode, Phase};
+use crate::state::Presence;
+
+/// What becomes of a partition in the search for orphans.
+enum Claimant {
+    Working,
+    Grant { to: MemberName, from: Option<MemberName> },
+    Wait(DeferReason),
+}
+
+impl Planner<'_> {
+    /// Grants the partitions of a unit that nobody works on, all that go to the same consumer in the same mode as one change.
+    pub(super) fn grant_orphans(&mut self, unit: &Unit, desired: &Desired) {
+        if unit.unreadable.is_some() {
+            return;
+        }
+        let mut grants: BTreeMap<(MemberName, Option<MemberName>, Mode), Vec<TopicPartition>> =
+            BTreeMap::new();
+        for at in &unit.partitions {
+            match self.claimant(at, unit, desired) {
+                Claimant::Working => {}
+                Claimant::Grant { to, from } => {
+                    let mode = self.mode_of_grant(at, &unit.partitions);
+                    grants.entry((to, from, mode)).or_default().push(at.clone());
+                }
+                Claimant::Wait(why) => {
+                    self.clear_dead(at);
+                    self.defer(std::slice::from_ref(at), None, why);
+                }
+            }
+        }
+        for ((to, from, mode), partitions) in grants {
+            self.grant(&to, from, mode, partitions);
+        }
+    }
+
+    /// A handoff of which both parties are gone is cleared with the grant; where there is nobody to grant to, alone,
+    /// or it would count against the budgets for ever.
+    fn clear_dead(&mut self, at: &TopicPartition) {
+        let Some(handoff) = self.state.handoff(at) else { return };
+        // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.
+        let keeps_offset = handoff.phase.is_in_flight() && !handoff.stopped_at.is_empty();
+        // Whoever has still to let go says so to the handoff.
+        let is_awaited = handoff.phase == Phase::Complete
+            && !handoff.mode.is_strict()
+            && !is_over(self.state.presence(&handoff.old));
+        if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited {
+            return;
+        }
+        let write = Draft::on(self.state).clear(handoff).into_write();
+        let step = Step::Clear { id: handoff.id.clone() };
+        self.plan.actions.push(Action { unit: handoff.unit.clone(), step, write });
+    }
+
+    fn claimant(&self, at: &TopicPartition, unit: &Unit, desired: &Desired) -> Claimant {
+        let Some(owner) = self.state.assignment(at).and_then(|a| a.owner.as_ref()) else {
+            return self.for_target(None, unit, desired);
+        };
+        if !is_over(self.state.presence(&owner.member())) || self.is_driven(at) {
+            return Claimant::Working;
+        }
+        if let Some(why) = self.claim_runs(&owner.name, at) {
+            return Claimant::Wait(why);
+        }
+        if self.returned(&owner.name, unit) {
+            return Claimant::Grant { to: owner.name.clone(), from: Some(owner.name.clone()) };
+        }
+        if self.now.memory.awaits(self.state, &owner.name, self.now.moment)
+            && !self.state.consumers().contains_key(&owner.name)
+        {
+            return Claimant::Wait(DeferReason::AwaitingRejoin { owner: owner.name.clone() });
+        }
+        self.for_target(Some(owner.name.clone()), unit, desired)
+    }
+
+    /// Nobody acts in an owner's place before its claim is over.
+    fn claim_runs(&self, owner: &MemberName, at: &TopicPartition) -> Option<DeferReason> {
+        let left_ms = match claim_end(self.state, at, self.now) {
+            ClaimEnd::Over => return None,
+            ClaimEnd::Running(left) => Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            ClaimEnd::Unasked => None,
+        };
+        Some(DeferReason::ClaimRunning { owner: owner.clone(), left_ms })
+    }
+
+    fn for_target(&self, from: Option<MemberName>, unit: &Unit, desired: &Desired) -> Claimant {
+        match desired.target(unit).cloned() {
+            Some(to) if self.active(&to).is_some() => Claimant::Grant { to, from },
+            // A draining consumer, or one that is not here, holds the rest of its set.
+            Some(consumer) => Claimant::Wait(DeferReason::TargetUnable { consumer }),
+            None => Claimant::Wait(desired.why_nobody(unit)),
+        }
+    }
+
+    /// Whether the partition's handoff finds it an owner by a rule of its own.
+    fn is_driven(&self, at: &TopicPartition) -> bool {
+        self.state.handoff_of(at).is_some_and(|handoff| match handoff.phase {
+            Phase::Complete if handoff.mode.is_strict() => false,
+            Phase::Complete => handoff.taken.is_none() && !is_over(self.state.presence(&handoff.old)),
+            Phase::Cancelled => false,
+            _ => self.takes(handoff),
+        })
+    }
+
+    fn takes(&self, handoff: &Handoff) -> bool {
+        self.state.presence(&handoff.new) == Presence::Here
+            && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode)
+    }
+
+    /// Whether the vanished owner's name is here again and may have the unit.
+    fn returned(&self, name: &MemberName, unit: &Unit) -> bool {
+        may_have(self.state, name, &unit.partitions, self.state.mode_of(&unit.partitions))
+    }
+
+    fn grant(&mut self, to: &MemberName, from: Option<MemberName>, mode: Mode, unit: Vec<TopicPartition>) {
+        let Some(registration) = self.active(to) else { return };
+        let member = Member { name: to.clone(), incarnation: registration.incarnation.clone() };
+        let why = match &from {
+            None => Reason::Unowned,
+            Some(name) if name == to => Reason::OwnerReturned,
+            Some(name) => Reason::OwnerGone { owner: name.clone() },
+        };
+        if let Some(lacks) = registration.lacks(mode) {
+            let why = DeferReason::ModeUnkept { consumer: to.clone(), lacks: lacks.to_owned() };
+            return self.defer(&unit, Some(to), why);
+        }
+        let epoch = next_epoch(self.state, &unit);
+        let owner = owner_of(&member, registration);
+        let grant = Grant { owner, epoch, mode, why: why.clone(), wall: self.now.wall };
+        let draft = unit.iter().fold(Draft::on(self.state).registered(to, registration), |draft, at| {
+            draft.assign(at, &self.starting(at, grant.next(self.state, at)))
+        });
+        let draft = self.clear_or_guard(draft, &unit, &member);
+        let step = Step::Grant { to: member, from, epoch, why };
+        self.plan.actions.push(Action { unit, step, write: draft.into_write() });
+    }
+
+    /// The grant that ends a handoff hands on where the old owner stopped.
+    fn starting(&self, at: &TopicPartition, next: Assignment) -> Assignment {
+        let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.stops_the_old_owner());
+        let start = handoff.and_then(|handoff| handoff.final_offset(at));
+        Assignment { start, ..next }
+    }
+
+    /// A grant replaces a handoff that is over, but for one whose old owner has still to let go, and stands back where
+    /// one came up meanwhile.
+    fn clear_or_guard<'d>(&self, draft: Draft<'d>, unit: &[TopicPartition], to: &Member) -> Draft<'d> {
+        let mut cleared: BTreeSet<TopicPartition> = BTreeSet::new();
+        let mut draft = draft;
+        for at in unit {
+            match self.state.handoff_of(at) {
+                Some(handoff) => {
+                    if cleared.insert(handoff.lead().clone()) {
+                        draft = match awaiting(self.state, handoff, to).filter(|next| next.unit == unit) {
+                            Some(next) => draft.rewrite(&next),
+                            None => draft.clear(handoff),
+                        };
+                    }
+                }
+                None => draft = draft.unchanged(&Key::Handoff(at.clone())),
+            }
+        }
+        draft
+    }
+}

@@ -1,0 +1,84 @@
+//! Grants to those who have it already, in another mode or above a reservation that is lost.
+
+use super::Planner;
+use super::problem::Unit;
+use crate::action::{Action, Step};
+use crate::draft::{Draft, next_epoch};
+use crate::id::{HandoffIds, TopicPartition};
+use crate::key::Key;
+use crate::reason::{DeferReason, Reason};
+use crate::record::{Assignment, Consumer, Mode};
+use crate::state::Presence;
+
+impl Planner<'_> {
+    /// Grants again to the owner that it has what is granted in another mode than it should be, and what has an epoch
+    /// reserved for a handoff that is not there any more. The owner goes on.
+    pub(super) fn renew_grants(&mut self, unit: &Unit, ids: &mut HandoffIds) {
+        if unit.unreadable.is_some() {
+            return;
+        }
+        let mode = self.state.mode_of(&unit.partitions);
+        for at in &unit.partitions {
+            let Some(assignment) = self.state.assignment(at) else { continue };
+            let Some(owner) = &assignment.owner else { continue };
+            let is_free = !self.state.handoffs().contains_key(at);
+            if is_free && self.state.presence(&owner.member()) == Presence::Here {
+                self.renew_grant(at, assignment, mode, ids);
+            }
+        }
+    }
+
+    fn renew_grant(
+        &mut self,
+        at: &TopicPartition,
+        assignment: &Assignment,
+        mode: Mode,
+        ids: &mut HandoffIds,
+    ) {
+        let Some(owner) = &assignment.owner else { return };
+        let why = match assignment.mode == mode {
+            true if assignment.held.is_none() => return,
+            true => Reason::ReservationLost,
+            false => Reason::ModeChanged { mode },
+        };
+        let Some(registration) = self.state.registration(&owner.name) else { return };
+        if let Some(why) = self.keeps_its_mode(at, assignment, mode, registration) {
+            return self.defer(std::slice::from_ref(at), None, why);
+        }
+        let epoch = next_epoch(self.state, std::slice::from_ref(at));
+        let next = match assignment.mode == mode {
+            true => assignment.renewed(epoch, None),
+            false => assignment.switched(mode, epoch, ids.deal()),
+        };
+        let next = Assignment { since: self.now.wall, why: why.clone(), ..next };
+        let draft = Draft::on(self.state)
+            .registered(&owner.name, registration)
+            .unchanged(&Key::Handoff(at.clone()))
+            .assign(at, &next);
+        let step = Step::Grant { to: owner.member(), from: Some(owner.name.clone()), epoch, why };
+        self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
+        self.renewed.insert(at.clone());
+    }
+
+    /// Why an owner is not granted what it has in `mode` for now.
+    fn keeps_its_mode(
+        &self,
+        at: &TopicPartition,
+        assignment: &Assignment,
+        mode: Mode,
+        owner: &Consumer,
+    ) -> Option<DeferReason> {
+        if let Some(lacks) = owner.lacks(mode) {
+            let consumer = assignment.owner.as_ref()?.name.clone();
+            return Some(DeferReason::ModeUnkept { consumer, lacks: lacks.to_owned() });
+        }
+        let left_ms = self.outlived_ms(at, assignment);
+        (mode.is_strict() && left_ms > 0).then_some(DeferReason::Outlived { left_ms })
+    }
+
+    /// For how many milliseconds more, begun ones counted, those who owned `at` before may act beside its owner.
+    pub(super) fn outlived_ms(&self, at: &TopicPartition, assignment: &Assignment) -> u64 {
+        let left = self.now.memory.outlived_for(at, assignment, self.now.moment);
+        u64::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
