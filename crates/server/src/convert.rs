@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::reason::FenceReason;
@@ -46,8 +46,7 @@ impl Told<'_> {
     }
 
     pub(crate) fn go_away(&self, endpoints: Vec<String>) -> AssignmentCommand {
-        let deadline_ms = u64::try_from(FAREWELL.as_millis()).expect("five seconds fit");
-        self.command(Command::GoAway(GoAway { endpoints, deadline_ms }))
+        self.command(Command::GoAway(go_away(endpoints)))
     }
 
     /// The first commands of a stream: everything, as one snapshot (in parts where it is large) where the client
@@ -273,6 +272,21 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
         FenceReason::Left => Wire::Deregistered,
     };
     Fenced { reason: wire.into(), message: format!("the session is over: {reason}") }
+}
+
+/// What a stream is told of its session.
+pub(crate) fn session_info(member: &Member, lease: Lease) -> SessionInfo {
+    SessionInfo {
+        incarnation: member.incarnation.to_string(),
+        lease: lease.id.0,
+        ttl_ms: u64::try_from(lease.ttl.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// What a stream is told once the instance stops, with where else to go.
+pub(crate) fn go_away(endpoints: Vec<String>) -> GoAway {
+    let deadline_ms = u64::try_from(FAREWELL.as_millis()).expect("five seconds fit");
+    GoAway { endpoints, deadline_ms }
 }
 
 /// A partition that a caller names.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_core::kv::{Revision, Txn};
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::{Error, Store, View, view};
@@ -196,8 +196,28 @@ impl Instance {
                 self.served(name).ok_or_else(|| not_found(name))?
             }
         };
-        group.reach(Revision(1), patience).await.map_err(refusal::behind)?;
+        self.reach(&group, Revision(1)).await?;
         Ok(group)
+    }
+
+    /// Waits until the view of `group` shows `revision`.
+    pub(crate) async fn reach(&self, group: &Group, revision: Revision) -> Result<(), Status> {
+        group.reach(revision, self.0.options.view_patience).await.map_err(refusal::behind)
+    }
+
+    /// Waits until the view of `group` is as new as the store is now: for whoever decides by it.
+    pub(crate) async fn catch_up(&self, group: &Group) -> Result<(), Status> {
+        let key = group.layout().prefix();
+        let (_, revision) = self.0.store.get(&key).await.map_err(|e| refusal::store(&e))?;
+        self.reach(group, revision).await
+    }
+
+    /// Carries out a guarded change, and waits until the view shows what became of it; whether it applied. Where it did
+    /// not, the view shows why.
+    pub(crate) async fn change(&self, group: &Group, txn: Txn) -> Result<bool, Status> {
+        let outcome = self.0.store.txn(txn).await.map_err(|e| refusal::store(&e))?;
+        self.reach(group, outcome.revision).await?;
+        Ok(outcome.succeeded)
     }
 
     /// Looks into the store for a group that the directory does not show yet.

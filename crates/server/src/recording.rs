@@ -158,8 +158,7 @@ impl Recorder<'_> {
             }
         }
         failed.map_or(Ok(()), Err)?;
-        let patience = self.instance.options().view_patience;
-        self.group.reach(met_guard, patience).await.map_err(refusal::behind)?;
+        self.instance.reach(self.group, met_guard).await?;
         Ok(applied)
     }
 

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::session::{Admission, Opening};
 use kafka_assigner_core::write::Write;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status};
@@ -98,30 +99,47 @@ pub(crate) struct Registered<'a, C> {
 }
 
 impl<C: Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> Registered<'_, C> {
+    /// Opens or resumes a session, as `admit` decides by what is registered; `open` opens one in its place.
+    pub(crate) async fn enter<F: Future<Output = Result<Opened, Status>>>(
+        &self,
+        opening: &Opening,
+        admit: impl FnOnce(Option<&Record>) -> Admission,
+        open: impl FnOnce(Option<Revision>) -> F,
+    ) -> Result<Result<Opened, Over>, Status> {
+        let (record, revision) = self.read().await?;
+        match (admit(record.as_ref()), opening) {
+            (Admission::Create { takes_over }, _) => open(takes_over).await.map(Ok),
+            (Admission::Attach, Opening::Resume(lease)) => self.resume(*lease, revision).await,
+            (Admission::Attach, Opening::New) => Ok(Err(Over { reason: FenceReason::Gone, revision })),
+            (Admission::Fenced(reason), _) => Ok(Err(Over { reason, revision })),
+        }
+    }
+
     /// The registration as the store has it.
-    pub(crate) async fn read(&self) -> Result<(Option<Record>, Revision), Status> {
+    async fn read(&self) -> Result<(Option<Record>, Revision), Status> {
         self.store.get(&self.key).await.map_err(|e| refusal::store(&e))
     }
 
-    /// Grants a lease and writes the registration under it, once; `None` where somebody else registered under the name
-    /// meanwhile. Where that has no definite answer the client comes again as another incarnation.
+    /// Grants a lease and writes the registration of `who` under it, once; refused where somebody else registered under
+    /// the name meanwhile. Where that has no definite answer the client comes again as another incarnation.
     pub(crate) async fn open(
         &self,
+        who: &str,
         ttl: Duration,
         write: impl FnOnce(Lease) -> Write,
-    ) -> Result<Option<Opened>, Status> {
+    ) -> Result<Opened, Status> {
         let confirmed = Instant::now();
         let lease = self.store.grant(ttl).await.map_err(|e| refusal::store(&e))?;
         let outcome = self.store.txn(write(lease).unfenced()).await.map_err(|e| refusal::store(&e))?;
-        Ok(outcome.succeeded.then_some(Opened { lease, confirmed, revision: outcome.revision }))
+        if !outcome.succeeded {
+            let message = format!("{who} was registered by somebody else meanwhile");
+            return Err(status(Reason::LostRace, message));
+        }
+        Ok(Opened { lease, confirmed, revision: outcome.revision })
     }
 
     /// Confirms a session as a heartbeat does: read (which was done at `revision`), keep alive, read.
-    pub(crate) async fn resume(
-        &self,
-        id: LeaseId,
-        revision: Revision,
-    ) -> Result<Result<Opened, Over>, Status> {
+    async fn resume(&self, id: LeaseId, revision: Revision) -> Result<Result<Opened, Over>, Status> {
         let confirmed = Instant::now();
         let lease = match self.store.keep_alive(id).await {
             Ok(ttl) => Lease { id, ttl },
@@ -182,7 +200,23 @@ pub(crate) fn room_for_a_stream(instance: &Instance) -> Result<(), Status> {
     Ok(())
 }
 
+/// The time to live of a session: what its client `asked` for, or the group's default.
+pub(crate) fn time_to_live(group: &Group, asked: Option<Duration>) -> Duration {
+    let default = || group.read(|state| state.config().unwrap_or_default().session_timeout_ms);
+    asked.unwrap_or_else(|| Duration::from_millis(default()))
+}
+
+/// Waits for a view that is at least as new as the session and what its member has seen: its stream starts from there.
+pub(crate) async fn reach(
+    instance: &Instance,
+    group: &Group,
+    opened: &Opened,
+    seen: &Seen,
+) -> Result<(), Status> {
+    instance.reach(group, opened.revision.max(floor(instance, seen))).await
+}
+
 /// How far a member has seen of this store.
-pub(crate) fn floor(instance: &Instance, seen: &Seen) -> Revision {
+fn floor(instance: &Instance, seen: &Seen) -> Revision {
     if seen.cluster_id == instance.cluster_id() { Revision(seen.revision) } else { Revision::default() }
 }

@@ -34,7 +34,7 @@ impl AdminService {
                 wish(id, &at, ack::abort(state, &at, &reason, wall))
             })?;
             let applied = match wish.txn {
-                Some(txn) => self.change(&group, txn).await?,
+                Some(txn) => self.instance.change(&group, txn).await?,
                 None => true,
             };
             if applied {

@@ -59,7 +59,7 @@ impl AdminService {
         }
         tracing::info!(group = %name, "group created by an operator");
         let group = self.instance.group(name).await?;
-        self.reach(&group, outcome.revision).await?;
+        self.instance.reach(&group, outcome.revision).await?;
         Ok(Some(SetGroupConfigResponse { config: Some(show::config(&config)), created: true }))
     }
 
@@ -80,7 +80,7 @@ impl AdminService {
         if config != before {
             let put = Op::put(key.clone(), encode(&config));
             let txn = Txn::guarded(vec![Compare::new(key, must)], vec![put]);
-            if !self.change(group, txn).await? {
+            if !self.instance.change(group, txn).await? {
                 return Ok(None);
             }
             tracing::info!(group = %group.name(), "group reconfigured by an operator");
@@ -106,7 +106,7 @@ impl AdminService {
                 tracing::info!(group = %group.name(), records, "group deleted by an operator");
                 return Ok(DeleteGroupResponse { records });
             }
-            self.reach(&group, outcome.revision).await?;
+            self.instance.reach(&group, outcome.revision).await?;
         }
         Err(lost_race(&format!("group {}", request.group)))
     }

@@ -20,14 +20,12 @@ mod watch;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use kafka_assigner_core::kv::{Revision, Txn};
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
 use crate::consumer::group_name;
 use crate::group::Group;
 use crate::instance::Instance;
-use crate::refusal;
 pub use watch::Events;
 
 /// How often a change is tried anew when what it is based on changed under it.
@@ -58,24 +56,8 @@ impl AdminService {
     /// The group with a view that is as new as the store is now: for whoever decides by it.
     async fn current(&self, name: &str) -> Result<Group, Status> {
         let group = self.group(name).await?;
-        let key = group.layout().prefix();
-        let (_, revision) = self.instance.store().get(&key).await.map_err(|e| refusal::store(&e))?;
-        self.reach(&group, revision).await?;
+        self.instance.catch_up(&group).await?;
         Ok(group)
-    }
-
-    /// Waits until the group's view shows `revision`.
-    async fn reach(&self, group: &Group, revision: Revision) -> Result<(), Status> {
-        let patience = self.instance.options().view_patience;
-        group.reach(revision, patience).await.map_err(refusal::behind)
-    }
-
-    /// Carries out a guarded change, and waits until the view shows it; whether it applied. Where it did not, the
-    /// view shows why.
-    async fn change(&self, group: &Group, txn: Txn) -> Result<bool, Status> {
-        let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
-        self.reach(group, outcome.revision).await?;
-        Ok(outcome.succeeded)
     }
 }
 

@@ -78,7 +78,7 @@ impl AdminService {
             let group = self.current(&request.group).await?;
             let change = group.read(|state| wanted.change(state))?;
             if let Some(txn) = change.txn
-                && !self.change(&group, txn).await?
+                && !self.instance.change(&group, txn).await?
             {
                 continue;
             }
@@ -131,7 +131,7 @@ impl AdminService {
         for _ in 0..ATTEMPTS {
             let group = self.current(&request.group).await?;
             let txn = group.read(|state| removal(state, &name)).ok_or_else(|| not_found(&group, &name))?;
-            if self.change(&group, txn).await? {
+            if self.instance.change(&group, txn).await? {
                 tracing::info!(group = %group.name(), topic = %name, "topic removed by an operator");
                 return Ok(DeleteTopicResponse {});
             }

@@ -65,7 +65,7 @@ impl ConsumerService {
                 group.hub().note_leaving(member);
             }
             if self.say(group, farewell.write).await? {
-                self.end_lease(group, member, farewell.ends).await?;
+                self.end_lease(group, farewell.ends).await?;
                 tracing::info!(group = %group.name(), consumer = %member, ?leaving, "leaving");
                 return Ok(());
             }
@@ -76,17 +76,14 @@ impl ConsumerService {
     /// Writes what comes first, and waits until the view shows what became of it; false where it met its guard.
     async fn say(&self, group: &Group, write: Option<Write>) -> Result<bool, Status> {
         let Some(write) = write else { return Ok(true) };
-        let outcome = self.instance.store().txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
-        let patience = self.instance.options().view_patience;
-        group.reach(outcome.revision, patience).await.map_err(refusal::behind)?;
-        Ok(outcome.succeeded)
+        self.instance.change(group, write.unfenced()).await
     }
 
     /// Ends the lease of a session whose consumer has stopped, and with it the registration.
-    async fn end_lease(&self, group: &Group, member: &Member, lease: Option<LeaseId>) -> Result<(), Status> {
+    async fn end_lease(&self, group: &Group, lease: Option<LeaseId>) -> Result<(), Status> {
         let Some(lease) = lease else { return Ok(()) };
         self.instance.store().revoke(lease).await.map_err(|e| refusal::store(&e))?;
-        self.catch_up(group, &member.name).await
+        self.instance.catch_up(group).await
     }
 }
 

@@ -48,7 +48,7 @@ impl ConsumerService {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
-        self.catch_up(&group, &name).await?;
+        self.instance.catch_up(&group).await?;
         let incarnation = if caller.incarnation.is_empty() {
             session_of(&group, &name)?
         } else {
@@ -72,13 +72,6 @@ impl ConsumerService {
                 session::check(record, &incarnation, lease).map(drop)
             },
         }
-    }
-
-    async fn catch_up(&self, group: &Group, name: &MemberName) -> Result<(), Status> {
-        let key = group.layout().encode(&Key::Consumer(name.clone()));
-        let (_, revision) = self.instance.store().get(&key).await.map_err(|e| refusal::store(&e))?;
-        let patience = self.instance.options().view_patience;
-        group.reach(revision, patience).await.map_err(refusal::behind)
     }
 }
 

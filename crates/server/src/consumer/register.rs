@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::{Lease, Revision};
+use kafka_assigner_core::kv::{Lease, Record, Revision};
 use kafka_assigner_core::name::MemberName;
-use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Capability, Consumer, Renewal};
-use kafka_assigner_core::session::{self, Admission, Opening};
+use kafka_assigner_core::session::{self, Opening};
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
@@ -17,8 +16,7 @@ use super::request::Registration;
 use super::stream::{Session, fenced_stream};
 use crate::commands::Commands;
 use crate::group::Group;
-use crate::refusal;
-use crate::session::{Opened, Over, floor, room_for_a_stream};
+use crate::session::{Opened, Over, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
     /// Opens, takes over or resumes a session, and attaches a stream to it.
@@ -44,14 +42,9 @@ impl ConsumerService {
         registration: &Registration,
     ) -> Result<Result<Opened, Over>, Status> {
         let Registration { name, incarnation, opening, .. } = registration;
-        let registered = self.registered(group, name, incarnation);
-        let (record, revision) = registered.read().await?;
-        match (session::admit(record.as_ref(), incarnation, opening), opening) {
-            (Admission::Create { takes_over }, _) => self.open(group, registration, takes_over).await.map(Ok),
-            (Admission::Attach, Opening::Resume(lease)) => registered.resume(*lease, revision).await,
-            (Admission::Attach, Opening::New) => Ok(Err(Over { reason: FenceReason::Gone, revision })),
-            (Admission::Fenced(reason), _) => Ok(Err(Over { reason, revision })),
-        }
+        let admit = |record: Option<&Record>| session::admit(record, incarnation, opening);
+        let open = |takes_over| self.open(group, registration, takes_over);
+        self.registered(group, name, incarnation).enter(opening, admit, open).await
     }
 
     async fn open(
@@ -61,17 +54,14 @@ impl ConsumerService {
         takes_over: Option<Revision>,
     ) -> Result<Opened, Status> {
         let Registration { name, incarnation, .. } = registration;
-        let default = group.read(|state| state.config().unwrap_or_default().session_timeout_ms);
-        let ttl = registration.timeout.unwrap_or(Duration::from_millis(default));
+        let ttl = time_to_live(group, registration.timeout);
         refuse_lacking(group, name, &self.registration_record(registration, ttl))?;
         let write = |lease: Lease| {
             let consumer = self.registration_record(registration, lease.ttl);
             session::open(group.layout(), name, &consumer, lease, takes_over)
         };
-        let opened = self.registered(group, name, incarnation).open(ttl, write).await?.ok_or_else(|| {
-            let message = format!("consumer {name} was registered by somebody else meanwhile");
-            status(Reason::LostRace, message)
-        })?;
+        let registered = self.registered(group, name, incarnation);
+        let opened = registered.open(&format!("consumer {name}"), ttl, write).await?;
         tracing::info!(group = %group.name(), consumer = %name, %incarnation,
             took_over = takes_over.is_some(), "session opened");
         Ok(opened)
@@ -95,16 +85,14 @@ impl ConsumerService {
         }
     }
 
-    /// Attaches a stream, from a view that is at least as new as the session and what its client has seen.
+    /// Attaches a stream.
     async fn attach(
         &self,
         group: Group,
         registration: Registration,
         opened: Opened,
     ) -> Result<Commands, Status> {
-        let revision = opened.revision.max(floor(&self.instance, &registration.seen));
-        let patience = self.instance.options().view_patience;
-        group.reach(revision, patience).await.map_err(refusal::behind)?;
+        reach(&self.instance, &group, &opened, &registration.seen).await?;
         let is_resumed = registration.opening != Opening::New;
         self.instance.metrics().stream(group.name(), is_resumed);
         let session = Session {

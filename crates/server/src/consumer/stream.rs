@@ -13,21 +13,14 @@ use kafka_assigner_core::session::is_drained;
 use kafka_assigner_core::state::{Entry, GroupState, Presence, Scope};
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand, SessionInfo};
-use kafka_assigner_proto::{Reason, status};
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::time::{Instant, sleep};
 
 use super::ConsumerService;
 use super::acks::Said;
 use super::renewal::Renewals;
-use crate::commands::{Commands, Item, Sender, channel};
-use crate::convert::Told;
+use crate::commands::{Commands, Reader, Unsent};
+use crate::convert::{Told, session_info};
 use crate::group::{Group, Line};
-
-/// Commands that may wait for a reader. More would only be older news: while a reader does not read, differences are
-/// not even computed, and it gets the one that is true when it comes back.
-const QUEUE: usize = 2;
 
 /// The most roles that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -53,11 +46,7 @@ pub(super) struct Session {
 impl Session {
     /// What the member is told of its session; nothing where its client would not understand it.
     fn describe(&self) -> Option<SessionInfo> {
-        self.snapshot.then(|| SessionInfo {
-            incarnation: self.member.incarnation.to_string(),
-            lease: self.lease.id.0,
-            ttl_ms: u64::try_from(self.lease.ttl.as_millis()).unwrap_or(u64::MAX),
-        })
+        self.snapshot.then(|| session_info(&self.member, self.lease))
     }
 
     /// Why the session is over, where the view says so.
@@ -68,9 +57,7 @@ impl Session {
 
 /// A stream that only says that the session is over, which was seen at `revision`.
 pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &FenceReason) -> Commands {
-    let (sender, commands) = channel(1);
-    let _room = sender.try_send(Box::new(Ok(Told { cluster_id, revision }.fenced(reason))));
-    commands
+    Commands::only(Told { cluster_id, revision }.fenced(reason))
 }
 
 /// What to do next on a stream.
@@ -83,31 +70,20 @@ enum Next {
     Leave,
 }
 
-/// Why a command was not handed to the reader.
-enum Unsent {
-    /// The client is gone. Its session is not: it may come back to it, here or elsewhere.
-    Gone,
-    /// The client is there and reads nothing.
-    TooSlow,
-}
-
 struct Stream {
     service: ConsumerService,
     session: Session,
     line: Line,
-    sender: Sender<AssignmentCommand>,
-    /// A place in the queue for the last word, so that nobody has to wait with it for the reader.
-    last: Option<mpsc::OwnedPermit<Box<Item<AssignmentCommand>>>>,
+    reader: Reader<AssignmentCommand>,
     /// What the member knows; `None` before the first command.
     known: Option<ConsumerView>,
 }
 
 impl ConsumerService {
     pub(super) fn start_stream(&self, session: Session) -> Commands {
-        let (sender, commands) = channel(QUEUE + 1);
-        let last = sender.clone().try_reserve_owned().ok();
+        let (reader, commands) = Reader::open(session.lease.ttl);
         let line = session.group.connect(&session.member);
-        let stream = Stream { service: self.clone(), session, line, sender, last, known: None };
+        let stream = Stream { service: self.clone(), session, line, reader, known: None };
         self.instance.tasks().spawn(stream.run());
         commands
     }
@@ -118,12 +94,12 @@ impl Stream {
         let instance = self.service.instance.clone();
         let renewals = Renewals::new(Arc::clone(instance.store()), self.session.clone());
         let stopping = instance.stopping().clone();
-        let sender = self.sender.clone();
+        let gone = self.reader.gone();
         tokio::select! {
             biased;
             () = stopping.cancelled() => {}
             // The client is gone. Its session is not: it may come back to it, here or elsewhere.
-            () = sender.closed() => {}
+            () = gone => {}
             reason = renewals.run() => self.end(&reason),
             unsent = self.tell() => if let Err(Unsent::TooSlow) = unsent { self.give_up() },
         }
@@ -210,15 +186,10 @@ impl Stream {
         roles.iter().filter_map(|(at, role)| taken(at, role)).collect()
     }
 
-    /// Hands commands to the reader, which has as long for each as its whole session may be silent.
     async fn send(&self, commands: Vec<AssignmentCommand>) -> Result<(), Unsent> {
         for command in commands {
             self.line.note_told(Revision(command.revision));
-            match self.sender.send_timeout(Box::new(Ok(command)), self.session.lease.ttl).await {
-                Ok(()) => {}
-                Err(SendTimeoutError::Closed(_)) => return Err(Unsent::Gone),
-                Err(SendTimeoutError::Timeout(_)) => return Err(Unsent::TooSlow),
-            }
+            self.reader.send(command).await?;
         }
         Ok(())
     }
@@ -226,21 +197,14 @@ impl Stream {
     /// Says why the session is over.
     fn end(&mut self, reason: &FenceReason) {
         let fenced = self.told().fenced(reason);
-        self.last_word(Ok(fenced));
+        self.reader.end(fenced);
     }
 
     /// Cuts a client off that reads nothing. It may come back to its session; where this instance renewed it,
     /// nobody does so any more.
     fn give_up(&mut self) {
         tracing::info!(group = %self.session.group.name(), consumer = %self.session.member, "reads nothing: cut off");
-        let message = format!("nothing was read for {:?}; read, and register again", self.session.lease.ttl);
-        self.last_word(Err(status(Reason::ReaderTooSlow, message)));
-    }
-
-    fn last_word(&mut self, item: Item<AssignmentCommand>) {
-        if let Some(place) = self.last.take() {
-            drop(place.send(Box::new(item)));
-        }
+        self.reader.cut_off("register");
     }
 
     /// Records that partitions are taken. False where that could not be recorded now; then everything is looked at

@@ -2,20 +2,17 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::kv::{Lease, Revision};
-use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::kv::{Lease, Record, Revision};
 use kafka_assigner_core::record::Router;
-use kafka_assigner_core::session::{self, Admission, Opening};
+use kafka_assigner_core::session::{self, Opening};
 use kafka_assigner_proto::v1::AttachRequest;
-use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
 use super::request::Attachment;
 use super::stream::{Session, fenced_stream};
 use super::{RouterService, Routes};
 use crate::group::Group;
-use crate::refusal;
-use crate::session::{Opened, Over, floor, room_for_a_stream};
+use crate::session::{Opened, Over, reach, room_for_a_stream, time_to_live};
 
 impl RouterService {
     /// Opens, takes over or resumes a router's session, and attaches a stream to it.
@@ -36,14 +33,9 @@ impl RouterService {
 
     async fn admit(&self, group: &Group, attachment: &Attachment) -> Result<Result<Opened, Over>, Status> {
         let Attachment { router, opening, .. } = attachment;
-        let registered = self.registered(group, &router.name, &router.incarnation);
-        let (record, revision) = registered.read().await?;
-        match (session::admit_router(record.as_ref(), &router.incarnation, opening), opening) {
-            (Admission::Create { takes_over }, _) => self.open(group, attachment, takes_over).await.map(Ok),
-            (Admission::Attach, Opening::Resume(lease)) => registered.resume(*lease, revision).await,
-            (Admission::Attach, Opening::New) => Ok(Err(Over { reason: FenceReason::Gone, revision })),
-            (Admission::Fenced(reason), _) => Ok(Err(Over { reason, revision })),
-        }
+        let admit = |record: Option<&Record>| session::admit_router(record, &router.incarnation, opening);
+        let open = |takes_over| self.open(group, attachment, takes_over);
+        self.registered(group, &router.name, &router.incarnation).enter(opening, admit, open).await
     }
 
     async fn open(
@@ -53,17 +45,13 @@ impl RouterService {
         takes_over: Option<Revision>,
     ) -> Result<Opened, Status> {
         let router = &attachment.router;
-        let default = group.read(|state| state.config().unwrap_or_default().session_timeout_ms);
-        let ttl = attachment.timeout.unwrap_or(Duration::from_millis(default));
+        let ttl = time_to_live(group, attachment.timeout);
         let write = |lease: Lease| {
             let record = self.record(attachment, lease.ttl);
             session::open_router(group.layout(), &router.name, &record, lease, takes_over)
         };
         let registered = self.registered(group, &router.name, &router.incarnation);
-        let opened = registered.open(ttl, write).await?.ok_or_else(|| {
-            let message = format!("router {} was registered by somebody else meanwhile", router.name);
-            status(Reason::LostRace, message)
-        })?;
+        let opened = registered.open(&format!("router {}", router.name), ttl, write).await?;
         tracing::info!(group = %group.name(), %router, took_over = takes_over.is_some(), "router's session opened");
         Ok(opened)
     }
@@ -78,12 +66,9 @@ impl RouterService {
         }
     }
 
-    /// Starts a stream from a view that is at least as new as the session and what its router has seen: its first table
-    /// shows every freeze that does not wait for it.
+    /// Starts a stream. The first table is not older than the session: it shows every freeze that does not wait for it.
     async fn start(&self, group: Group, attachment: Attachment, opened: &Opened) -> Result<Routes, Status> {
-        let revision = opened.revision.max(floor(&self.instance, &attachment.seen));
-        let patience = self.instance.options().view_patience;
-        group.reach(revision, patience).await.map_err(refusal::behind)?;
+        reach(&self.instance, &group, opened, &attachment.seen).await?;
         self.instance.metrics().route_stream(group.name(), attachment.opening != Opening::New);
         Ok(self.start_stream(Session { group, router: attachment.router, lease: opened.lease }))
     }

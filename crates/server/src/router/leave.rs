@@ -28,6 +28,6 @@ impl RouterService {
         // The registration goes with its lease.
         self.instance.store().revoke(lease).await.map_err(|e| refusal::store(&e))?;
         tracing::info!(group = %group.name(), %router, "router left");
-        self.catch_up(&group, &router).await
+        self.instance.catch_up(&group).await
     }
 }

@@ -73,14 +73,8 @@ impl RouterService {
     /// judged by a view that is older than what made its router say it.
     async fn caller(&self, caller: Option<&RouterCaller>) -> Result<(Group, Member), Status> {
         let (group, router) = self.named(caller).await?;
-        self.catch_up(&group, &router).await?;
+        self.instance.catch_up(&group).await?;
         Ok((group, router))
-    }
-
-    async fn catch_up(&self, group: &Group, router: &Member) -> Result<(), Status> {
-        let (_, revision) = self.registered(group, &router.name, &router.incarnation).read().await?;
-        let patience = self.instance.options().view_patience;
-        group.reach(revision, patience).await.map_err(refusal::behind)
     }
 
     fn registered(

@@ -6,21 +6,14 @@ use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::state::{Entry, GroupState, Scope};
+use kafka_assigner_proto::v1::RouteCommand;
 use kafka_assigner_proto::v1::route_command::Command;
-use kafka_assigner_proto::v1::{GoAway, RouteCommand, SessionInfo};
-use kafka_assigner_proto::{Reason, status};
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::SendTimeoutError;
 
 use super::table::Table;
 use super::{RouterService, Routes};
-use crate::commands::{Item, Sender, channel};
-use crate::convert::{FAREWELL, fenced};
+use crate::commands::{Reader, Unsent};
+use crate::convert::{fenced, go_away, session_info};
 use crate::group::{Group, Line};
-
-/// Commands that may wait for a reader. More would only be older news: while a reader does not read, differences are
-/// not even computed.
-const QUEUE: usize = 2;
 
 /// The most routes that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -35,40 +28,27 @@ pub(super) struct Session {
 
 /// A stream that only says that the session is over, which was seen at `revision`.
 pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &FenceReason) -> Routes {
-    let (sender, routes) = channel(1);
-    let _room = sender.try_send(Box::new(Ok(told(cluster_id, revision, Command::Fenced(fenced(reason))))));
-    routes
+    Routes::only(told(cluster_id, revision, Command::Fenced(fenced(reason))))
 }
 
 fn told(cluster_id: &str, revision: Revision, command: Command) -> RouteCommand {
     RouteCommand { cluster_id: cluster_id.to_owned(), revision: revision.0, command: Some(command) }
 }
 
-/// Why a command was not handed to the reader.
-enum Unsent {
-    /// The router is gone. Its session is not: it may come back to it, here or elsewhere.
-    Gone,
-    /// The router is there and reads nothing.
-    TooSlow,
-}
-
 struct Stream {
     service: RouterService,
     session: Session,
     line: Line,
-    sender: Sender<RouteCommand>,
-    /// A place in the queue for the last word, so that nobody has to wait with it for the reader.
-    last: Option<mpsc::OwnedPermit<Box<Item<RouteCommand>>>>,
+    reader: Reader<RouteCommand>,
     /// What the router knows; `None` before the first command.
     table: Option<Table>,
 }
 
 impl RouterService {
     pub(super) fn start_stream(&self, session: Session) -> Routes {
-        let (sender, routes) = channel(QUEUE + 1);
-        let last = sender.clone().try_reserve_owned().ok();
+        let (reader, routes) = Reader::open(session.lease.ttl);
         let line = session.group.connect_router(&session.router);
-        let stream = Stream { service: self.clone(), session, line, sender, last, table: None };
+        let stream = Stream { service: self.clone(), session, line, reader, table: None };
         self.instance.tasks().spawn(stream.run());
         routes
     }
@@ -77,13 +57,13 @@ impl RouterService {
 impl Stream {
     async fn run(mut self) {
         let stopping = self.service.instance.stopping().clone();
-        let sender = self.sender.clone();
+        let gone = self.reader.gone();
         tokio::select! {
             biased;
             // The instance cuts what is left.
             () = stopping.cancelled() => {}
             // Nobody reads any more.
-            () = sender.closed() => {}
+            () = gone => {}
             unsent = self.tell() => if let Err(Unsent::TooSlow) = unsent { self.give_up() },
         }
         tracing::debug!(router = %self.session.router, "stream over");
@@ -97,7 +77,8 @@ impl Stream {
             match self.next() {
                 (revision, Ok(commands)) => self.send(revision, commands).await?,
                 (revision, Err(reason)) => {
-                    self.last_word(Ok(self.told(revision, Command::Fenced(fenced(&reason)))));
+                    let fenced = self.told(revision, Command::Fenced(fenced(&reason)));
+                    self.reader.end(fenced);
                     return Ok(());
                 }
             }
@@ -109,7 +90,8 @@ impl Stream {
                 () = leaving.cancelled(), if !is_told_to_go => {
                     is_told_to_go = true;
                     let revision = self.session.group.read(GroupState::revision);
-                    self.send(revision, vec![self.go_away()]).await?;
+                    let others = self.service.instance.peers().others();
+                    self.send(revision, vec![Command::GoAway(go_away(others))]).await?;
                 }
             }
         }
@@ -130,7 +112,8 @@ impl Stream {
 
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Vec<Command> {
         let Some(table) = &mut self.table else {
-            let (table, commands) = Table::open(state, &self.describe());
+            let (table, commands) =
+                Table::open(state, &session_info(&self.session.router, self.session.lease));
             self.table = Some(table);
             return commands;
         };
@@ -142,33 +125,14 @@ impl Stream {
         commands
     }
 
-    fn describe(&self) -> SessionInfo {
-        SessionInfo {
-            incarnation: self.session.router.incarnation.to_string(),
-            lease: self.session.lease.id.0,
-            ttl_ms: u64::try_from(self.session.lease.ttl.as_millis()).unwrap_or(u64::MAX),
-        }
-    }
-
-    fn go_away(&self) -> Command {
-        let deadline_ms = u64::try_from(FAREWELL.as_millis()).expect("five seconds fit");
-        Command::GoAway(GoAway { endpoints: self.service.instance.peers().others(), deadline_ms })
-    }
-
     fn told(&self, revision: Revision, command: Command) -> RouteCommand {
         told(self.service.instance.cluster_id(), revision, command)
     }
 
-    /// Hands commands to the reader, which has as long for each as its whole session may be silent.
     async fn send(&self, revision: Revision, commands: Vec<Command>) -> Result<(), Unsent> {
         for command in commands {
             self.line.note_told(revision);
-            let item = Box::new(Ok(self.told(revision, command)));
-            match self.sender.send_timeout(item, self.session.lease.ttl).await {
-                Ok(()) => {}
-                Err(SendTimeoutError::Closed(_)) => return Err(Unsent::Gone),
-                Err(SendTimeoutError::Timeout(_)) => return Err(Unsent::TooSlow),
-            }
+            self.reader.send(self.told(revision, command)).await?;
         }
         Ok(())
     }
@@ -176,14 +140,7 @@ impl Stream {
     /// Cuts a router off that reads nothing. It may come back to its session.
     fn give_up(&mut self) {
         tracing::info!(group = %self.session.group.name(), router = %self.session.router, "reads nothing: cut off");
-        let message = format!("nothing was read for {:?}; read, and attach again", self.session.lease.ttl);
-        self.last_word(Err(status(Reason::ReaderTooSlow, message)));
-    }
-
-    fn last_word(&mut self, item: Item<RouteCommand>) {
-        if let Some(place) = self.last.take() {
-            drop(place.send(Box::new(item)));
-        }
+        self.reader.cut_off("attach");
     }
 }
 
