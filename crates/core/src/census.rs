@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::id::TopicPartition;
-use crate::record::Phase;
+use crate::name::MemberName;
+use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
 
 /// How many there are of what, in one group.
@@ -23,6 +24,8 @@ pub struct Census {
     pub switching: usize,
     /// Handoffs by their phase, one for each unit; phases without any are missing.
     pub handoffs: BTreeMap<Phase, usize>,
+    /// The routers that hold up a freeze now, each with how many; at most those that are registered.
+    pub missing_acks: BTreeMap<MemberName, usize>,
 }
 
 /// Counts everything; takes time in proportion to the group's records.
@@ -32,9 +35,13 @@ pub fn census(state: &GroupState) -> Census {
     let owned = state.assignments().keys().filter(|at| exists(state, at) && is_owned(state, at)).count();
     let assignments = state.assignments().values().filter_map(Entry::last_good);
     let switching = assignments.filter(|assignment| assignment.switching.is_some()).count();
-    let mut handoffs = BTreeMap::new();
+    let (mut handoffs, mut missing_acks) = (BTreeMap::new(), BTreeMap::new());
     for handoff in state.handoffs().keys().filter_map(|at| state.handoff(at)) {
         *handoffs.entry(handoff.phase).or_default() += 1;
+        let freeze = Some(handoff).filter(|handoff| handoff.phase == Phase::Freezing);
+        for router in freeze.into_iter().flat_map(|handoff| state.missing_routers(handoff)) {
+            *missing_acks.entry(router).or_default() += 1;
+        }
     }
     Census {
         consumers: state.consumers().len(),
@@ -44,7 +51,50 @@ pub fn census(state: &GroupState) -> Census {
         unowned: partitions.saturating_sub(u64::try_from(owned).unwrap_or(u64::MAX)),
         switching,
         handoffs,
+        missing_acks,
     }
+}
+
+/// How far the new owner of `handoff` has warmed `at`, one of its partitions; `None` where it has said nothing of it.
+#[must_use]
+pub fn progress<'s>(state: &'s GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<&'s Progress> {
+    let reported = state.registration(&handoff.new.name)?.progress.get(&at.to_string())?;
+    (reported.handoff == handoff.id).then_some(reported)
+}
+
+/// How far the warm-ups of a group are, as shares of what there is to do, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Warmth {
+    /// That of the partition which is the least far.
+    pub least: f64,
+    /// The mean over the partitions.
+    pub mean: f64,
+}
+
+/// How far the partitions in [`Phase::Warming`] are; `None` where of none is known how much there is to do. Those of
+/// which it is not are left out.
+#[must_use]
+pub fn warmth(state: &GroupState) -> Option<Warmth> {
+    let warming = state.handoffs().keys().filter_map(|at| state.handoff(at));
+    let warming = warming.filter(|handoff| handoff.phase == Phase::Warming);
+    let partitions = warming.flat_map(|handoff| handoff.unit.iter().map(move |at| (handoff, at)));
+    let shares: Vec<f64> =
+        partitions.filter_map(|(handoff, at)| share(progress(state, handoff, at)?)).collect();
+    let least = shares.iter().copied().reduce(f64::min)?;
+    let count = u32::try_from(shares.len()).unwrap_or(u32::MAX);
+    Some(Warmth { least, mean: shares.iter().sum::<f64>() / f64::from(count) })
+}
+
+/// What is done of the whole, where that is known; where nothing is to be done, all of it.
+fn share(progress: &Progress) -> Option<f64> {
+    let total = progress.total?;
+    let done = progress.done.min(total);
+    Some(if total == 0 { 1.0 } else { ratio(done, total) })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share for people needs no more than 52 bits")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
 }
 
 fn topic_sizes(state: &GroupState) -> impl Iterator<Item = (&crate::name::TopicName, u32)> {
@@ -96,6 +146,7 @@ pub fn partitions<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ack::Ack;
     use crate::key::Key;
     use crate::lab::{Lab, tp};
     use crate::reason::FenceReason;
@@ -136,6 +187,49 @@ mod tests {
         lab.join("b");
         lab.pass();
         assert_eq!(census(&lab.state).handoffs, BTreeMap::from([(Phase::Warming, 2)]));
+    }
+
+    #[test]
+    fn a_router_counts_once_for_each_freeze_that_waits_for_it_until_it_has_said_its_word() {
+        let mut lab = Lab::with_topics(&[("t", 4)]);
+        lab.configure(&GroupConfig { mode: Mode::Routed, ..GroupConfig::default() });
+        let (front, edge) = (lab.route_as("front"), lab.route_as("edge"));
+        lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        lab.pass();
+        assert!(census(&lab.state).missing_acks.is_empty(), "nothing freezes yet");
+        let moving: Vec<_> = lab.state.handoffs().keys().cloned().collect();
+        moving.iter().for_each(|at| {
+            let id = lab.state.handoff(at).unwrap().id.clone();
+            lab.say(&b, at, Some(&id), &Ack::Ready);
+        });
+        lab.pass();
+        let missing = |lab: &Lab| census(&lab.state).missing_acks;
+        assert_eq!(missing(&lab), BTreeMap::from([(front.name.clone(), 2), (edge.name.clone(), 2)]));
+        let id = lab.state.handoff(&moving[0]).unwrap().id.clone();
+        lab.freeze(&front, &moving[0], &id);
+        assert_eq!(missing(&lab), BTreeMap::from([(front.name, 1), (edge.name, 2)]));
+    }
+
+    #[test]
+    fn warmth_is_that_of_the_partitions_of_which_it_is_known_how_much_there_is_to_do() {
+        let mut lab = Lab::with_topics(&[("t", 6)]);
+        lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        lab.pass();
+        assert_eq!(warmth(&lab.state), None, "nothing was reported");
+        let moving: Vec<_> = lab.state.handoffs().keys().cloned().collect();
+        let reported = [(1, Some(4)), (9, Some(8)), (5, None)];
+        let key = Key::Consumer(b.name);
+        let mut consumer: Consumer = lab.stored(&key);
+        for (at, (done, total)) in moving.iter().zip(reported) {
+            let handoff = lab.state.handoff(at).unwrap().id.clone();
+            consumer.progress.insert(at.to_string(), Progress { handoff, done, total });
+        }
+        lab.put(&key, encode(&consumer));
+        assert_eq!(warmth(&lab.state), Some(Warmth { least: 0.25, mean: 0.625 }));
     }
 
     #[test]

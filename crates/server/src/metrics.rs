@@ -49,6 +49,18 @@ struct PhaseModeLabel {
     mode: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouterLabel {
+    group: String,
+    router: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfLabel {
+    group: String,
+    of: &'static str,
+}
+
 /// The metrics of one instance; clones share them.
 #[derive(Debug, Clone)]
 pub struct Metrics(Arc<Families>);
@@ -72,6 +84,8 @@ struct Families {
     phases: Family<PhaseModeLabel, Histogram>,
     in_flight: Family<PhaseLabel, Gauge>,
     oldest_phase: Family<GroupLabel, Gauge<f64, AtomicU64>>,
+    missing_acks: Family<RouterLabel, Gauge>,
+    warmth: Family<OfLabel, Gauge<f64, AtomicU64>>,
     unowned: Family<GroupLabel, Gauge>,
     unowned_seconds: Family<GroupLabel, Seconds>,
     rebalances: Family<GroupLabel, Counter>,
@@ -102,6 +116,8 @@ impl Metrics {
             phases: Family::new_with_constructor(millis_to_minutes),
             in_flight: Family::default(),
             oldest_phase: Family::default(),
+            missing_acks: Family::default(),
+            warmth: Family::default(),
             unowned: Family::default(),
             unowned_seconds: Family::default(),
             rebalances: Family::default(),
@@ -318,6 +334,16 @@ impl Families {
             "How long the handoff that has not moved for longest is in its phase",
             Unit::Seconds,
             self.oldest_phase.clone(),
+        );
+        registry.register(
+            "missing_acks",
+            "Freezes that wait for a router's word, of the routers that hold up most; the rest under the empty name",
+            self.missing_acks.clone(),
+        );
+        registry.register(
+            "warming_progress_ratio",
+            "How far the partitions that are being warmed are, of those of which it is known",
+            self.warmth.clone(),
         );
         registry.register(
             "watch_lag_revisions",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::census::{Census, is_owned};
+use kafka_assigner_core::census::{self, Census, is_owned};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::moment::WallMillis;
@@ -208,8 +208,8 @@ fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {
 }
 
 fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<v1::WarmProgress> {
-    let reported = state.registration(&handoff.new.name)?.progress.get(&at.to_string())?;
-    (reported.handoff == handoff.id).then(|| v1::WarmProgress {
+    let reported = census::progress(state, handoff, at)?;
+    Some(v1::WarmProgress {
         topic: at.topic.to_string(),
         partition: wire_partition(at.partition),
         handoff_id: handoff.id.to_string(),

@@ -1,9 +1,10 @@
 //! What a leader sees of its group over time: how long phases last, and how many there are of what.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_core::census::{Census, census};
+use kafka_assigner_core::census::{Census, Warmth, census, warmth};
 use kafka_assigner_core::id::{HandoffId, TopicPartition};
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{Handoff, Mode, Phase};
@@ -11,11 +12,15 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::view::Notice;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{Metrics, PhaseLabel, of, whole};
+use super::{Metrics, OfLabel, PhaseLabel, RouterLabel, of, whole};
 use crate::group::Group;
 
 /// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// The most routers of a group that are shown by name, so that a fleet of them that fails at once makes no flood of
+/// series: by then their names say less than their number.
+const MOST_ROUTERS: usize = 32;
 
 /// Observes one group while this instance leads it.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ struct Observer {
     moving: Option<Instant>,
     /// The partitions without an owner at the last count, and when that was.
     unowned: Option<(u64, Instant)>,
+    /// The routers that are shown as missing.
+    missing: Vec<RouterLabel>,
 }
 
 /// A handoff in one phase.
@@ -58,11 +65,12 @@ impl Metrics {
                     None => return,
                 },
                 _ = tick.tick() => {
-                    let counted = group.read(|state| {
+                    let (counted, warmth) = group.read(|state| {
                         observer.look_at_all(state);
-                        census(state)
+                        (census(state), warmth(state))
                     });
                     observer.show(&counted);
+                    observer.show_warmth(warmth);
                     let lag = self.0.store.newest().0.saturating_sub(group.view().revision().0);
                     self.0.lag.get_or_create(&of(group.name())).set(whole(lag));
                 }
@@ -73,7 +81,7 @@ impl Metrics {
 
 impl Observer {
     const fn new(metrics: Metrics, group: GroupName) -> Self {
-        Self { metrics, group, phases: BTreeMap::new(), moving: None, unowned: None }
+        Self { metrics, group, phases: BTreeMap::new(), moving: None, unowned: None, missing: Vec::new() }
     }
 
     fn look_at_all(&mut self, state: &GroupState) {
@@ -136,11 +144,46 @@ impl Observer {
             let seconds = at.elapsed().as_secs_f64() * f64::from(u32::try_from(unowned).unwrap_or(u32::MAX));
             families.unowned_seconds.get_or_create(&group).inc_by(seconds);
         }
+        self.show_missing(counted);
+    }
+
+    /// Shows the routers that hold up freezes, those that hold up most by name; whoever has said its word is gone.
+    fn show_missing(&mut self, counted: &Census) {
+        let mut missing: Vec<_> = counted.missing_acks.iter().collect();
+        missing.sort_by_key(|(router, freezes)| (Reverse(**freezes), *router));
+        let rest: usize = missing.iter().skip(MOST_ROUTERS).map(|(_, freezes)| **freezes).sum();
+        let named =
+            missing.iter().take(MOST_ROUTERS).map(|(router, freezes)| (router.to_string(), **freezes));
+        let shown: Vec<_> = named.chain((rest > 0).then(|| (String::new(), rest))).collect();
+        let family = &self.metrics.0.missing_acks;
+        for before in self.missing.drain(..) {
+            family.remove(&before);
+        }
+        for (router, freezes) in shown {
+            let label = RouterLabel { group: self.group.to_string(), router };
+            family.get_or_create(&label).set(whole(freezes));
+            self.missing.push(label);
+        }
+    }
+
+    fn show_warmth(&self, warmth: Option<Warmth>) {
+        let shares = [("least", warmth.map(|it| it.least)), ("mean", warmth.map(|it| it.mean))];
+        for (of, share) in shares {
+            let label = OfLabel { group: self.group.to_string(), of };
+            let family = &self.metrics.0.warmth;
+            if let Some(share) = share {
+                family.get_or_create(&label).set(share);
+            } else {
+                family.remove(&label);
+            }
+        }
     }
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
+        self.show_missing(&Census::default());
+        self.show_warmth(None);
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.remove(&group);
         families.routers.remove(&group);
@@ -189,6 +232,48 @@ mod tests {
         assert!(text.contains("rebalance_seconds_sum{group=\"g\"} 3.0"), "{text}");
         let warming = "handoff_phase_seconds_sum{group=\"g\",phase=\"warming\",mode=\"overlap\"} 3.0";
         assert!(text.contains(warming), "{text}");
+    }
+
+    fn missing(acks: impl IntoIterator<Item = (String, usize)>) -> Census {
+        let missing_acks = acks.into_iter().map(|(name, freezes)| (name.parse().unwrap(), freezes)).collect();
+        Census { missing_acks, ..Census::default() }
+    }
+
+    #[tokio::test]
+    async fn a_router_is_shown_while_it_holds_up_a_freeze_and_no_longer() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        observer.show(&missing([("front".to_owned(), 3), ("edge".to_owned(), 1)]));
+        let text = shown(&registry);
+        assert!(text.contains("missing_acks{group=\"g\",router=\"front\"} 3"), "{text}");
+        observer.show(&missing([("edge".to_owned(), 1)]));
+        let text = shown(&registry);
+        assert!(!text.contains("front") && text.contains("router=\"edge\"} 1"), "{text}");
+        drop(observer);
+        assert!(!shown(&registry).contains("missing_acks{"), "another instance shows them");
+    }
+
+    #[tokio::test]
+    async fn of_many_routers_those_that_hold_up_most_are_named_and_the_rest_are_summed() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        let few = (0..3).map(|n| (format!("few-{n}"), 1));
+        observer.show(&missing(few.chain((0..MOST_ROUTERS).map(|n| (format!("many-{n}"), 2)))));
+        let text = shown(&registry);
+        assert_eq!(text.matches("missing_acks{").count(), MOST_ROUTERS + 1, "{text}");
+        assert!(text.contains("missing_acks{group=\"g\",router=\"\"} 3") && !text.contains("few"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn warmth_is_shown_while_it_is_known() {
+        let mut registry = Registry::default();
+        let observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        observer.show_warmth(Some(Warmth { least: 0.25, mean: 0.5 }));
+        let text = shown(&registry);
+        assert!(text.contains("warming_progress_ratio{group=\"g\",of=\"least\"} 0.25"), "{text}");
+        assert!(text.contains("warming_progress_ratio{group=\"g\",of=\"mean\"} 0.5"), "{text}");
+        observer.show_warmth(None);
+        assert!(!shown(&registry).contains("warming_progress_ratio{"));
     }
 
     #[tokio::test(start_paused = true)]
