@@ -25,6 +25,8 @@ pub(crate) use plan::{Plan, PlannedMove};
 pub(crate) use strategy::{Strategies, Strategy};
 pub(crate) use topic::{Topic, Topics};
 
+use crate::output::span;
+
 /// The wire's empty text stands for none.
 fn some(text: String) -> Option<String> {
     if text.is_empty() { None } else { Some(text) }
@@ -33,4 +35,9 @@ fn some(text: String) -> Option<String> {
 /// The wire's moment zero stands for unknown.
 const fn known(unix_ms: i64) -> Option<i64> {
     if unix_ms == 0 { None } else { Some(unix_ms) }
+}
+
+/// The gap that a move left, in words.
+fn gap(ms: u64) -> String {
+    if ms == 0 { "no gap".to_owned() } else { format!("a gap of {}", span(ms)) }
 }

@@ -27,7 +27,10 @@ pub enum Ack {
     /// The new owner processes; or the owner goes on under the mode of a new grant.
     Taken(Taken),
     /// The old owner let go.
-    Released,
+    Released {
+        /// When it handled its last record, by its own clock. In the strict modes it said so when it stopped.
+        last_at: Option<WallMillis>,
+    },
     /// The new owner can't do it.
     WarmFailed {
         /// What it says.
@@ -92,12 +95,48 @@ pub fn judge(
         return refused(&format!("a handoff in the mode {} has to be named by its id", handoff.mode));
     }
     match state.presence(caller) {
-        Presence::Here => judge_phase(state, caller, (handoff, at), ack, wall),
+        Presence::Here => {
+            measured(state, (handoff, at), ack, judge_phase(state, caller, (handoff, at), ack, wall))
+        }
         Presence::Ending | Presence::Gone => refused("the caller's session is over"),
         Presence::Unknown => {
             Verdict::Unreadable { error: "the caller's registration can't be read".to_owned() }
         }
     }
+}
+
+/// The gap that a move leaves in a partition, in milliseconds from the old owner's last record to the new one's first, by
+/// their own clocks; known with the word that tells its second edge: in `overlap` the old owner's last, in the strict
+/// modes, where that one stopped before, the new one's first. 0: they overlapped.
+#[must_use]
+pub fn gap_ms(handoff: &Handoff, ack: &Ack) -> Option<u64> {
+    let (last, first) = match ack {
+        Ack::Released { last_at } if !handoff.mode.is_strict() => {
+            (*last_at, handoff.taken.as_ref()?.first_at)
+        }
+        Ack::Taken(taken) if handoff.mode.is_strict() => (handoff.last_at, taken.first_at),
+        _ => return None,
+    };
+    Some(first?.0.saturating_sub(last?.0))
+}
+
+/// Keeps the gap of the move with the assignment that it made, in the same transaction.
+fn measured(
+    state: &GroupState,
+    (handoff, at): (&Handoff, &TopicPartition),
+    ack: &Ack,
+    verdict: Verdict,
+) -> Verdict {
+    let Verdict::Record { write, handoff: before } = verdict else { return verdict };
+    let is_moved = |assignment: &Assignment| assignment.owner.as_ref().is_some_and(|o| o.is(&handoff.new));
+    // What can't be read is left alone.
+    let assignment = state.assignments().get(at).and_then(Entry::readable).filter(|entry| is_moved(entry));
+    let next = assignment.zip(gap_ms(handoff, ack)).map(|(assignment, gap_ms)| {
+        let next = Assignment { gap_ms: Some(gap_ms), ..Assignment::clone(assignment) };
+        Draft::on(state).assign(at, &next).into_write()
+    });
+    let write = next.into_iter().fold(write, Write::with);
+    Verdict::Record { write, handoff: before }
 }
 
 fn judge_phase(
@@ -107,7 +146,7 @@ fn judge_phase(
     ack: &Ack,
     wall: WallMillis,
 ) -> Verdict {
-    let is_old_owners = matches!(ack, Ack::Drained(_) | Ack::Released);
+    let is_old_owners = matches!(ack, Ack::Drained(_) | Ack::Released { .. });
     let speaker = if is_old_owners { &handoff.old } else { &handoff.new };
     if speaker != caller {
         return refused(&format!("only {speaker} can say this of handoff {}", handoff.id));
@@ -134,11 +173,11 @@ fn judge_phase(
                 false => record(state, caller, handoff, &next),
             })
         }
-        (Ack::Released, Phase::Complete) if strict || handoff.taken.is_some() => {
+        (Ack::Released { .. }, Phase::Complete) if strict || handoff.taken.is_some() => {
             old_let_go(state, caller, (handoff, at))
         }
         (Ack::WarmFailed { reason }, _) => failed(state, handoff, reason, wall),
-        (Ack::Drained(_) | Ack::CaughtUp | Ack::Taken(_) | Ack::Released, phase) => {
+        (Ack::Drained(_) | Ack::CaughtUp | Ack::Taken(_) | Ack::Released { .. }, phase) => {
             refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))
         }
     }

@@ -55,14 +55,16 @@ struct Standing {
     taken: bool,
 }
 
-/// When one phase of a handoff has to be over.
+/// Since when a handoff is in its phase, and when that has to be over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseEnd {
+pub struct PhaseSpan {
     /// The handoff.
     pub id: HandoffId,
     /// The phase.
     pub phase: Phase,
-    /// The moment, by the leader's clock.
+    /// When the leader saw the phase first; in `Complete` begun anew once the new owner has taken.
+    pub since: Moment,
+    /// When it has to be over, by the leader's clock. Reported progress moves it on.
     pub deadline: Moment,
 }
 
@@ -281,11 +283,15 @@ impl Memory {
         self.deadlines.iter().take_while(move |(deadline, _)| *deadline <= now).map(|(_, unit)| unit)
     }
 
-    /// When the phase in which each handoff was seen last has to be over, by the unit's first partition.
-    pub fn phases(&self) -> impl Iterator<Item = (&TopicPartition, PhaseEnd)> {
-        self.phases.iter().map(|(unit, seen)| {
-            (unit, PhaseEnd { id: seen.what.id.clone(), phase: seen.what.phase, deadline: seen.deadline })
-        })
+    /// The phase in which each handoff was seen last, by the unit's first partition.
+    pub fn phases(&self) -> impl Iterator<Item = (&TopicPartition, PhaseSpan)> {
+        let span = |Sighting { what, since, deadline, .. }: &Sighting| PhaseSpan {
+            id: what.id.clone(),
+            phase: what.phase,
+            since: *since,
+            deadline: *deadline,
+        };
+        self.phases.iter().map(move |(unit, seen)| (unit, span(seen)))
     }
 
     /// The next moment after `now` at which a deadline is over.

@@ -16,6 +16,15 @@ pub struct Write {
     pub ops: Vec<Op>,
 }
 
+impl Write {
+    /// Both as one.
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        self.guards.extend(other.guards);
+        self.ops.extend(other.ops);
+        self
+    }
+}
+
 /// A leader's right to write: its election key, created in the revision that began its term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fence(Compare);

@@ -93,7 +93,7 @@ impl Said {
             }
             Self::CaughtUp => Ack::CaughtUp,
             Self::Taken => Ack::Taken(Taken::default()),
-            Self::Released => Ack::Released,
+            Self::Released => Ack::Released { last_at: None },
             Self::Failed => Ack::WarmFailed { reason: String::new() },
         }
     }

@@ -78,7 +78,7 @@ impl Driver {
         let complete = self.say(&new, lead, &Ack::Ready).pop().expect("what is ready is completed");
         self.happens(&complete.write.unfenced());
         self.say(&new, lead, &Ack::Taken(Taken::default()));
-        self.say(&old, lead, &Ack::Released);
+        self.say(&old, lead, &Ack::Released { last_at: None });
         assert!(self.lab.state.handoff(lead).is_none(), "it is over");
     }
 

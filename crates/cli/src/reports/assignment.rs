@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::{known, some};
+use super::{gap, known, some};
 use crate::output::{Cell, Page, Report, Table, Tone, moment};
 
 /// Who owns what.
@@ -28,6 +28,8 @@ pub(crate) struct Assignment {
     mode: Option<&'static str>,
     /// Whether the owner has yet to confirm that it goes on in that mode.
     switching: bool,
+    /// That of the move to the owner; `null` = it was no move, or nobody told. Events tell it with the end of the move.
+    gap_ms: Option<u64>,
 }
 
 impl From<v1::PartitionAssignment> for Assignment {
@@ -43,6 +45,7 @@ impl From<v1::PartitionAssignment> for Assignment {
             why: wire.why,
             mode: (wire.epoch > 0).then(|| super::handoff::mode(mode)),
             switching: wire.switching,
+            gap_ms: wire.gap_ms,
         }
     }
 }
@@ -60,13 +63,19 @@ impl Assignment {
         self.owner.is_some()
     }
 
+    fn gap_words(&self) -> String {
+        self.gap_ms.map_or_else(String::new, |ms| format!("; the move left {}", gap(ms)))
+    }
+
     /// The assignment in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let Self { topic, partition, why, .. } = self;
         let epoch = self.epoch.map_or_else(String::new, |epoch| format!(" at epoch {epoch}"));
         match &self.owner {
             None => format!("{topic}/{partition} has no owner: {why}"),
-            Some(owner) => format!("{topic}/{partition} is owned by {owner}{epoch}: {why}"),
+            Some(owner) => {
+                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{}", self.gap_words())
+            }
         }
     }
 }
@@ -85,5 +94,23 @@ impl Report for Assignments {
             ]);
         }
         page.table(table, "no partitions");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gap_of_the_last_move_is_told_where_it_is_known() {
+        let sentence = |gap_ms| {
+            let (topic, owner, why) = ("t".into(), "b".into(), "handed over by a".into());
+            let wire = v1::PartitionAssignment { topic, owner, why, epoch: 2, gap_ms, ..Default::default() };
+            Assignment::from(wire).sentence()
+        };
+        assert_eq!(sentence(None), "t/0 is owned by b at epoch 2: handed over by a");
+        assert_eq!(sentence(Some(0)), "t/0 is owned by b at epoch 2: handed over by a; the move left no gap");
+        let gap = "t/0 is owned by b at epoch 2: handed over by a; the move left a gap of 1s 20ms";
+        assert_eq!(sentence(Some(1_020)), gap);
     }
 }

@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::{known, some};
+use super::{gap, known, some};
 use crate::output::{Cell, Page, Report, Table, Tone, span};
 
 /// The moves under way.
@@ -26,7 +26,9 @@ pub(crate) struct Handoff {
     /// `overlap`, `exclusive` or `routed`.
     mode: &'static str,
     since_unix_ms: Option<i64>,
-    /// `null` = the instance that answers does not lead the group.
+    /// `null` = the instance that answers does not lead the group, and in events.
+    phase_age_ms: Option<u64>,
+    /// Likewise.
     deadline_ms: Option<u64>,
     /// In the consumer's own unit; `null` = nothing was reported.
     progress: Option<Progress>,
@@ -58,6 +60,7 @@ impl From<v1::Handoff> for Handoff {
             phase,
             mode,
             since_unix_ms: known(wire.since_unix_ms),
+            phase_age_ms: wire.phase_age_ms,
             deadline_ms: wire.deadline_ms,
             progress: wire.progress.map(|p| Progress { done: p.done, total: p.total }),
             taken: wire.taken,
@@ -114,6 +117,7 @@ impl Handoff {
     pub(crate) fn sentence(&self) -> String {
         let Self { topic, partition, phase, why, .. } = self;
         let path = path(self.old_owner.as_ref(), self.new_owner.as_ref());
+        let age = self.phase_age_ms.map_or_else(String::new, |ms| format!(" for {}", span(ms)));
         let progress = self.progress.as_ref().map_or_else(String::new, |p| format!(", warmed {}", p.words()));
         let waiting = if self.waiting_for.is_empty() {
             String::new()
@@ -121,7 +125,7 @@ impl Handoff {
             format!(", waits for {}", self.waiting_for)
         };
         let because = self.cancelled_because.as_ref().unwrap_or(why);
-        format!("{topic}/{partition} moves {path}: {phase}{progress}{waiting}: {because}")
+        format!("{topic}/{partition} moves {path}: {phase}{age}{progress}{waiting}: {because}")
     }
 }
 
@@ -141,6 +145,7 @@ impl Report for Handoffs {
             "MODE",
             "PHASE",
             "WARMED",
+            "IN PHASE",
             "TIME LEFT",
             "WAITING FOR",
             "WHY",
@@ -154,6 +159,7 @@ impl Report for Handoffs {
                 handoff.mode.into(),
                 handoff.phase_cell(),
                 handoff.progress_text().into(),
+                handoff.phase_age_ms.map_or_else(|| "-".to_owned(), span).into(),
                 handoff.deadline_ms.map_or_else(|| "-".to_owned(), span).into(),
                 (&handoff.waiting_for).into(),
                 handoff.cancelled_because.as_ref().unwrap_or(&handoff.why).into(),
@@ -173,6 +179,8 @@ pub(crate) struct HandoffEnded {
     new_owner: Option<String>,
     moved: bool,
     why: String,
+    /// `null` = the two consumers did not tell, or it did not move.
+    gap_ms: Option<u64>,
 }
 
 impl From<v1::HandoffEnded> for HandoffEnded {
@@ -185,6 +193,7 @@ impl From<v1::HandoffEnded> for HandoffEnded {
             new_owner: some(wire.new_owner),
             moved: wire.moved,
             why: wire.why,
+            gap_ms: wire.gap_ms,
         }
     }
 }
@@ -195,7 +204,8 @@ impl HandoffEnded {
         let Self { topic, partition, why, .. } = self;
         let path = path(self.old_owner.as_ref(), self.new_owner.as_ref());
         if self.moved {
-            format!("{topic}/{partition} moved {path}: {why}")
+            let gap = self.gap_ms.map_or_else(String::new, |ms| format!(" with {}", gap(ms)));
+            format!("{topic}/{partition} moved {path}{gap}: {why}")
         } else {
             format!("{topic}/{partition} stays, its move {path} was called off: {why}")
         }

@@ -156,6 +156,7 @@ fn handoff() -> Handoff {
         new_owner: "cache-c".into(),
         phase: Phase::Warming.into(),
         since_unix_ms: NINE + 60_000,
+        phase_age_ms: Some(51_000),
         deadline_ms: Some(284_000),
         progress: Some(progress),
         waiting_for: "cache-c to say that it is ready".into(),
@@ -193,8 +194,14 @@ fn loads() -> Vec<ConsumerLoad> {
 
 fn events() -> Vec<WatchEvent> {
     let event = |revision, event| WatchEvent { revision, event: Some(event) };
-    let ready =
-        Handoff { phase: Phase::Ready.into(), progress: None, waiting_for: "the leader".into(), ..handoff() };
+    // How the time stands is not told by events.
+    let warming = Handoff { phase_age_ms: None, deadline_ms: None, ..handoff() };
+    let ready = Handoff {
+        phase: Phase::Ready.into(),
+        progress: None,
+        waiting_for: "the leader".into(),
+        ..warming.clone()
+    };
     let moved = PartitionAssignment { owner: "cache-c".into(), epoch: 2, ..assignments().swap_remove(1) };
     let ended = HandoffEnded {
         topic: "orders".into(),
@@ -204,11 +211,12 @@ fn events() -> Vec<WatchEvent> {
         new_owner: "cache-c".into(),
         moved: true,
         why: "sticky-balanced: cache-b drains".into(),
+        gap_ms: Some(12),
     };
     vec![
         event(210, Event::Group(groups().swap_remove(1))),
         event(210, Event::Consumer(consumers().swap_remove(2))),
-        event(210, Event::Handoff(handoff())),
+        event(210, Event::Handoff(warming)),
         event(214, Event::Handoff(ready)),
         event(215, Event::Assignment(PartitionAssignment { why: "handed over by cache-b".into(), ..moved })),
         event(219, Event::HandoffEnded(ended)),

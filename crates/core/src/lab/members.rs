@@ -176,7 +176,7 @@ impl Lab {
             Role::Draining { handoff, .. } => (handoff, Ack::Drained(Drained::default())),
             Role::CatchingUp { handoff, .. } => (handoff, Ack::CaughtUp),
             Role::Owner { taking: Some(handoff), .. } => (handoff, Ack::Taken(Taken::default())),
-            Role::Releasing { handoff, .. } => (handoff, Ack::Released),
+            Role::Releasing { handoff, .. } => (handoff, Ack::Released { last_at: None }),
             Role::Owner { taking: None, .. } => return false,
         };
         matches!(self.say(member, at, Some(id), &ack), Verdict::Record { .. })

@@ -38,6 +38,10 @@ pub struct Assignment {
     /// The offset that was handed over at the start of the run; `None`: start at the committed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
+    /// The gap that the move to the owner left, in milliseconds by the clocks of both, where both told its edges. It is
+    /// known only after the grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_ms: Option<u64>,
     /// Whom planning passes over for a while because a handoff to it failed; at most [`Avoid::MOST`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<Avoid>,
@@ -124,6 +128,7 @@ impl Assignment {
             switching: None,
             outlived_ttl_ms: 0,
             start: None,
+            gap_ms: None,
             avoid: Vec::new(),
             since: WallMillis::default(),
             why: Reason::Unowned,
@@ -143,6 +148,7 @@ impl Assignment {
             switching: None,
             outlived_ttl_ms: if mode.is_strict() { 0 } else { self.outlived_by_next() },
             start: None,
+            gap_ms: None,
             since,
             why,
             ..self.clone()

@@ -44,7 +44,12 @@ fn an_ack_of_an_earlier_session_changes_nothing() {
 fn only_the_party_that_is_asked_can_answer() {
     let (mut lab, a, b, id) = moving();
     let c = lab.join("c");
-    for (speaker, ack) in [(&a, Ack::Ready), (&c, Ack::Ready), (&b, Ack::Released), (&c, Ack::Released)] {
+    for (speaker, ack) in [
+        (&a, Ack::Ready),
+        (&c, Ack::Ready),
+        (&b, Ack::Released { last_at: None }),
+        (&c, Ack::Released { last_at: None }),
+    ] {
         let verdict = lab.say(speaker, &tp("t", 1), Some(&id), &ack);
         assert!(matches!(verdict, Verdict::Refused { .. }), "{verdict:?}");
     }
@@ -58,17 +63,17 @@ fn what_comes_too_early_is_refused_and_what_is_repeated_is_welcome() {
     let at = tp("t", 1);
     let say = |lab: &mut Lab, who: &Member, ack: &Ack| lab.say(who, &at, Some(&id), ack);
     assert!(matches!(say(&mut lab, &b, &taken), Verdict::Refused { .. }));
-    assert!(matches!(say(&mut lab, &a, &Ack::Released), Verdict::Refused { .. }));
+    assert!(matches!(say(&mut lab, &a, &Ack::Released { last_at: None }), Verdict::Refused { .. }));
     assert!(matches!(say(&mut lab, &b, &Ack::Ready), Verdict::Record { .. }));
     assert_eq!(say(&mut lab, &b, &Ack::Ready), Verdict::Already);
     lab.pass();
     assert_eq!(say(&mut lab, &b, &Ack::Ready), Verdict::Already);
     // The old owner lets go only after the new one works.
-    assert!(matches!(say(&mut lab, &a, &Ack::Released), Verdict::Refused { .. }));
+    assert!(matches!(say(&mut lab, &a, &Ack::Released { last_at: None }), Verdict::Refused { .. }));
     assert!(matches!(say(&mut lab, &b, &taken), Verdict::Record { .. }));
     assert_eq!(say(&mut lab, &b, &taken), Verdict::Already);
-    assert!(matches!(say(&mut lab, &a, &Ack::Released), Verdict::Record { .. }));
-    assert_eq!(say(&mut lab, &a, &Ack::Released), Verdict::Over);
+    assert!(matches!(say(&mut lab, &a, &Ack::Released { last_at: None }), Verdict::Record { .. }));
+    assert_eq!(say(&mut lab, &a, &Ack::Released { last_at: None }), Verdict::Over);
     assert_eq!(phase(&lab), None);
 }
 

@@ -36,7 +36,7 @@ fn the_old_owner_works_until_the_new_one_works() {
     lab.say(&b, &tp("t", 1), None, &Ack::Taken(Taken::default()));
     assert!(matches!(role(&lab, &a), Some(Role::Releasing { epoch, .. }) if epoch == old_epoch));
     assert!(matches!(role(&lab, &b), Some(Role::Owner { taking: None, .. })));
-    lab.say(&a, &tp("t", 1), None, &Ack::Released);
+    lab.say(&a, &tp("t", 1), None, &Ack::Released { last_at: None });
     assert_eq!(role(&lab, &a), None);
     assert!(lab.state.handoffs().is_empty());
 }

@@ -216,7 +216,7 @@ impl Story {
         let ack = [
             Ack::Ready,
             Ack::Taken(Taken::default()),
-            Ack::Released,
+            Ack::Released { last_at: None },
             Ack::WarmFailed { reason: "no".to_owned() },
             Ack::Drained(Drained { offset: Some(Offset(1)), last_at: None }),
             Ack::CaughtUp,

@@ -3,6 +3,7 @@
 
 mod acks;
 mod following;
+mod gaps;
 mod handoffs;
 mod histories;
 mod planning;

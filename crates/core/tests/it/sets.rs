@@ -62,9 +62,9 @@ fn a_set_goes_on_only_once_it_was_said_of_each_of_its_partitions() {
     assert!(handoff(&lab).unwrap().taken.is_none(), "the old owner still works on u/1");
     lab.say(&b, &tp("u", 1), None, &Ack::Taken(Taken::default()));
     assert!(handoff(&lab).unwrap().taken.is_some());
-    lab.say(&a, &tp("t", 1), None, &Ack::Released);
+    lab.say(&a, &tp("t", 1), None, &Ack::Released { last_at: None });
     assert!(handoff(&lab).is_some());
-    lab.say(&a, &tp("u", 1), None, &Ack::Released);
+    lab.say(&a, &tp("u", 1), None, &Ack::Released { last_at: None });
     assert!(handoff(&lab).is_none());
 }
 

@@ -107,7 +107,7 @@ fn a_handoff_is_over_once_the_new_owner_works_and_the_old_one_let_go_in_either_o
     for release_first in [true, false] {
         let (mut lab, a, b) = draining(Mode::Exclusive);
         lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(1));
-        let mut words = [(b, Ack::Taken(Taken::default())), (a, Ack::Released)];
+        let mut words = [(b, Ack::Taken(Taken::default())), (a, Ack::Released { last_at: None })];
         if release_first {
             words.reverse();
         }

@@ -115,7 +115,7 @@ fn one_that_never_took_has_to_let_go_of_what_is_given_back() {
     lab.later(Duration::from_secs(25));
     lab.pass();
     assert_eq!(mode(&lab), Mode::Overlap, "it may not have heard");
-    lab.say(&b, &at(), Some(&handoff), &Ack::Released);
+    lab.say(&b, &at(), Some(&handoff), &Ack::Released { last_at: None });
     assert!(lab.state.handoff(&at()).is_none());
     lab.later(Duration::from_secs(20));
     lab.pass();
@@ -144,7 +144,7 @@ fn an_old_owner_has_to_let_go_though_the_new_one_died() {
     lab.pass();
     assert!(matches!(role(&lab, &again), Some(Role::Owner { taking: None, .. })), "it works at once");
     assert!(matches!(role(&lab, &a), Some(Role::Releasing { handoff: same, .. }) if same == handoff));
-    lab.say(&a, &at(), Some(&handoff), &Ack::Released);
+    lab.say(&a, &at(), Some(&handoff), &Ack::Released { last_at: None });
     assert!(lab.state.handoffs().is_empty());
 }
 

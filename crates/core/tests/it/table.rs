@@ -313,7 +313,7 @@ fn a_forced_end_stands_back_when_the_release_came_meanwhile() {
     let mut scene = Scene::taken();
     scene.lab.later(Duration::from_secs(30));
     let late = scene.step("never released").unwrap();
-    scene.say(&scene.a.clone(), &Ack::Released);
+    scene.say(&scene.a.clone(), &Ack::Released { last_at: None });
     assert!(scene.lab.carry_out(vec![late]).is_empty());
     assert_eq!(scene.lab.state.registration(&scene.a.name).unwrap().standing, Standing::Active);
 }

@@ -1,7 +1,5 @@
 //! Explains one partition.
 
-use std::time::Duration;
-
 use kafka_assigner_core::explain::explain;
 use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf};
@@ -13,6 +11,7 @@ use tonic::Status;
 use super::plan::planned_move;
 use super::{AdminService, show};
 use crate::convert;
+use crate::group::PhaseTime;
 
 impl AdminService {
     /// Why a partition is where it is, and what would be done with it. Cancel safe.
@@ -26,8 +25,8 @@ impl AdminService {
         let now = self.instance.clock().now();
         group.read(|state| {
             known(state, &at)?;
-            let left = state.handoff_of(&at).and_then(|handoff| group.deadlines().left(handoff, now));
-            Ok(response(state, &at, left, self.planned(state, &leases, &WhatIf::default()).as_ref()))
+            let time = state.handoff_of(&at).and_then(|handoff| group.phases().time(handoff, now));
+            Ok(response(state, &at, time, self.planned(state, &leases, &WhatIf::default()).as_ref()))
         })
     }
 }
@@ -52,14 +51,14 @@ fn known(state: &GroupState, at: &TopicPartition) -> Result<(), Status> {
 fn response(
     state: &GroupState,
     at: &TopicPartition,
-    left: Option<Duration>,
+    time: Option<PhaseTime>,
     planned: Result<&Plan, &NoPlan>,
 ) -> ExplainResponse {
     let actions = planned.map_or(&[][..], |plan| &plan.actions);
     let mut concerning = actions.iter().filter(|action| action.unit.contains(at));
     ExplainResponse {
         assignment: Some(show::assignment(state, at)),
-        handoff: state.handoff_of(at).map(|handoff| show::handoff(state, handoff, at, left)),
+        handoff: state.handoff_of(at).map(|handoff| show::handoff(state, handoff, at, time)),
         next: concerning.find_map(|action| planned_move(state, action, at)),
         reasons: explain(state, at, planned).iter().map(ToString::to_string).collect(),
     }

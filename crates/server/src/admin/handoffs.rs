@@ -22,8 +22,8 @@ impl AdminService {
             let on_the_move = state.handoffs().range((from, Bound::Unbounded));
             page.cut(on_the_move.filter_map(|(at, _)| {
                 let handoff = state.handoff_of(at)?;
-                let left = group.deadlines().left(handoff, now);
-                Some((at.to_string(), show::handoff(state, handoff, at, left)))
+                let time = group.phases().time(handoff, now);
+                Some((at.to_string(), show::handoff(state, handoff, at, time)))
             }))
         });
         Ok(ListHandoffsResponse { handoffs, next_page_token })

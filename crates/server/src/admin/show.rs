@@ -13,6 +13,7 @@ use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_proto::v1;
 
 use crate::convert::{wire_mode, wire_partition};
+use crate::group::PhaseTime;
 
 /// A number that the wire has fewer bits for than a group could ever need.
 pub(super) fn count<N: TryInto<u32>>(number: N) -> u32 {
@@ -150,6 +151,7 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
         shown.why = assignment.why.to_string();
         shown.mode = wire_mode(assignment.mode).into();
         shown.switching = assignment.switching.is_some();
+        shown.gap_ms = assignment.gap_ms;
         if let Some(owner) = &assignment.owner {
             shown.owner = owner.name.to_string();
             shown.incarnation = owner.incarnation.to_string();
@@ -164,13 +166,13 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
     shown
 }
 
-/// The part of a handoff that concerns `at`, one of its partitions, and what is `left` of the time for its phase, where
-/// that is known.
+/// The part of a handoff that concerns `at`, one of its partitions, and how the `time` of its phase stands, where that is
+/// known.
 pub(super) fn handoff(
     state: &GroupState,
     handoff: &Handoff,
     at: &TopicPartition,
-    left: Option<Duration>,
+    time: Option<PhaseTime>,
 ) -> v1::Handoff {
     let phase = match handoff.phase {
         record::Phase::Warming => v1::Phase::Warming,
@@ -189,7 +191,8 @@ pub(super) fn handoff(
         new_owner: handoff.new.name.to_string(),
         phase: phase.into(),
         since_unix_ms: unix_ms(handoff.since),
-        deadline_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+        phase_age_ms: time.map(|time| millis(time.age)),
+        deadline_ms: time.map(|time| millis(time.left)),
         progress: progress(state, handoff, at),
         taken: handoff.taken.is_some(),
         waiting_for: waits_for(state, handoff).to_string(),
@@ -198,6 +201,10 @@ pub(super) fn handoff(
         mode: wire_mode(handoff.mode).into(),
         missing_routers: missing_routers(state, handoff),
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Records what members say of handoffs.
 
-use kafka_assigner_core::ack::{Ack, Drained, Verdict, judge};
+use kafka_assigner_core::ack::{Ack, Drained, Verdict, gap_ms, judge};
 use kafka_assigner_core::id::{HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::record::{Handoff, Taken};
@@ -23,8 +23,6 @@ pub(super) struct Said {
     /// The handoff; `None`: whichever concerns the member, for minimal clients.
     pub(super) id: Option<HandoffId>,
     pub(super) ack: Ack,
-    /// When the member handled the record at the edge of the switch, where there was one.
-    pub(super) edge: Option<WallMillis>,
 }
 
 /// The longest reason that is kept, in characters.
@@ -91,7 +89,10 @@ impl ConsumerService {
         caller: Option<Caller>,
         acks: &[PartitionAck],
     ) -> Result<Vec<AckResult>, Status> {
-        self.acknowledge(caller, acks, |_| Ack::Released).await
+        self.acknowledge(caller, acks, |ack| Ack::Released {
+            last_at: ack.handled.as_ref().map(convert::time_of),
+        })
+        .await
     }
 
     /// Records that the new owner can't warm partitions. Cancel safe.
@@ -111,7 +112,7 @@ impl ConsumerService {
                 let at = convert::partition(&failure.topic, failure.partition)?;
                 let reason = failure.message.chars().take(MOST_TEXT).collect();
                 let id = handoff_id(&failure.handoff_id);
-                Ok(Said { at, id, ack: Ack::WarmFailed { reason }, edge: None })
+                Ok(Said { at, id, ack: Ack::WarmFailed { reason } })
             })
             .collect::<Result<Vec<Said>, Status>>()?;
         self.record(&group, &member, &said).await
@@ -129,8 +130,7 @@ impl ConsumerService {
             .iter()
             .map(|item| {
                 let at = convert::partition(&item.topic, item.partition)?;
-                let edge = item.handled.as_ref().map(convert::time_of);
-                Ok(Said { at, id: handoff_id(&item.handoff_id), ack: ack(item), edge })
+                Ok(Said { at, id: handoff_id(&item.handoff_id), ack: ack(item) })
             })
             .collect::<Result<Vec<Said>, Status>>()?;
         self.record(&group, &member, &said).await
@@ -171,28 +171,18 @@ impl Word for Spoken<'_> {
         judge(state, self.member, at, id.as_ref(), ack, wall)
     }
 
-    /// The gap of a move, once both of its edges are known: in `overlap` with the old owner's last word, in the strict
-    /// modes, where that one stopped before, with the new one's first.
     fn recorded(&self, handoff: Option<&Handoff>) {
-        let Some(handoff) = handoff else { return };
-        let (last, first) = match &self.said.ack {
-            Ack::Released if !handoff.mode.is_strict() => {
-                (self.said.edge, handoff.taken.as_ref().and_then(|taken| taken.first_at))
-            }
-            Ack::Taken(taken) if handoff.mode.is_strict() => (handoff.last_at, taken.first_at),
-            _ => return,
-        };
-        if let (Some(last), Some(first)) = (last, first) {
-            self.metrics.gap(self.group.name(), first.0.saturating_sub(last.0));
+        if let Some(gap_ms) = handoff.and_then(|handoff| gap_ms(handoff, &self.said.ack)) {
+            self.metrics.gap(self.group.name(), gap_ms);
         }
     }
 }
 
 fn stopped(item: &DrainedPartition) -> Result<Said, Status> {
     let at = convert::partition(&item.topic, item.partition)?;
-    let edge = item.handled.as_ref().map(convert::time_of);
-    let drained = Drained { offset: item.next_offset.map(Offset), last_at: edge };
-    Ok(Said { at, id: handoff_id(&item.handoff_id), ack: Ack::Drained(drained), edge })
+    let last_at = item.handled.as_ref().map(convert::time_of);
+    let drained = Drained { offset: item.next_offset.map(Offset), last_at };
+    Ok(Said { at, id: handoff_id(&item.handoff_id), ack: Ack::Drained(drained) })
 }
 
 fn handoff_id(text: &str) -> Option<HandoffId> {

@@ -233,7 +233,7 @@ impl Stream {
 /// What a client without that call would say of a partition that was handed to it.
 fn taken(at: &TopicPartition, role: &Role) -> Option<Said> {
     let Role::Owner { taking: Some(id), .. } = role else { return None };
-    Some(Said { at: at.clone(), id: Some(id.clone()), ack: Ack::Taken(Taken::default()), edge: None })
+    Some(Said { at: at.clone(), id: Some(id.clone()), ack: Ack::Taken(Taken::default()) })
 }
 
 /// Why the session of `member` is over, where it is.

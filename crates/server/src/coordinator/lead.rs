@@ -95,7 +95,7 @@ impl Coordinator {
         agenda.memory.see_leases(leases, moment);
         self.group.read(|state| {
             let units = look(agenda, state, moment);
-            self.group.deadlines().show(&agenda.memory);
+            self.group.phases().show(&agenda.memory);
             let now = Now {
                 memory: &agenda.memory,
                 leases,

@@ -92,7 +92,7 @@ impl Coordinator {
             // Looks on; it ends with the view.
             () = self.metrics.observe(&self.group) => {}
         }
-        self.group.deadlines().clear();
+        self.group.phases().clear();
         term.resign().await;
         self.metrics.leading(self.group.name(), false);
         tracing::info!(group = %self.group.name(), "leadership over");

@@ -1,8 +1,8 @@
 //! One group as this instance serves it: its view, and the streams of its members.
 
-mod deadlines;
 mod hub;
 mod materialized;
+mod phases;
 mod sessions;
 
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_store::view::{Listener, Notice};
 use kafka_assigner_store::{Store, View, view};
 
-pub(crate) use deadlines::Deadlines;
 pub(crate) use hub::{Hub, Line};
 pub use materialized::GroupView;
+pub(crate) use phases::{PhaseTime, Phases};
 pub(crate) use sessions::Sessions;
 
 /// A group that this instance serves; clones are cheap.
@@ -29,7 +29,7 @@ pub struct Group {
     hub: Arc<Hub>,
     routers: Arc<Hub>,
     sessions: Arc<Sessions>,
-    deadlines: Arc<Deadlines>,
+    phases: Arc<Phases>,
 }
 
 impl Group {
@@ -40,8 +40,8 @@ impl Group {
         let (hub, routers, sessions) = (Arc::<Hub>::default(), Arc::<Hub>::default(), Arc::default());
         let state = GroupView::new(layout.clone(), Arc::clone(&hub), Arc::clone(&routers));
         let (view, keeper) = View::new(store, options, state);
-        let (layout, deadlines) = (Arc::new(layout), Arc::default());
-        (Self { layout, view, hub, routers, sessions, deadlines }, keeper)
+        let (layout, phases) = (Arc::new(layout), Arc::default());
+        (Self { layout, view, hub, routers, sessions, phases }, keeper)
     }
 
     /// Its name.
@@ -88,9 +88,9 @@ impl Group {
         &self.sessions
     }
 
-    /// How long phases may still take, as far as this instance leads.
-    pub(crate) fn deadlines(&self) -> &Deadlines {
-        &self.deadlines
+    /// How the time of phases stands, as far as this instance leads.
+    pub(crate) fn phases(&self) -> &Phases {
+        &self.phases
     }
 
     pub(crate) const fn hub(&self) -> &Arc<Hub> {

@@ -124,7 +124,8 @@ impl Told {
     }
 
     fn note_partition(&mut self, state: &GroupState, at: &TopicPartition, news: &mut News) {
-        let assignment = show::assignment(state, at);
+        // The gap that a move left is told with its end.
+        let assignment = v1::PartitionAssignment { gap_ms: None, ..show::assignment(state, at) };
         if self.assignments.get(at) != Some(&assignment) {
             news.push(Event::Assignment(assignment.clone()));
             self.assignments.insert(at.clone(), assignment);
@@ -140,7 +141,7 @@ impl Told {
             self.handoffs.remove(at);
         }
         if let Some(handoff) = now {
-            // Time passes without an event: what is left of it is not told here.
+            // Time passes without an event: how it stands is not told here.
             let shown = show::handoff(state, handoff, at, None);
             if self.handoffs.get(at).is_none_or(|(_, known)| *known != shown) {
                 news.push(Event::Handoff(shown.clone()));
@@ -163,6 +164,7 @@ fn ended(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> HandoffE
         old_owner: handoff.old.name.to_string(),
         new_owner: handoff.new.name.to_string(),
         moved,
+        gap_ms: assignment.filter(|_| moved).and_then(|assignment| assignment.gap_ms),
         why: cancelled.or_else(granted).unwrap_or_else(|| "its topic is gone".to_owned()),
     }
 }
@@ -185,8 +187,11 @@ impl News {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_core::ack::Ack;
     use kafka_assigner_core::kv::Revision;
-    use kafka_assigner_core::lab::Lab;
+    use kafka_assigner_core::lab::{Lab, tp};
+    use kafka_assigner_core::moment::WallMillis;
+    use kafka_assigner_core::record::Taken;
 
     use super::*;
 
@@ -231,6 +236,28 @@ mod tests {
         lab.settle();
         let told = kinds(&told.everything(&lab.state));
         assert!(told.contains(&"moved") && told.contains(&"assignment"), "{told:?}");
+    }
+
+    #[test]
+    fn the_gap_of_a_move_is_told_with_its_end_and_with_nothing_else() {
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let a = lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        lab.pass();
+        let mut told = Told::default();
+        let _before = told.everything(&lab.state);
+        let at = tp("t", 1);
+        lab.say(&b, &at, None, &Ack::Ready);
+        lab.pass();
+        let taken = Taken { first_at: Some(WallMillis(1_012)), ..Taken::default() };
+        lab.say(&b, &at, None, &Ack::Taken(taken));
+        let _switched = told.everything(&lab.state);
+        lab.say(&a, &at, None, &Ack::Released { last_at: Some(WallMillis(1_000)) });
+        let events = told.everything(&lab.state);
+        let told: Vec<_> = events.into_iter().filter_map(|event| event.event).collect();
+        let [Event::Consumer(_), Event::HandoffEnded(ended)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!(ended.gap_ms, Some(12));
     }
 
     #[test]
