@@ -45,8 +45,9 @@ use set::Set;
 /// **When a slot cannot be whole**: a unit that is fixed, or with a member on hold, or that moved
 /// lately, stays, and the others of its slot go to that member where they may; the rest stay. A slot
 /// that no member may have all of, as units are banned or pinned, or for which nobody has room, is
-/// placed unit by unit: with the member that has most of it, or with a copy, or the emptiest. Other
-/// slots are not split. A slot in several hands has no standby at any of them.
+/// placed unit by unit: with the member that has most of it, or with a copy, or the emptiest. So are
+/// its units that an owner above its limit has. Other slots are not split. A slot in several hands
+/// has no standby at any of them.
 ///
 /// It counts units and slots; weights and replica racks play no part. A second run on its own result
 /// moves nothing.

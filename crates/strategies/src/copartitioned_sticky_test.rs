@@ -92,6 +92,42 @@ fn the_others_follow_a_fixed_unit() {
 }
 
 #[test]
+fn what_is_fixed_draws_the_others_more_than_what_moved_lately() {
+    let problem = pair(1, |builder, [t, u]| {
+        let [a, b] = ["a", "b"].map(|id| builder.member_handle(id).unwrap());
+        let v = builder.topic("v", 1);
+        builder.topic("w", 1);
+        builder.fixed(t, 0, b);
+        for topic in [u, v] {
+            builder.current(topic, 0, a);
+            builder.cool(topic, 0);
+        }
+    });
+    assert_eq!(owners(&problem), ["b", "a", "a", "b"]);
+}
+
+#[test]
+fn who_has_copies_of_a_whole_slot_comes_before_who_is_less_behind_with_a_part() {
+    let problem = pair(1, |builder, [t, u]| {
+        let [a, b] = ["a", "b"].map(|id| builder.member_handle(id).unwrap());
+        builder.standby(t, 0, a, 0);
+        [t, u].into_iter().for_each(|topic| builder.standby(topic, 0, b, 50));
+    });
+    assert_eq!(owners(&problem), ["b", "b"]);
+}
+
+#[test]
+fn of_two_with_copies_of_a_whole_slot_the_worst_copy_decides() {
+    let problem = pair(1, |builder, [t, u]| {
+        let [a, b] = ["a", "b"].map(|id| builder.member_handle(id).unwrap());
+        for (topic, lags) in [(t, [0, 100]), (u, [200, 100])] {
+            [a, b].into_iter().zip(lags).for_each(|(member, lag)| builder.standby(topic, 0, member, lag));
+        }
+    });
+    assert_eq!(owners(&problem), ["b", "b"]);
+}
+
+#[test]
 fn what_may_not_follow_a_fixed_unit_stays() {
     let problem = pair(1, |builder, [t, u]| {
         let [a, b] = ["a", "b"].map(|id| builder.member_handle(id).unwrap());
@@ -123,6 +159,110 @@ fn a_slot_that_nobody_may_have_all_of_is_split() {
     assert!(CopartitionedSticky.assign(&problem).standbys.is_empty());
 }
 
+/// Slots of `t` and `u` of which nobody may have both: `c` may have `u` and the others may have `t`.
+fn torn(partitions: u32, tell: impl Fn(&mut ProblemBuilder, TopicHandle)) -> Problem {
+    pair(partitions, |builder, [t, u]| {
+        let c = builder.member(member("c"));
+        for slot in 0..partitions {
+            builder.ban(t, slot, c);
+            for id in ["a", "b"] {
+                builder.ban(u, slot, builder.member_handle(id).unwrap());
+            }
+        }
+        tell(builder, t);
+    })
+}
+
+#[test]
+fn units_of_split_slots_go_round() {
+    // What is of `u` goes to its copies, without a look at who is emptiest.
+    let problem = torn(4, |builder, _| {
+        let (u, c) = (builder.topic_handle("u").unwrap(), builder.member_handle("c").unwrap());
+        (0..4).for_each(|slot| builder.standby(u, slot, c, 0));
+    });
+    assert_eq!(owners(&problem), ["a", "b", "a", "b", "c", "c", "c", "c"]);
+}
+
+#[test]
+fn a_unit_of_a_split_slot_goes_to_who_has_a_copy_of_it() {
+    let problem = torn(1, |builder, t| builder.standby(t, 0, builder.member_handle("b").unwrap(), 90));
+    assert_eq!(owners(&problem), ["b", "c"]);
+}
+
+#[test]
+fn above_its_limit_a_member_gives_though_shares_are_even() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 4);
+    let a = builder.member(MemberSpec { max_partitions: Some(1), ..member("a") });
+    let b = builder.member(member("b"));
+    (0..).zip([a, a, b, b]).for_each(|(slot, owner)| builder.current(topic, slot, owner));
+    assert_eq!(owners(&builder.build().unwrap()), ["a", "b", "b", "b"]);
+}
+
+#[test]
+fn above_its_limit_a_member_gives_what_would_follow_a_fixed_unit() {
+    let mut builder = Problem::builder();
+    let [t, u] = ["t", "u"].map(|name| builder.topic(name, 1));
+    let a = builder.member(MemberSpec { max_partitions: Some(1), ..member("a") });
+    builder.member(member("b"));
+    builder.fixed(t, 0, a);
+    builder.current(u, 0, a);
+    assert_eq!(owners(&builder.build().unwrap()), ["a", "b"]);
+}
+
+#[test]
+fn above_its_limit_a_member_gives_a_unit_of_a_slot_that_nobody_has_room_for() {
+    let mut builder = Problem::builder();
+    let [s, t, u] = ["s", "t", "u"].map(|name| builder.topic(name, if name == "s" { 2 } else { 1 }));
+    let limited = |id| MemberSpec { max_partitions: Some(1), ..member(id) };
+    let [a, b] = ["a", "b"].map(|id| builder.member(limited(id)));
+    builder.member(MemberSpec { subscription: builder.subscription(["t", "u"]), ..limited("c") });
+    builder.fixed(s, 0, a);
+    builder.current(t, 0, a);
+    builder.current(u, 0, b);
+    let problem = builder.build().unwrap();
+    let placement = CopartitionedSticky.assign(&problem);
+    let of = |topic: &str| {
+        let unit = problem.unit(problem.topic_named(topic).unwrap(), 0);
+        placement.owner[unit.index()].map(|owner| problem.member(owner).id.to_string())
+    };
+    assert_eq!(["s", "t", "u"].map(of), ["a", "c", "b"].map(|id| Some(id.to_owned())));
+}
+
+#[test]
+fn where_room_is_short_what_is_nobodys_comes_before_what_an_owner_still_has() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 2);
+    builder.member(MemberSpec { max_partitions: Some(1), ..member("a") });
+    let b = builder.member(MemberSpec { state: MemberState::Draining, ..member("b") });
+    builder.current(topic, 0, b);
+    assert_eq!(owners(&builder.build().unwrap()), ["b", "a"]);
+}
+
+#[test]
+fn what_nobody_may_have_takes_no_room() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 3);
+    let a = builder.member(MemberSpec { max_partitions: Some(1), ..member("a") });
+    let b = builder.member(MemberSpec { state: MemberState::Draining, ..member("b") });
+    builder.current(topic, 0, b);
+    builder.ban(topic, 1, a);
+    let placement = CopartitionedSticky.assign(&builder.build().unwrap());
+    assert_eq!(placement.owner, [Some(1), None, Some(0)].map(|owner| owner.map(MemberIndex::new)));
+}
+
+#[test]
+fn who_alone_may_have_a_topic_keeps_its_room_for_that() {
+    let mut builder = Problem::builder();
+    for (name, partitions) in [("t", 1), ("u", 1), ("empty", 0)] {
+        builder.topic(name, partitions);
+    }
+    builder.member(MemberSpec { subscription: builder.subscription(["t"]), ..member("a") });
+    let subscription = builder.subscription(["t", "u"]);
+    builder.member(MemberSpec { subscription, capacity: 2.0, max_partitions: Some(1), ..member("b") });
+    assert_eq!(owners(&builder.build().unwrap()), ["a", "b"]);
+}
+
 #[test]
 fn a_limit_counts_units_and_splits_only_what_would_be_nobodys() {
     let limited = |limit| {
@@ -149,6 +289,21 @@ fn a_unit_that_moved_lately_stays() {
         builder.cool(t, 0);
     });
     assert_eq!(owners(&problem), ["a", "a", "a"]);
+}
+
+#[test]
+fn a_limit_sends_whole_slots_away_even_if_they_moved_lately() {
+    let mut builder = Problem::builder();
+    let topics = ["t", "u", "v"].map(|name| builder.topic(name, 2));
+    let a = builder.member(MemberSpec { max_partitions: Some(4), ..member("a") });
+    builder.member(member("b"));
+    for topic in topics {
+        for slot in 0..2 {
+            builder.current(topic, slot, a);
+            builder.cool(topic, slot);
+        }
+    }
+    assert_eq!(owners(&builder.build().unwrap()), ["a", "b", "a", "b", "a", "b"]);
 }
 
 #[test]

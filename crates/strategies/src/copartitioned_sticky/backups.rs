@@ -200,7 +200,8 @@ impl<'a, 'p> Backups<'a, 'p> {
         }
     }
 
-    /// The seat that a copy of `slot` costs least, whatever its share.
+    /// The seat that a copy of `slot` costs least, whatever its share. Levelling would put any other choice right as
+    /// well, copy by copy.
     fn cheapest(&self, slot: u32) -> Option<usize> {
         let allowed = (0..self.seats.len()).filter(|at| self.allows(slot, self.members[*at]));
         allowed.min_by_key(|at| self.seats[*at].takes(self.set.copied()))

@@ -126,6 +126,7 @@ pub(super) fn share(seats: &mut [Seat], slots: u32) {
 pub(super) fn fill(seats: &mut [Seat], size: u32, free: u32) -> u32 {
     let lacks = |seat: &Seat| seat.low.saturating_sub(seat.count).min(seat.room(size));
     let mut left = free;
+    // Below its share a slot costs less than above any, so the heap would give these first as well.
     if seats.iter().map(lacks).sum::<u32>() <= left {
         for seat in seats.iter_mut() {
             let slots = lacks(seat);

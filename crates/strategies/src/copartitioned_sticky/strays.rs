@@ -21,7 +21,7 @@ pub(super) fn place(set: &Set, ledger: &mut Ledger<'_>, slots: &[Slot]) -> usize
         if matches!(slot, Slot::At(_)) {
             continue;
         }
-        for unit in set.units(number).filter(|unit| must_go(ledger, *unit, *slot)).collect::<Vec<_>>() {
+        for unit in set.units(number).filter(|unit| must_go(ledger, *unit)).collect::<Vec<_>>() {
             let taker = relation(set, ledger, number, unit)
                 .or_else(|| emptiest.get_or_insert_with(|| Emptiest::of(set, ledger)).find(ledger, unit));
             if let Some(taker) = taker {
@@ -34,9 +34,9 @@ pub(super) fn place(set: &Set, ledger: &mut Ledger<'_>, slots: &[Slot]) -> usize
 }
 
 /// Whether `unit` is to leave its owner if anybody takes it.
-fn must_go(ledger: &Ledger<'_>, unit: UnitIndex, slot: Slot) -> bool {
+fn must_go(ledger: &Ledger<'_>, unit: UnitIndex) -> bool {
     let Some(owner) = ledger.owner(unit) else { return true };
-    let over_limit = slot != Slot::Open && ledger.load(owner) > ledger.limit(owner);
+    let over_limit = ledger.load(owner) > ledger.limit(owner);
     ledger.giver(unit).is_some() && (ledger.state(owner) == MemberState::Draining || over_limit)
 }
 

@@ -79,6 +79,20 @@ mod tests {
     use super::*;
     use crate::MemberSpec;
 
+    #[test]
+    fn racks_move_what_comes_near_its_owner_by_it() {
+        let mut builder = Problem::builder();
+        let topic = builder.topic("t", 2);
+        for (partition, name) in (0..).zip(["a", "b"]) {
+            let rack = builder.rack(name);
+            builder.replica_racks(topic, partition, &[rack]);
+            let member = builder.member(MemberSpec { rack: Some(rack), ..MemberSpec::new(name) });
+            builder.current(topic, 1 - partition, member);
+        }
+        let placement = Sticky.assign(&builder.build().unwrap());
+        assert_eq!(placement.owner, [0, 1].map(|member| Some(MemberIndex::new(member))));
+    }
+
     /// Kafka's rule goes back and forth here for ever.
     #[test]
     fn racks_do_not_reshuffle_what_did_not_change() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_strategies::{
-    CopartitionedSticky, MemberIndex, MemberSpec, MemberState, Placement, Problem, Strategy, TopicIndex,
-    UnitIndex,
+    CopartitionedSticky, MemberHandle, MemberIndex, MemberSpec, MemberState, Placement, Problem,
+    ProblemBuilder, Strategy, TopicHandle, TopicIndex, UnitIndex,
 };
 use proptest::prelude::*;
 
@@ -230,6 +230,85 @@ fn copies_move_from_who_has_too_many_straight_to_who_has_none() {
     assert_eq!([0, 1, 2].map(holds), [2, 2, 2]);
     let moved = settled.iter().zip(&slots).filter(|((_, after), (_, before))| after != before);
     assert_eq!(moved.count(), 2);
+}
+
+/// All that `0` could give is what `1` owns or may not have, but `2` has a copy that `1` may have.
+#[test]
+fn a_copy_goes_by_way_of_another_where_it_may_not_go_straight() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 6);
+    builder.want_standbys(topic, 1);
+    let members = ["0", "1", "2"].map(|id| builder.member(MemberSpec::new(id)));
+    for (slot, (owner, copy)) in (0..).zip([(1, 0), (1, 0), (2, 0), (2, 0), (0, 1), (0, 2)]) {
+        builder.current(topic, slot, members[owner]);
+        builder.standby(topic, slot, members[copy], 0);
+    }
+    [2, 3].into_iter().for_each(|slot| builder.ban(topic, slot, members[1]));
+    let settled = settled_copies(&builder.build().unwrap());
+    let holds = |member| settled.iter().filter(|(_, holder)| *holder == Some(member)).count();
+    assert_eq!([0, 1, 2].map(holds), [2, 2, 2], "{settled:?}");
+}
+
+/// `0` has copies of half of each slot only.
+#[test]
+fn who_has_copies_of_a_part_of_a_slot_exchanges_nothing_for_it() {
+    let mut builder = Problem::builder();
+    let [t, u] = ["t", "u"].map(|name| builder.topic(name, 4));
+    let members = ["0", "1"].map(|id| builder.member(MemberSpec::new(id)));
+    let gone = builder.member(MemberSpec { state: MemberState::Draining, ..MemberSpec::new("gone") });
+    for slot in 0..2 {
+        [t, u].into_iter().for_each(|topic| builder.current(topic, slot, members[0]));
+        builder.standby(t, slot + 2, members[0], 0);
+        builder.standby(u, slot + 2, gone, 0);
+    }
+    let settled = settled_copies(&builder.build().unwrap());
+    assert!(settled[..2].iter().all(|(owner, _)| *owner == 0), "{settled:?}");
+}
+
+/// Topics `t0` and so on of one unit for each of `owners`, and members `0` and so on.
+fn owned(
+    members: usize,
+    topics: &[&[Option<usize>]],
+) -> (ProblemBuilder, Vec<TopicHandle>, Vec<MemberHandle>) {
+    let mut builder = Problem::builder();
+    let members: Vec<_> = (0..members).map(|at| builder.member(MemberSpec::new(at.to_string()))).collect();
+    let mut handles = Vec::new();
+    for (at, owners) in topics.iter().enumerate() {
+        let topic = builder.topic(format!("t{at}"), u32::try_from(owners.len()).unwrap());
+        for (slot, owner) in (0..).zip(*owners) {
+            owner.iter().for_each(|at| builder.current(topic, slot, members[*at]));
+        }
+        handles.push(topic);
+    }
+    (builder, handles, members)
+}
+
+/// `0` to `3` share topics of 5, 3, 3 and 11. What one of the first topic takes at first it has to
+/// give again, as all together must be even, and gives that and not what it owned.
+#[test]
+fn who_took_too_much_gives_what_it_took() {
+    let [a, b, c, d] = [0, 1, 2, 3].map(Some);
+    let topics: [&[_]; 4] = [
+        &[None, None, a, None, b],
+        &[None, None, b],
+        &[a, b, d],
+        &[None, c, d, None, a, c, d, c, None, c, c],
+    ];
+    let problem = owned(4, &topics).0.build().unwrap();
+    let placement = CopartitionedSticky.assign(&problem);
+    assert_eq!(placement.owner[4], b.map(MemberIndex::new));
+}
+
+/// `1` owns one partition of the second topic and has a copy of the other, which is nobody's. It
+/// goes on with that and gives its own, and keeps it so when all together are made even.
+#[test]
+fn what_was_promoted_is_not_given_away_again() {
+    let (a, b) = (Some(0), Some(1));
+    let topics: [&[_]; 2] = [&[b, a, b, a, None, None, a, None], &[b, None]];
+    let (mut builder, topics, members) = owned(2, &topics);
+    builder.standby(topics[1], 1, members[1], 5_000);
+    let placement = CopartitionedSticky.assign(&builder.build().unwrap());
+    assert_eq!(placement.owner[8..], [a, b].map(|at| at.map(MemberIndex::new)));
 }
 
 #[test]

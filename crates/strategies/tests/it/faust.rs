@@ -177,6 +177,21 @@ fn a_copy_far_behind_is_not_worth_an_exchange() {
 }
 
 #[test]
+fn an_exchange_gives_what_the_other_has_a_copy_of() {
+    let cluster = Cluster::of(3, 1, &[(&[0, 1], &[2]), (&[], &[0])]);
+    let after = cluster.settled();
+    assert_eq!([&after.members["c0"].owns, &after.members["c1"].owns], [&vec![1, 2], &vec![0]]);
+}
+
+/// `c1` would be the first to get it, `c2` can go on with it at once, and `c0` could as well.
+#[test]
+fn what_goes_to_a_warm_copy_is_not_exchanged_for_another() {
+    let cluster = Cluster::of(2, 0, &[(&[0], &[1]), (&[], &[]), (&[], &[1])]);
+    let after = cluster.settled();
+    assert_eq!([&after.members["c0"].owns, &after.members["c2"].owns], [&vec![0], &vec![1]]);
+}
+
+#[test]
 fn who_gives_keeps_a_copy_where_one_is_wanting() {
     let mut cluster = Cluster::of(2, 1, &[(&[0, 1], &[])]);
     cluster.join("c1");
