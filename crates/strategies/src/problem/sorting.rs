@@ -135,7 +135,7 @@ impl Order {
         let ranked = |((topic, partition, member), lag): &(Pair, u64)| {
             (self.unit(*topic, *partition), Standby { lag: *lag, member: self.member(*member) })
         };
-        StandbyList::new(told.slots, told.standbys.iter().map(ranked).collect())
+        StandbyList::new(told.slots, told.standbys.iter().map(ranked))
     }
 
     fn pairs(&self, told: &[Pair]) -> Vec<(UnitIndex, MemberIndex)> {

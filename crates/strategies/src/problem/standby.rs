@@ -22,21 +22,43 @@ pub(crate) struct StandbyList {
 
 impl StandbyList {
     /// Of each unit those that are told of it, nearest first; of two reports the smaller lag counts.
-    pub(super) fn new(units: usize, mut told: Vec<(UnitIndex, Standby)>) -> Self {
-        if told.is_empty() {
-            return Self::default();
-        }
-        told.sort_unstable_by_key(|(unit, standby)| (*unit, standby.member, standby.lag));
-        told.dedup_by_key(|(unit, standby)| (*unit, standby.member));
-        told.sort_unstable();
+    pub(super) fn new(units: usize, told: impl Iterator<Item = (UnitIndex, Standby)> + Clone) -> Self {
+        let Some((_, any)) = told.clone().next() else { return Self::default() };
         let mut first = vec![0; units + 1];
-        for (unit, _) in &told {
-            first[unit.index() + 1] += 1;
-        }
+        told.clone().for_each(|(unit, _)| first[unit.index() + 1] += 1);
         for unit in 0..units {
             first[unit + 1] += first[unit];
         }
-        Self { first, standbys: told.into_iter().map(|(_, standby)| standby).collect() }
+        let mut standbys = vec![any; first[units] as usize];
+        let mut next = first.clone();
+        for (unit, standby) in told {
+            standbys[next[unit.index()] as usize] = standby;
+            next[unit.index()] += 1;
+        }
+        let mut list = Self { first, standbys };
+        list.put_in_order();
+        list
+    }
+
+    /// Keeps one report of each member on each unit, and sorts them.
+    fn put_in_order(&mut self) {
+        let (mut start, mut kept) = (0, 0);
+        for unit in 1..self.first.len() {
+            let told = start..self.first[unit] as usize;
+            start = told.end;
+            let of_unit = kept;
+            self.standbys[told.clone()].sort_unstable_by_key(|standby| (standby.member, standby.lag));
+            for at in told {
+                let standby = self.standbys[at];
+                if kept == of_unit || self.standbys[kept - 1].member != standby.member {
+                    self.standbys[kept] = standby;
+                    kept += 1;
+                }
+            }
+            self.standbys[of_unit..kept].sort_unstable();
+            self.first[unit] = u32::try_from(kept).expect("standbys are counted in u32");
+        }
+        self.standbys.truncate(kept);
     }
 
     /// The same with members named as `name` says; those that it has no name for are left out. Names must not change
@@ -50,7 +72,7 @@ impl StandbyList {
                 Some((UnitIndex::new(unit), Standby { member: name(standby.member)?, ..*standby }))
             }));
         }
-        Self::new(units, told)
+        Self::new(units, told.into_iter())
     }
 
     pub(crate) fn of(&self, unit: usize) -> &[Standby] {
@@ -62,5 +84,25 @@ impl StandbyList {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.standbys.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_unit_the_nearest_come_first_and_every_member_once() {
+        let told = [(2, 7, 1), (0, 3, 0), (2, 5, 2), (0, 3, 2), (2, 4, 1), (2, 5, 0), (0, 9, 0)];
+        let [told, backwards] = [told, std::array::from_fn(|at| told[told.len() - 1 - at])].map(|told| {
+            let standby = |(unit, lag, member): (usize, u64, usize)| {
+                (UnitIndex::new(unit), Standby { lag, member: MemberIndex::new(member) })
+            };
+            StandbyList::new(4, told.into_iter().map(standby))
+        });
+        let of = |unit| told.of(unit).iter().map(|of| (of.lag, of.member.index())).collect::<Vec<_>>();
+        assert_eq!([of(0), of(1)], [vec![(3, 0), (3, 2)], vec![]]);
+        assert_eq!([of(2), of(3)], [vec![(4, 1), (5, 0), (5, 2)], vec![]]);
+        assert_eq!(told, backwards);
     }
 }

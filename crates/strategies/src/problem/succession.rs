@@ -43,8 +43,9 @@ impl Problem {
             let members = placement.standbys.of(unit).iter();
             members.map(move |member| (unit, Standby { lag: 0, member: *member }))
         };
-        let standbys = self.unit_indices().filter(|_| !placement.standbys.is_empty()).flat_map(up_to_date);
-        self.standbys = StandbyList::new(self.units(), standbys.collect());
+        let units = if placement.standbys.is_empty() { 0 } else { self.units() };
+        let standbys = (0..units).map(UnitIndex::new).flat_map(up_to_date);
+        self.standbys = StandbyList::new(self.units(), standbys);
         self.current = or_none(placement.owner);
         self.fixed = Vec::new();
         self.cooling = Vec::new();

@@ -116,18 +116,23 @@ impl<'c, 'a> Spreading<'c, 'a> {
         if self.copies.problem.racks().is_empty() {
             return any;
         }
-        for place in 0..self.copies.places.len() {
-            let Some(giver) = self.copies.places[place] else { continue };
-            let unit = self.unit_of(place);
-            if self.copies.company(unit, place, giver) == 0 {
-                continue;
-            }
-            if let Some(taker) = self.elsewhere(unit, place, giver) {
-                self.hand_over(place, giver, taker);
-                any = true;
+        for unit in self.copies.problem.unit_indices() {
+            for place in self.copies.range(unit) {
+                any |= self.part_from_others(unit, place);
             }
         }
         any
+    }
+
+    /// Moves the copy at `place` if another is in its rack. Returns whether it did.
+    fn part_from_others(&mut self, unit: UnitIndex, place: usize) -> bool {
+        let giver = self.copies.places[place];
+        let Some(giver) = giver.filter(|giver| self.copies.company(unit, place, *giver) > 0) else {
+            return false;
+        };
+        let taker = self.elsewhere(unit, place, giver);
+        taker.into_iter().for_each(|taker| self.hand_over(place, giver, taker));
+        taker.is_some()
     }
 
     /// The member with the fewest standbys, and no more than `giver`, among those in racks without a copy of `unit`.
