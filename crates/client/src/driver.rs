@@ -17,8 +17,6 @@ use std::time::Duration;
 use acks::Acks;
 use calls::{CallEnd, Held};
 use farewell::Farewell;
-use futures::StreamExt as _;
-use futures::stream::BoxStream;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
 use progress::Progress;
 use service::Reply;
@@ -26,7 +24,6 @@ use stopping::{Stage, Verdict};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
 use tracing::{info, warn};
 
 use crate::backoff::Dice;
@@ -36,6 +33,7 @@ use crate::moment::Moment;
 use crate::partition::TopicPartition;
 use crate::roles::{RoleAction, RoleChange, RoleEvent, Roles};
 use crate::session::{Action, Event, Session, SessionOptions, Term};
+use crate::shell::{Commands, joined};
 use crate::status::SessionStatus;
 use crate::transport::Transport;
 
@@ -45,7 +43,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// What the loop waited for.
 enum Turn {
     Reply(Reply),
-    Command(Option<Result<AssignmentCommand, Status>>),
+    Stream(Event<AssignmentCommand>),
     Call(CallEnd),
     Alarm,
     Shutdown,
@@ -59,7 +57,7 @@ pub(crate) struct Driver<T, H> {
     roles: Roles,
     acks: Acks,
     held: BTreeMap<TopicPartition, Held>,
-    stream: Option<(u64, BoxStream<'static, Result<AssignmentCommand, Status>>)>,
+    commands: Commands<AssignmentCommand>,
     calls: JoinSet<CallEnd>,
     replies: JoinSet<Reply>,
     alarms: Arc<Notify>,
@@ -86,7 +84,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             // Another seed than the session's, or both would roll the same numbers.
             acks: Acks::new(Dice::new(seed.wrapping_add(1))),
             held: BTreeMap::new(),
-            stream: None,
+            commands: Commands::default(),
             calls: JoinSet::new(),
             replies: JoinSet::new(),
             alarms: Arc::default(),
@@ -128,9 +126,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
-            Some(reply) = self.replies.join_next() => service::joined(reply),
+            Some(reply) = self.replies.join_next() => joined(reply).map_or(Turn::Timer, Turn::Reply),
             // What the service wants, in order.
-            command = next_command(&mut self.stream) => Turn::Command(command),
+            event = self.commands.next() => Turn::Stream(event),
             // What handlers have finished. Their panics are caught, so one fails to join only while the runtime shuts down.
             Some(Ok(end)) = self.calls.join_next() => Turn::Call(end),
             // What handlers can't go on with, and what is not in flight any more.
@@ -145,7 +143,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn take_in(&mut self, turn: Turn) {
         match turn {
             Turn::Reply(reply) => self.reply(reply),
-            Turn::Command(item) => self.stream_item(item),
+            Turn::Stream(event) => self.session_event(event),
             Turn::Call(end) => self.call_ended(end),
             Turn::Alarm => self.alarmed(),
             Turn::Shutdown => self.begin_to_stop(),
@@ -172,16 +170,6 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.show();
     }
 
-    fn stream_item(&mut self, item: Option<Result<AssignmentCommand, Status>>) {
-        let Some((attempt, _)) = self.stream else { return };
-        let event = Event::of_stream(attempt, item);
-        if !matches!(event, Event::Command { .. }) {
-            // An ended stream must not be polled again.
-            self.stream = None;
-        }
-        self.session_event(event);
-    }
-
     fn session_event(&mut self, event: Event<AssignmentCommand>) {
         for action in self.session.step(self.now(), event) {
             self.perform(action);
@@ -191,7 +179,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn perform(&mut self, action: Action<RoleChange>) {
         match action {
             Action::OpenStream(open) => self.open_stream(open),
-            Action::CloseStream => self.stream = None,
+            Action::CloseStream => self.commands.close(),
             Action::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
             Action::SendDeregister { endpoint, incarnation, mode } => {
                 self.send_deregister(endpoint, incarnation, mode);
@@ -265,17 +253,5 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 impl<T, H> Drop for Driver<T, H> {
     fn drop(&mut self) {
         self.consumer.claim.set(None);
-    }
-}
-
-/// The next item of the stream; pends for ever without one.
-///
-/// Cancel safe, since an item is only taken when it is returned.
-async fn next_command(
-    stream: &mut Option<(u64, BoxStream<'static, Result<AssignmentCommand, Status>>)>,
-) -> Option<Result<AssignmentCommand, Status>> {
-    match stream {
-        Some((_, stream)) => stream.next().await,
-        None => std::future::pending().await,
     }
 }

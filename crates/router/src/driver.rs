@@ -13,16 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use draining::{DrainEnd, Failures};
-use futures::StreamExt as _;
-use futures::stream::BoxStream;
 use kafka_assigner_client::session::{Action, Event, Session, SessionOptions};
+use kafka_assigner_client::shell::{Commands, joined};
 use kafka_assigner_client::{Backoff, Dice, Moment, SessionStatus, TopicPartition};
 use kafka_assigner_proto::v1::RouteCommand;
 use service::Reply;
 use stopping::{Stage, Verdict};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
 use tracing::{info, warn};
 
 use crate::cutover::Cutover;
@@ -42,7 +40,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 /// What the loop waited for.
 enum Turn {
     Reply(Reply),
-    Command(Option<Result<RouteCommand, Status>>),
+    Stream(Event<RouteCommand>),
     Drain(DrainEnd),
     Beside(Beside),
     Shutdown,
@@ -68,7 +66,7 @@ pub(crate) struct Driver<C, T> {
     failures: Failures,
     ack_under_way: bool,
     ack_retry: Backoff,
-    stream: Option<(u64, BoxStream<'static, Result<RouteCommand, Status>>)>,
+    commands: Commands<RouteCommand>,
     replies: JoinSet<Reply>,
     beside: JoinSet<Beside>,
     group: Arc<str>,
@@ -92,7 +90,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             failures: Failures::new(),
             ack_under_way: false,
             ack_retry: Backoff::new(FIRST_RETRY, LONGEST_RETRY),
-            stream: None,
+            commands: Commands::default(),
             replies: JoinSet::new(),
             beside: JoinSet::new(),
             group: router.options.group.as_str().into(),
@@ -129,9 +127,9 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
-            Some(reply) = self.replies.join_next() => service::joined(reply),
+            Some(reply) = self.replies.join_next() => joined(reply).map_or(Turn::Timer, Turn::Reply),
             // What the service wants, in order.
-            command = next_command(&mut self.stream) => Turn::Command(command),
+            event = self.commands.next() => Turn::Stream(event),
             // What is not on its way any more.
             end = next_drain(&mut self.draining) => Turn::Drain(end),
             // What must not end by itself has ended, or panicked; or everything is answered before the stop.
@@ -146,7 +144,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
     fn take_in(&mut self, turn: Turn) {
         match turn {
             Turn::Reply(reply) => self.reply(reply),
-            Turn::Command(item) => self.stream_item(item),
+            Turn::Stream(event) => self.session_event(event),
             Turn::Drain(end) => self.drain_ended(end),
             Turn::Beside(Beside::Work) => self.fail(RouterError::Stuck),
             Turn::Beside(Beside::Finish) => self.finished_requests(),
@@ -179,16 +177,6 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         has_routes.then(|| self.router.table.open_until().unwrap_or_default())
     }
 
-    fn stream_item(&mut self, item: Option<Result<RouteCommand, Status>>) {
-        let Some((attempt, _)) = self.stream else { return };
-        let event = Event::of_stream(attempt, item);
-        if !matches!(event, Event::Command { .. }) {
-            // An ended stream must not be polled again.
-            self.stream = None;
-        }
-        self.session_event(event);
-    }
-
     fn session_event(&mut self, event: Event<RouteCommand>) {
         for action in self.session.step(self.now(), event) {
             self.perform(action);
@@ -198,7 +186,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
     fn perform(&mut self, action: Action<News>) {
         match action {
             Action::OpenStream(open) => self.open_stream(open),
-            Action::CloseStream => self.stream = None,
+            Action::CloseStream => self.commands.close(),
             Action::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
             Action::SendDeregister { endpoint, incarnation, .. } => self.send_detach(endpoint, incarnation),
             Action::Claim(term) => self.claim(term.map(|term| term.strict)),
@@ -318,17 +306,5 @@ async fn next_drain(draining: &mut JoinSet<DrainEnd>) -> DrainEnd {
 impl<C, T> Drop for Driver<C, T> {
     fn drop(&mut self) {
         self.router.table.claim(None);
-    }
-}
-
-/// The next item of the stream; pends for ever without one.
-///
-/// Cancel safe, since an item is only taken when it is returned.
-async fn next_command(
-    stream: &mut Option<(u64, BoxStream<'static, Result<RouteCommand, Status>>)>,
-) -> Option<Result<RouteCommand, Status>> {
-    match stream {
-        Some((_, stream)) => stream.next().await,
-        None => std::future::pending().await,
     }
 }

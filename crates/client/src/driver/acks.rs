@@ -14,13 +14,14 @@ use tonic::Status;
 use tracing::{debug, warn};
 
 use super::Driver;
-use super::service::{Reply, bounded};
+use super::service::Reply;
 use crate::backoff::{Backoff, Dice};
 use crate::handler::PartitionHandler;
 use crate::moment::Moment;
 use crate::partition::TopicPartition;
 use crate::roles::{Ack, AckKind, RoleEvent};
 use crate::session::Event;
+use crate::shell::bounded;
 use crate::transport::Transport;
 
 /// An acknowledgement lies on the path of a switch, so a lost one is repeated soon.

@@ -58,60 +58,86 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> Run {
         let cancelled = CancellationToken::new();
         self.held_mut(partition).cancelled = cancelled.clone();
-        let handler = self.handler.clone();
         match call {
             Call::Warm { provenance, current_owner } => {
-                let context = WarmContext {
-                    group: self.group.clone(),
-                    partition: partition.clone(),
-                    handoff_id: handoff_id(provenance),
-                    current_owner: current_owner.clone(),
-                    progress: Arc::new(Progress::default()),
-                    cancelled,
-                };
-                let held = self.held_mut(partition);
-                held.warm = Some(context.clone());
-                // What was handled in an earlier life of the partition is of no interest any more.
-                held.edges = None;
-                async move { handler.warm(&context).await.map(|()| None) }.boxed()
+                self.warm(partition, provenance, current_owner.clone(), cancelled)
             }
             Call::CatchUp { epoch, until_offset, .. } => {
-                let context = ReservedContext {
-                    group: self.group.clone(),
-                    partition: partition.clone(),
-                    claim: self.consumer.claim.partition(*epoch, true),
-                    until_offset: *until_offset,
-                    cancelled,
-                };
-                self.held_mut(partition).reserved = Some(context.clone());
-                async move { handler.reserved(&context).await.map(|()| None) }.boxed()
+                self.catch_up(partition, *epoch, *until_offset, cancelled)
             }
             Call::Assigned { epoch, start_offset, resumed, strict } => {
                 let claim = self.consumer.claim.partition(*epoch, *strict);
                 let context = self.granted(partition, claim, *start_offset, *resumed, cancelled);
+                let handler = self.handler.clone();
                 async move { handler.assigned(&context).await.map(|()| None) }.boxed()
             }
-            Call::Drain => {
-                let (context, recalled) = (self.held_context(partition), CancellationToken::new());
-                self.held_mut(partition).recalled = recalled.clone();
-                context.gate.close();
-                drained(handler, context, recalled).boxed()
-            }
+            Call::Drain => self.drain(partition),
             Call::Release => {
-                let partition = partition.clone();
+                let (handler, partition) = (self.handler.clone(), partition.clone());
                 async move { handler.release(&partition).await.map(|()| None) }.boxed()
             }
-            Call::Lost => {
-                let context = self.held_context(partition);
-                context.claim.end();
-                context.gate.close();
-                async move {
-                    handler.lost(&context).await;
-                    Ok(None)
-                }
-                .boxed()
-            }
+            Call::Lost => self.lose(partition),
         }
+    }
+
+    fn warm(
+        &mut self,
+        partition: &TopicPartition,
+        provenance: &Provenance,
+        current_owner: Option<String>,
+        cancelled: CancellationToken,
+    ) -> Run {
+        let context = WarmContext {
+            group: self.group.clone(),
+            partition: partition.clone(),
+            handoff_id: handoff_id(provenance),
+            current_owner,
+            progress: Arc::new(Progress::default()),
+            cancelled,
+        };
+        let held = self.held_mut(partition);
+        held.warm = Some(context.clone());
+        // What was handled in an earlier life of the partition is of no interest any more.
+        held.edges = None;
+        let handler = self.handler.clone();
+        async move { handler.warm(&context).await.map(|()| None) }.boxed()
+    }
+
+    fn catch_up(
+        &mut self,
+        partition: &TopicPartition,
+        epoch: u64,
+        until_offset: Option<i64>,
+        cancelled: CancellationToken,
+    ) -> Run {
+        let context = ReservedContext {
+            group: self.group.clone(),
+            partition: partition.clone(),
+            claim: self.consumer.claim.partition(epoch, true),
+            until_offset,
+            cancelled,
+        };
+        self.held_mut(partition).reserved = Some(context.clone());
+        let handler = self.handler.clone();
+        async move { handler.reserved(&context).await.map(|()| None) }.boxed()
+    }
+
+    fn drain(&mut self, partition: &TopicPartition) -> Run {
+        let (context, recalled) = (self.held_context(partition), CancellationToken::new());
+        self.held_mut(partition).recalled = recalled.clone();
+        context.gate.close();
+        drained(self.handler.clone(), context, recalled).boxed()
+    }
+
+    fn lose(&self, partition: &TopicPartition) -> Run {
+        let (handler, context) = (self.handler.clone(), self.held_context(partition));
+        context.claim.end();
+        context.gate.close();
+        async move {
+            handler.lost(&context).await;
+            Ok(None)
+        }
+        .boxed()
     }
 
     fn granted(

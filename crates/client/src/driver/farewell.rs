@@ -13,8 +13,9 @@ use tonic::{Code, Status};
 use tracing::info;
 
 use super::Driver;
-use super::service::{Reply, bounded};
+use super::service::Reply;
 use crate::handler::PartitionHandler;
+use crate::shell::bounded;
 use crate::transport::Transport;
 
 /// The service is told for this long, and no longer: a process that was superseded ends then.

@@ -3,19 +3,17 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::{StreamExt as _, TryStreamExt as _};
 use kafka_assigner_proto::v1::{
     Caller, DeregisterMode, DeregisterRequest, HeartbeatRequest, HeartbeatResponse, WarmProgress,
 };
-use tokio::task::JoinError;
-use tokio::time::timeout;
 use tonic::Status;
 use tracing::debug;
 
+use super::Driver;
 use super::acks::AckReply;
-use super::{Driver, Turn};
 use crate::handler::PartitionHandler;
 use crate::session::{Event, OpenStream, SendHeartbeat};
+use crate::shell::bounded;
 use crate::transport::Transport;
 
 /// Leaving is tried again after this long: half of what an orchestrator's last grace would allow.
@@ -27,20 +25,6 @@ pub(super) enum Reply {
     Deregister { mode: DeregisterMode, result: Result<(), Status> },
     Acks(AckReply),
     Farewell,
-}
-
-/// What the task of a call to the service says.
-///
-/// # Panics
-///
-/// With the panic of the transport: without an answer the session could not go on.
-pub(super) fn joined(reply: Result<Reply, JoinError>) -> Turn {
-    match reply.map_err(JoinError::try_into_panic) {
-        Ok(reply) => Turn::Reply(reply),
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // Only while the runtime itself shuts down.
-        Err(Err(_)) => Turn::Timer,
-    }
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -56,7 +40,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         request.seen = Some(open.seen);
         let transport = self.consumer.transport.clone();
         let stream = async move { transport.register(&open.endpoint, request).await };
-        self.stream = Some((open.attempt, futures::stream::once(stream).try_flatten().boxed()));
+        self.commands.open(open.attempt, stream);
     }
 
     pub(super) fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
@@ -121,12 +105,4 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Reply::Farewell => self.farewell_said(),
         }
     }
-}
-
-/// Fails a call that is not answered in time, as if the answer had been lost.
-pub(super) async fn bounded<R>(
-    bound: Duration,
-    call: impl Future<Output = Result<R, Status>>,
-) -> Result<R, Status> {
-    timeout(bound, call).await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")))
 }

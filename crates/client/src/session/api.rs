@@ -61,10 +61,8 @@ pub enum Event<C> {
 }
 
 impl<C> Event<C> {
-    /// What the next item of the stream of `attempt` tells; `None` is its end. After anything but a command the stream
-    /// is over and must not be polled again.
-    #[must_use]
-    pub fn of_stream(attempt: u64, item: Option<Result<C, Status>>) -> Self {
+    /// What the next item of the stream of `attempt` tells; `None` is its end.
+    pub(crate) fn of_stream(attempt: u64, item: Option<Result<C, Status>>) -> Self {
         match item {
             Some(Ok(command)) => Self::Command { attempt, command },
             Some(Err(status)) => {

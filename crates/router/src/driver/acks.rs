@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_client::session::Event;
+use kafka_assigner_client::shell::bounded;
 use kafka_assigner_client::{Moment, TopicPartition};
 use kafka_assigner_core::id::HandoffId;
 use kafka_assigner_proto::MAX_ACKS;
@@ -11,7 +12,7 @@ use tonic::Status;
 use tracing::{debug, warn};
 
 use super::Driver;
-use super::service::{Reply, bounded};
+use super::service::Reply;
 use crate::cutover::Cutover;
 use crate::transport::RoutingTransport;
 

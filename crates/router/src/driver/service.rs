@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use futures::{StreamExt as _, TryStreamExt as _};
 use kafka_assigner_client::session::{Event, OpenStream, SendHeartbeat};
+use kafka_assigner_client::shell::bounded;
 use kafka_assigner_proto::v1::{
     DeregisterMode, DetachRequest, HeartbeatResponse, RouterCaller, RouterHeartbeatRequest,
 };
-use tokio::task::JoinError;
-use tokio::time::timeout;
 use tonic::Status;
 use tracing::debug;
 
+use super::Driver;
 use super::acks::AckReply;
-use super::{Driver, Turn};
 use crate::cutover::Cutover;
 use crate::transport::RoutingTransport;
 
@@ -25,20 +23,6 @@ pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Detach(Result<(), Status>),
     Acks(AckReply),
-}
-
-/// What a call's task says.
-///
-/// # Panics
-///
-/// With the panic of the transport: without an answer the session could not go on.
-pub(super) fn joined(reply: Result<Reply, JoinError>) -> Turn {
-    match reply.map_err(JoinError::try_into_panic) {
-        Ok(reply) => Turn::Reply(reply),
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // Only while the runtime itself shuts down.
-        Err(Err(_)) => Turn::Timer,
-    }
 }
 
 impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
@@ -54,7 +38,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         request.seen = Some(open.seen);
         let transport = self.router.transport.clone();
         let stream = async move { transport.attach(&open.endpoint, request).await };
-        self.stream = Some((open.attempt, futures::stream::once(stream).try_flatten().boxed()));
+        self.commands.open(open.attempt, stream);
     }
 
     pub(super) fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
@@ -95,12 +79,4 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             Reply::Acks(reply) => self.acks_answered(reply),
         }
     }
-}
-
-/// Fails a call that is not answered in time, as if the answer had been lost.
-pub(super) async fn bounded<R>(
-    bound: Duration,
-    call: impl Future<Output = Result<R, Status>>,
-) -> Result<R, Status> {
-    timeout(bound, call).await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")))
 }
