@@ -16,8 +16,9 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("queued.max.messages.kbytes", "2048"),
     ("fetch.error.backoff.ms", "100"),
     ("reconnect.backoff.max.ms", "1000"),
-    // How long a commit waits for a coordinator, and then for its answer. Together no longer than the margin of a session
-    // of 30 s: a commit that was right when it was sent must not arrive after the next owner's.
+    // How long a commit waits for a coordinator, and then for the answer to its first attempt. Together no longer than the
+    // margin of a session of 30 s, so that a commit that was right when it was sent arrives before anybody else's; set both
+    // lower for shorter sessions. What librdkafka does after that has no bound; it can repeat work, and skips none.
     ("session.timeout.ms", "5000"),
     ("socket.timeout.ms", "5000"),
 ];
