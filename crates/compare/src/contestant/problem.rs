@@ -60,14 +60,27 @@ impl Handles {
 pub(super) fn problem(input: &Input) -> Problem {
     let mut builder = Problem::builder();
     let mut topics = tell_topics(&mut builder, input);
-    let members = tell_members(&mut builder, input, &mut topics);
-    for (member, handle) in input.members.iter().zip(members) {
+    let mut lists = Known::new();
+    for member in &input.members {
+        let subscription =
+            lists.of(member.topics.as_ptr(), || subscription(input, &mut topics, &member.topics));
+        let rack = member.rack.as_ref().map(|rack| builder.rack(rack.clone()));
+        let spec = MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) };
+        let handle = builder.member(spec);
         for (topic, partitions) in member.owned.by_topic() {
             builder.currents(topics.named(topic), partitions.iter().copied(), handle);
         }
         tell_standbys(&mut builder, &member.standby_for, &mut topics, handle);
     }
     builder.build().expect("names are distinct and partitions exist")
+}
+
+/// Looks up a list of topics. Members with the same interest share it.
+fn subscription(input: &Input, topics: &mut Handles, list: &[Arc<str>]) -> Subscription<TopicHandle> {
+    match list.len() == input.topics.len() {
+        true => Subscription::All,
+        false => list.iter().map(|name| topics.named(name)).collect(),
+    }
 }
 
 fn tell_topics(builder: &mut ProblemBuilder, input: &Input) -> Handles {
@@ -104,21 +117,6 @@ fn tell_weights(builder: &mut ProblemBuilder, set: &[Topic], handle: TopicHandle
     for (at, partition) in (0..set[0].weights.len()).zip(0..) {
         builder.weight(handle, partition, set.iter().map(|topic| topic.weights[at]).sum());
     }
-}
-
-/// Looks up each list of topics once, as members with the same interest share it.
-fn tell_members(builder: &mut ProblemBuilder, input: &Input, topics: &mut Handles) -> Vec<MemberHandle> {
-    let mut lists = Known::new();
-    let looked_up = |topics: &mut Handles, list: &[Arc<str>]| match list.len() == input.topics.len() {
-        true => Subscription::All,
-        false => list.iter().map(|name| topics.named(name)).collect(),
-    };
-    let members = input.members.iter().map(|member| {
-        let subscription = lists.of(member.topics.as_ptr(), || looked_up(topics, &member.topics));
-        let rack = member.rack.as_ref().map(|rack| builder.rack(rack.clone()));
-        builder.member(MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) })
-    });
-    members.collect()
 }
 
 fn tell_standbys(builder: &mut ProblemBuilder, held: &Holdings, topics: &mut Handles, member: MemberHandle) {
