@@ -10,7 +10,9 @@ use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::reason::CancelReason;
 use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
 use kafka_assigner_core::state::{Entry, GroupState};
-use kafka_assigner_proto::v1::{AckOutcome, FenceReason, HeartbeatOutcome, RegisterRequest, WarmProgress};
+use kafka_assigner_proto::v1::{
+    AckOutcome, FenceReason, HandledRecord, HeartbeatOutcome, PartitionAck, RegisterRequest, WarmProgress,
+};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
 use kafka_assigner_store::Store as _;
@@ -69,6 +71,30 @@ async fn ten_minutes_of_failures_make_few_handoffs() {
     }
     // 10 s, doubled each time: 10 + 20 + … + 320 s are over ten minutes.
     assert!((4..=8).contains(&attempts), "{attempts}");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gap_whose_edges_are_told_on_two_instances_is_kept() {
+    let cluster = Cluster::start(2, 2).await;
+    let mut old = Member::join(&cluster.nodes[0], "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut new = Member::join(&cluster.nodes[1], "b").await;
+    new.until("one to warm", |roles| roles.warming.len() == 1).await;
+    new.ready().await;
+    new.until("one to take", |roles| roles.assigned.len() == 1).await;
+    let given = new.roles.assigned.values().next().unwrap().clone();
+    let edge = |time_unix_ms| {
+        let handled = Some(HandledRecord { offset: 7, time_unix_ms });
+        PartitionAck { handled, ..ack(&given.topic, given.partition, &given.handoff_id) }
+    };
+    new.say_taken(vec![edge(1_012)]).await.unwrap();
+    old.until("one to release", |roles| roles.releasing.len() == 1).await;
+    old.say_released(vec![edge(1_000)]).await.unwrap();
+    let at = TopicPartition::new(given.topic.parse().unwrap(), given.partition.try_into().unwrap());
+    let is_kept = |state: &GroupState| state.assignment(&at).is_some_and(|a| a.gap_ms == Some(12));
+    cluster.until("the gap is known", is_kept).await;
+    cluster.until("the handoff is over", |state| state.handoffs().is_empty()).await;
     cluster.stop().await;
 }
 
