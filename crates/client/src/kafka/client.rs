@@ -189,6 +189,13 @@ impl Client {
         self.0.committing.clone().lock_owned().await
     }
 
+    /// Waits until the commit that is under way has landed or failed; at most 5 s, since librdkafka sets it no bound.
+    ///
+    /// Cancel safe.
+    pub(super) async fn commit_landed(&self) {
+        let _ = timeout(KAFKA_BOUND, self.turn()).await;
+    }
+
     async fn commit_in_turn(
         &self,
         due: impl FnOnce() -> Vec<Position> + Send + 'static,

@@ -293,6 +293,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition()).await;
+        // What follows may tell others that this member has stopped.
+        self.client.commit_landed().await;
         self.handler.lost(context).await;
     }
 
@@ -321,3 +323,7 @@ async fn cut<S>(running: Running<S>) {
     // Cancelled, or ended just now: either way it is over.
     let _ = running.task.await;
 }
+
+#[cfg(test)]
+#[path = "runner/runner_test.rs"]
+mod runner_test;
