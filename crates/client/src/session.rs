@@ -284,13 +284,7 @@ impl<D: Dialect> Session<D> {
         (part, more): (D::Snapshot, bool),
         actions: &mut Vec<Action<D::News>>,
     ) {
-        let fits = match &self.life {
-            Life::Opening { incarnation } => {
-                session.incarnation == *incarnation && session.lease != 0 && session.ttl_ms > 0
-            }
-            Life::Live(live) => session.incarnation == live.incarnation && session.lease == live.lease,
-            Life::Finished => false,
-        };
+        let fits = self.may_be(&session);
         let Some(stream) = self.stream.as_mut().filter(|_| fits) else {
             return self.retry_stream(now, actions);
         };
@@ -311,6 +305,17 @@ impl<D: Dialect> Session<D> {
             self.heartbeats.hurry(now);
         }
         actions.push(Action::News(D::news(whole)));
+    }
+
+    /// Whether a snapshot of this session is one of the session that was asked for.
+    fn may_be(&self, session: &SessionInfo) -> bool {
+        match &self.life {
+            Life::Opening { incarnation } => {
+                session.incarnation == *incarnation && session.lease != 0 && session.ttl_ms > 0
+            }
+            Life::Live(live) => session.incarnation == live.incarnation && session.lease == live.lease,
+            Life::Finished => false,
+        }
     }
 
     fn opened(

@@ -27,6 +27,7 @@ use crate::partition::TopicPartition;
 /// How long a start in the stricter modes waits for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
 const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
+
 /// Runs a [`RecordHandler`] over Kafka.
 pub struct KafkaRunner<H: RecordHandler> {
     handler: Arc<H>,
