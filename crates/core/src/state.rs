@@ -12,6 +12,7 @@ mod scope;
 mod touched;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub use entry::{Entry, Versioned};
 pub use members::Presence;
@@ -28,23 +29,24 @@ use crate::record::{
 };
 use index::RoleIndex;
 
-/// Everything known of one group at one revision.
+/// Everything known of one group at one revision. A clone is cheap: it shares with its origin what neither of them
+/// changes.
 #[derive(Debug, Clone)]
 pub struct GroupState {
-    layout: Layout,
+    layout: Arc<Layout>,
     revision: Revision,
     config: Option<Entry<GroupConfig>>,
-    topics: BTreeMap<TopicName, Entry<Topic>>,
-    consumers: BTreeMap<MemberName, Entry<Consumer>>,
-    rejoins: BTreeMap<MemberName, Entry<Rejoin>>,
-    assignments: BTreeMap<TopicPartition, Entry<Assignment>>,
-    handoffs: BTreeMap<TopicPartition, Entry<HandoffRecord>>,
-    intents: BTreeMap<TopicPartition, Entry<Intent>>,
-    routers: BTreeMap<MemberName, Entry<Router>>,
-    router_acks: BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>>,
+    topics: Arc<BTreeMap<TopicName, Entry<Topic>>>,
+    consumers: Arc<BTreeMap<MemberName, Entry<Consumer>>>,
+    rejoins: Arc<BTreeMap<MemberName, Entry<Rejoin>>>,
+    assignments: Arc<BTreeMap<TopicPartition, Entry<Assignment>>>,
+    handoffs: Arc<BTreeMap<TopicPartition, Entry<HandoffRecord>>>,
+    intents: Arc<BTreeMap<TopicPartition, Entry<Intent>>>,
+    routers: Arc<BTreeMap<MemberName, Entry<Router>>>,
+    router_acks: Arc<BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>>>,
     leader: Option<Entry<Leader>>,
-    roles: RoleIndex,
-    unreadable: BTreeSet<TopicPartition>,
+    roles: Arc<RoleIndex>,
+    unreadable: Arc<BTreeSet<TopicPartition>>,
 }
 
 impl GroupState {
@@ -52,20 +54,20 @@ impl GroupState {
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self {
-            layout,
+            layout: Arc::new(layout),
             revision: Revision::default(),
             config: None,
-            topics: BTreeMap::new(),
-            consumers: BTreeMap::new(),
-            rejoins: BTreeMap::new(),
-            assignments: BTreeMap::new(),
-            handoffs: BTreeMap::new(),
-            intents: BTreeMap::new(),
-            routers: BTreeMap::new(),
-            router_acks: BTreeMap::new(),
+            topics: Arc::default(),
+            consumers: Arc::default(),
+            rejoins: Arc::default(),
+            assignments: Arc::default(),
+            handoffs: Arc::default(),
+            intents: Arc::default(),
+            routers: Arc::default(),
+            router_acks: Arc::default(),
             leader: None,
-            roles: RoleIndex::default(),
-            unreadable: BTreeSet::new(),
+            roles: Arc::default(),
+            unreadable: Arc::default(),
         }
     }
 
@@ -111,24 +113,24 @@ impl GroupState {
         match key {
             Key::Consumer(name) => {
                 let before = self.consumers.get(&name).cloned();
-                entry::set(&mut self.consumers, name.clone(), record);
+                entry::set(Arc::make_mut(&mut self.consumers), name.clone(), record);
                 touched.consumer(&name, before.as_ref(), self.consumers.get(&name));
                 if touched.registrations.contains(&name) {
                     touched.routes.extend(self.roles.of(&name).cloned());
                 }
             }
             Key::Rejoin(name) => {
-                entry::set(&mut self.rejoins, name, record);
+                entry::set(Arc::make_mut(&mut self.rejoins), name, record);
                 touched.membership = true;
             }
             Key::Assignment(partition) => self.set_assignment(&partition, record, touched),
             Key::Handoff(partition) => self.set_handoff(&partition, record, touched),
             Key::Intent(partition) => {
-                entry::set(&mut self.intents, partition.clone(), record);
+                entry::set(Arc::make_mut(&mut self.intents), partition.clone(), record);
                 touched.units.insert(partition);
             }
             Key::Router(name) => {
-                entry::set(&mut self.routers, name, record);
+                entry::set(Arc::make_mut(&mut self.routers), name, record);
                 touched.routers = true;
             }
             Key::RouterAck(partition, router) => self.set_router_ack(&partition, router, record, touched),
@@ -148,7 +150,7 @@ impl GroupState {
     fn set_topic(&mut self, topic: TopicName, record: Option<&Record>, touched: &mut Touched) {
         let count = |state: &Self| Some(state.topics.get(&topic)?.last_good()?.partitions);
         let before = count(self);
-        entry::set(&mut self.topics, topic.clone(), record);
+        entry::set(Arc::make_mut(&mut self.topics), topic.clone(), record);
         touched.topics = true;
         if count(self) == before {
             return;
@@ -165,9 +167,9 @@ impl GroupState {
     fn set_assignment(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
         let owner = |state: &Self| Some(state.assignment(at)?.owner.as_ref()?.name.clone());
         let before = owner(self);
-        entry::set(&mut self.assignments, at.clone(), record);
+        entry::set(Arc::make_mut(&mut self.assignments), at.clone(), record);
         let after = owner(self);
-        self.roles.replace(at, before.iter(), after.iter());
+        Arc::make_mut(&mut self.roles).replace(at, before.iter(), after.iter());
         before.into_iter().chain(after).for_each(|name| touched.member(name).extend([at.clone()]));
         touched.routes.extend([at.clone()]);
         touched.units.insert(self.lead_of(at));
@@ -177,11 +179,14 @@ impl GroupState {
     fn set_handoff(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
         let (before, meant_before) = (self.handoff(at).cloned(), self.handoff_of(at).cloned());
         let was_broken = self.handoffs.get(at).is_some_and(|entry| entry.error().is_some());
-        entry::set_by(&mut self.handoffs, at.clone(), record, |record| understand_handoff(at, record));
+        entry::set_by(Arc::make_mut(&mut self.handoffs), at.clone(), record, |record| {
+            understand_handoff(at, record)
+        });
         let is_broken = self.handoffs.get(at).is_some_and(|entry| entry.error().is_some());
         let after = self.handoff(at).cloned();
-        before.iter().for_each(|handoff| self.roles.remove(handoff));
-        after.iter().for_each(|handoff| self.roles.add(handoff));
+        let roles = Arc::make_mut(&mut self.roles);
+        before.iter().for_each(|handoff| roles.remove(handoff));
+        after.iter().for_each(|handoff| roles.add(handoff));
         for handoff in [meant_before.as_ref(), self.handoff_of(at)].into_iter().flatten() {
             touched.routes.extend(concerned_at(handoff, at));
             for member in [&handoff.old, &handoff.new] {
@@ -231,7 +236,7 @@ fn understand_handoff(at: &TopicPartition, record: &Record) -> Result<HandoffRec
 impl GroupState {
     /// The key layout of the group.
     #[must_use]
-    pub const fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
@@ -300,37 +305,37 @@ impl GroupState {
 
     /// The topics, by name.
     #[must_use]
-    pub const fn topics(&self) -> &BTreeMap<TopicName, Entry<Topic>> {
+    pub fn topics(&self) -> &BTreeMap<TopicName, Entry<Topic>> {
         &self.topics
     }
 
     /// The registrations, by name.
     #[must_use]
-    pub const fn consumers(&self) -> &BTreeMap<MemberName, Entry<Consumer>> {
+    pub fn consumers(&self) -> &BTreeMap<MemberName, Entry<Consumer>> {
         &self.consumers
     }
 
     /// The names that may come back, with the mark that says so.
     #[must_use]
-    pub const fn rejoins(&self) -> &BTreeMap<MemberName, Entry<Rejoin>> {
+    pub fn rejoins(&self) -> &BTreeMap<MemberName, Entry<Rejoin>> {
         &self.rejoins
     }
 
     /// The assignments, by partition.
     #[must_use]
-    pub const fn assignments(&self) -> &BTreeMap<TopicPartition, Entry<Assignment>> {
+    pub fn assignments(&self) -> &BTreeMap<TopicPartition, Entry<Assignment>> {
         &self.assignments
     }
 
     /// The handoff records, by partition.
     #[must_use]
-    pub const fn handoffs(&self) -> &BTreeMap<TopicPartition, Entry<HandoffRecord>> {
+    pub fn handoffs(&self) -> &BTreeMap<TopicPartition, Entry<HandoffRecord>> {
         &self.handoffs
     }
 
     /// The wishes, by partition.
     #[must_use]
-    pub const fn intents(&self) -> &BTreeMap<TopicPartition, Entry<Intent>> {
+    pub fn intents(&self) -> &BTreeMap<TopicPartition, Entry<Intent>> {
         &self.intents
     }
 

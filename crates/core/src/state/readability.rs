@@ -1,6 +1,7 @@
 //! What can't be read of the partitions, and who has to hear of it when that changes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Entry, GroupState, Touched};
 use crate::id::TopicPartition;
@@ -9,7 +10,7 @@ use crate::record::HandoffRecord;
 impl GroupState {
     /// The partitions of which the assignment or the handoff can't be read now.
     #[must_use]
-    pub const fn unreadable(&self) -> &BTreeSet<TopicPartition> {
+    pub fn unreadable(&self) -> &BTreeSet<TopicPartition> {
         &self.unreadable
     }
 
@@ -53,9 +54,13 @@ impl GroupState {
     /// can't be told by name, so everybody is looked at.
     pub(super) fn note_readability(&mut self, at: &TopicPartition, touched: &mut Touched) {
         let is_broken = self.error_at(at).is_some();
-        let was_broken =
-            if is_broken { !self.unreadable.insert(at.clone()) } else { self.unreadable.remove(at) };
-        if is_broken != was_broken {
+        if is_broken != self.unreadable.contains(at) {
+            let unreadable = Arc::make_mut(&mut self.unreadable);
+            if is_broken {
+                unreadable.insert(at.clone())
+            } else {
+                unreadable.remove(at)
+            };
             touched.readability = true;
             touched.routes.extend([at.clone()]);
             for name in self.consumers.keys() {

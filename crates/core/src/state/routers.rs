@@ -1,6 +1,7 @@
 //! The routers of a group, and whose word a freeze waits for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Entry, GroupState, Touched, entry};
 use crate::id::{Incarnation, Member, TopicPartition};
@@ -18,10 +19,11 @@ impl GroupState {
         touched: &mut Touched,
     ) {
         touched.units.insert(self.lead_of(at));
-        let acks = self.router_acks.entry(at.clone()).or_default();
+        let all = Arc::make_mut(&mut self.router_acks);
+        let acks = all.entry(at.clone()).or_default();
         entry::set(acks, router, record);
         if acks.is_empty() {
-            self.router_acks.remove(at);
+            all.remove(at);
         }
     }
 
@@ -33,13 +35,13 @@ impl GroupState {
 
     /// The registered routers, by name.
     #[must_use]
-    pub const fn routers(&self) -> &BTreeMap<MemberName, Entry<Router>> {
+    pub fn routers(&self) -> &BTreeMap<MemberName, Entry<Router>> {
         &self.routers
     }
 
     /// What routers said of the handoffs, by partition.
     #[must_use]
-    pub const fn router_acks(&self) -> &BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>> {
+    pub fn router_acks(&self) -> &BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>> {
         &self.router_acks
     }
 
