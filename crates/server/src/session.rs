@@ -162,23 +162,30 @@ impl<C: Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> Registered<'_, 
     /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
     /// the second read makes sure that it was not taken over meanwhile.
     async fn renew(&self, lease: LeaseId) -> Confirmation {
-        if let Err(outcome) = self.look(lease).await {
-            return outcome;
-        }
+        let seen = match self.look(lease, None).await {
+            Ok(seen) => seen,
+            Err(outcome) => return outcome,
+        };
         match self.store.keep_alive(lease).await {
             Ok(_) => {}
             Err(Error::LeaseNotFound(_)) => return Confirmation::Over(FenceReason::Gone),
             Err(error) => return Confirmation::Silent(error),
         }
-        match self.look(lease).await {
-            Ok(()) => Confirmation::Confirmed,
+        match self.look(lease, seen).await {
+            Ok(_) => Confirmation::Confirmed,
             Err(outcome) => outcome,
         }
     }
 
-    async fn look(&self, lease: LeaseId) -> Result<(), Confirmation> {
+    /// Reads the registration and returns the revision of its last change. One that was not written since `seen` says
+    /// what it said then.
+    async fn look(&self, lease: LeaseId, seen: Option<Revision>) -> Result<Option<Revision>, Confirmation> {
         let (record, _) = self.store.get(&self.key).await.map_err(Confirmation::Silent)?;
-        (self.check)(record.as_ref(), lease).map_err(Confirmation::Over)
+        let written = record.as_ref().map(|record| record.mod_revision);
+        if written.is_none() || written != seen {
+            (self.check)(record.as_ref(), lease).map_err(Confirmation::Over)?;
+        }
+        Ok(written)
     }
 }
 
