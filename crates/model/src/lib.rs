@@ -21,13 +21,15 @@
 //! revision is kept out of epochs, which then count from 1: that epochs rise over revisions, deleted groups and
 //! re-created topics is what the histories in `core` check.
 //!
-//! [`Variant`] takes out one rule at a time. Each of them must break something: that shows that the model can see.
+//! [`Variant`] takes out one rule at a time. Each of them must break something, within bounds where the shipped protocol
+//! breaks nothing ([`control`]): that shows that the model can see, and that it is the rule which counts.
 //! [`suite`] lists what is explored; `cargo xtask model` explores all of it, the tests a part.
 //!
 //! Not in the model: more than one partition per unit, standbys, warm-up progress, Kafka's metadata, the order within
 //! a router's stash. Start reading at [`step`], then [`world`], then [`property`].
 
 pub mod bounds;
+pub mod control;
 pub mod log;
 pub mod property;
 pub mod report;

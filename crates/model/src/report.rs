@@ -9,6 +9,7 @@ use serde::Serialize;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 use crate::bounds::Bounds;
+use crate::control::{Control, Controls};
 use crate::step::Protocol;
 use crate::suite::{Fault, Scenario, faults, scenarios};
 
@@ -59,6 +60,8 @@ pub struct Broken {
     pub caught_by: Option<&'static str>,
     /// How many steps lead to that.
     pub steps: Option<usize>,
+    /// The protocol with the rule, within the same bounds.
+    pub control: Control,
 }
 
 /// Everything.
@@ -73,8 +76,12 @@ pub struct Report {
 /// Visits every state within the bounds; with `is_traced`, tells how to come to what is violated.
 #[must_use]
 pub fn explore(scenario: &Scenario, is_traced: bool) -> Explored {
-    let began = Instant::now();
-    let protocol = Protocol::shipped(scenario.bounds);
+    explore_protocol(Protocol::shipped(scenario.bounds), scenario.name, is_traced)
+}
+
+/// The same, of a protocol that may lack a rule.
+pub(crate) fn explore_protocol(protocol: Protocol, scenario: &'static str, is_traced: bool) -> Explored {
+    let (began, bounds) = (Instant::now(), protocol.bounds);
     let checker = protocol.checker().threads(THREADS).spawn_bfs().join();
     let discoveries = checker.discoveries();
     let verdict = |expectation: &Expectation, name| match (expectation, discoveries.contains_key(name)) {
@@ -94,9 +101,9 @@ pub fn explore(scenario: &Scenario, is_traced: bool) -> Explored {
         eprintln!("{name}: {:#?}", path.clone().into_actions());
     }
     Explored {
-        mode: scenario.bounds.mode.to_string(),
-        scenario: scenario.name,
-        bounds: named(&scenario.bounds),
+        mode: bounds.mode.to_string(),
+        scenario,
+        bounds: named(&bounds),
         states: checker.unique_state_count(),
         // A search that found something stops there.
         complete: checker.is_done() && !properties.values().any(|verdict| *verdict == Verdict::Violated),
@@ -118,9 +125,9 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Searches until what the fault breaks is seen to be broken.
+/// Searches until what the fault breaks is seen to be broken; `control` is what was seen with the rule.
 #[must_use]
-pub fn expose(fault: &Fault) -> Broken {
+pub fn expose(fault: &Fault, control: Control) -> Broken {
     let name = fault.breaks.name();
     let protocol = Protocol::broken(fault.bounds, fault.variant);
     let wanted = HasDiscoveries::AnyOf([name].into());
@@ -131,6 +138,7 @@ pub fn expose(fault: &Fault) -> Broken {
         mode: fault.bounds.mode.to_string(),
         caught_by: path.as_ref().map(|_| name),
         steps: path.map(|path| path.into_actions().len()),
+        control,
     }
 }
 
@@ -138,13 +146,14 @@ impl Report {
     /// Explores everything that has `only` in its name, and tells on the standard error how far it is.
     #[must_use]
     pub fn make(only: &str, is_traced: bool) -> Self {
-        let mut report = Self::default();
+        let (mut report, mut controls) = (Self::default(), Controls::default());
         for scenario in Mode::ALL.into_iter().flat_map(scenarios) {
             let name = format!("{}: {}", scenario.bounds.mode, scenario.name);
             if name.contains(only) {
                 eprint!("{name} … ");
                 let explored = explore(&scenario, is_traced);
                 eprintln!("{} states, {} ms{}", explored.states, explored.took_ms, explored.complaint());
+                controls.keep(scenario.bounds, &explored);
                 report.models.push(explored);
             }
         }
@@ -152,9 +161,8 @@ impl Report {
             let name = format!("{} without its rule: {}", fault.bounds.mode, fault.name);
             if name.contains(only) {
                 eprint!("{name} … ");
-                let broken = expose(&fault);
-                let steps = broken.steps.map_or("NOT CAUGHT".to_owned(), |steps| format!("{steps} steps"));
-                eprintln!("{steps}");
+                let broken = expose(&fault, controls.of(&fault));
+                eprintln!("{}", broken.verdict());
                 report.broken.push(broken);
             }
         }
@@ -162,12 +170,12 @@ impl Report {
     }
 
     /// Whether every property holds, everything was visited, every premise is reached in its mode, and every rule that
-    /// was taken out is missed.
+    /// was taken out is missed where nothing is wrong with it.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.models.iter().all(|model| model.complete)
             && self.unreached().is_empty()
-            && self.broken.iter().all(|broken| broken.caught_by.is_some())
+            && self.broken.iter().all(|broken| broken.caught_by.is_some() && broken.control.holds)
     }
 
     /// The premises that no scenario of their mode reaches.
@@ -207,11 +215,8 @@ impl Report {
             writeln!(out, "{mode:<10} {:<34} {states:>9} states", "all")?;
         }
         for broken in &self.broken {
-            let caught = match (broken.caught_by, broken.steps) {
-                (Some(name), Some(steps)) => format!("{name}, after {steps} steps"),
-                _ => "NOT CAUGHT".to_owned(),
-            };
-            writeln!(out, "{:<10} without its rule: {:<26} {caught}", broken.mode, broken.name)?;
+            let (mode, name, verdict) = (&broken.mode, broken.name, broken.verdict());
+            writeln!(out, "{mode:<10} without its rule: {name:<26} {verdict}")?;
         }
         for (mode, premise) in self.unreached() {
             writeln!(out, "{mode:<10} never reached: {premise}")?;
@@ -230,5 +235,15 @@ impl Explored {
             complaint.push_str(", INCOMPLETE");
         }
         complaint
+    }
+}
+
+impl Broken {
+    fn verdict(&self) -> String {
+        let caught = match (self.caught_by, self.steps) {
+            (Some(name), Some(steps)) => format!("{name}, after {steps} steps"),
+            _ => "NOT CAUGHT".to_owned(),
+        };
+        format!("{caught}; with it {}", self.control)
     }
 }
