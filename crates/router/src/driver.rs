@@ -7,6 +7,7 @@ mod acks;
 mod draining;
 mod service;
 mod stopping;
+mod witness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use stopping::{Stage, Verdict};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use witness::Witness;
 
 use crate::cutover::Cutover;
 use crate::dialect::{News, RouterDialect};
@@ -69,6 +71,8 @@ pub(crate) struct Driver<C, T> {
     commands: Commands<RouteCommand>,
     replies: JoinSet<Reply>,
     beside: JoinSet<Beside>,
+    /// Since when this loop itself can tell whether the traffic gets on.
+    witness: Witness,
     group: Arc<str>,
     stage: Stage,
     verdict: Verdict,
@@ -93,6 +97,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             commands: Commands::default(),
             replies: JoinSet::new(),
             beside: JoinSet::new(),
+            witness: Witness::new(router.table.clock().now()),
             group: router.options.group.as_str().into(),
             stage: Stage::Running,
             verdict: Verdict::default(),
@@ -163,7 +168,8 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             warn!(group = &*self.group, router = self.router.options.name, "table closed: not confirmed");
             self.close();
         }
-        if self.router.cutover.is_stuck(self.router.options.stuck_after) {
+        let bound = self.router.options.stuck_after;
+        if self.witness.has_watched(now, bound) && self.router.cutover.is_stuck(bound) {
             self.fail(RouterError::Stuck);
         }
         self.advance_stop();

@@ -1,8 +1,7 @@
 //! How a router ends: asked to, or because it can't do its part.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +10,7 @@ use kafka_assigner_router::{
     Cutover, CutoverError, Forward, Router, RouterError, RouterStopped, RoutingTable, SendError, Target,
     TopicPartition,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fake::{Asked, Fake, open, stash};
@@ -87,6 +87,49 @@ async fn h24_a_router_that_stands_still_takes_itself_out() {
     assert!(!table.is_open());
 }
 
+/// Traffic that turns a little less often than the router looks at it.
+#[derive(Debug)]
+struct Turning(Mutex<Instant>);
+
+#[async_trait]
+impl Cutover for Turning {
+    fn stop(&self, _: &TopicPartition) {}
+
+    async fn drain(&self, _: &TopicPartition) -> Result<(), CutoverError> {
+        Ok(())
+    }
+
+    fn switch(&self, _: &TopicPartition, _: &Target) {}
+
+    fn remove(&self, _: &TopicPartition) {}
+
+    async fn work(&self) {
+        loop {
+            *self.0.lock().expect("nobody panics with it") = Instant::now();
+            tokio::time::sleep(Duration::from_millis(900)).await;
+        }
+    }
+
+    fn is_stuck(&self, bound: Duration) -> bool {
+        self.0.lock().expect("nobody panics with it").elapsed() > bound
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h24_a_process_that_was_suspended_is_not_taken_for_a_router_that_stands_still() {
+    let (service, traffic) =
+        (Fake::new(vec![open(0, "o", 1)]), Arc::new(Turning(Mutex::new(Instant::now()))));
+    let router =
+        Router::over(options(), RoutingTable::new(), traffic.clone(), service.clone()).expect("valid");
+    let mut status = router.status();
+    let run = tokio::spawn(router.run(CancellationToken::new()));
+    status.wait_for(|status| status.is_open).await.expect("it runs");
+    // Nothing of the process makes a step for so long; then everything is due at once, the router's look first.
+    tokio::time::advance(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(!run.is_finished(), "{:?}", run.await);
+}
+
 #[tokio::test(start_paused = true)]
 async fn h29_drains_that_fail_within_the_budget_cost_only_time() {
     let (service, queues) = (Fake::new(vec![stash(0, "h")]), Arc::new(Queues::default()));
@@ -111,7 +154,7 @@ async fn h30_drains_that_fail_past_the_budget_take_the_router_out() {
 }
 
 /// A transport that blocks its thread, which it must not.
-struct Blocking(std::sync::Mutex<mpsc::Receiver<()>>);
+struct Blocking(Mutex<mpsc::Receiver<()>>);
 
 #[async_trait]
 impl Forward for Blocking {
@@ -131,7 +174,7 @@ async fn a_transport_that_blocks_is_noticed() {
     let (_release, released) = mpsc::channel();
     let service = Fake::new(vec![open(0, "o", 1)]);
     let options = kafka_assigner_router::RouterOptions { stuck_after: Duration::from_secs(2), ..options() };
-    let forward = Blocking(std::sync::Mutex::new(released));
+    let forward = Blocking(Mutex::new(released));
     let router = Router::forwarding_over(options, forward, service.clone()).expect("valid");
     let (requests, mut status) = (router.cutover(), router.status());
     let run = tokio::spawn(router.run(CancellationToken::new()));
