@@ -5,6 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kafka_assigner_model::report::Report;
+use mimalloc::MiMalloc;
+
+/// States are copied by the million, most of them to be dropped at once.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Explores the handoff protocol state by state: what must hold does, and every rule taken out is missed.
 #[derive(Debug, Parser)]

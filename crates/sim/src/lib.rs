@@ -40,4 +40,4 @@ pub use checker::Violation;
 pub use coverage::{Counters, Coverage};
 pub use fault::{Fault, Moment, Party, Strike};
 pub use hole::Hole;
-pub use simulate::{Options, Outcome, simulate};
+pub use simulate::{Options, Outcome, fingerprint, simulate};

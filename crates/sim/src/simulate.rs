@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 use crate::checker::{Violation, check};
 use crate::coverage::Coverage;
 use crate::driver::Driver;
-use crate::history::{History, fingerprint};
+use crate::history::{self, Entry, History};
 use crate::hole::Hole;
 use crate::world::World;
 
@@ -27,8 +27,6 @@ pub struct Outcome {
     pub seed: u64,
     /// What must not have happened, by time.
     pub violations: Vec<Violation>,
-    /// A number that tells histories apart: the same seed always gives the same.
-    pub fingerprint: u64,
     /// What occurred.
     pub coverage: Coverage,
     /// How long the world lasted, in its own time.
@@ -41,20 +39,34 @@ pub struct Outcome {
 /// Where the code under test does, or the simulation itself is wrong.
 #[must_use]
 pub fn simulate(seed: u64, options: Options) -> Outcome {
+    let (entries, world, lasted) = play(seed, options);
+    let coverage = Coverage::of(&entries, &world);
+    let violations = check(&entries, &world.layout, &world.shape);
+    Outcome { seed, violations, coverage, lasted }
+}
+
+/// A number that tells the histories of worlds apart, to the last byte: the same seed always gives the same. It takes
+/// as long as a world without its verdict, and then some.
+///
+/// # Panics
+/// As [`simulate`].
+#[must_use]
+pub fn fingerprint(seed: u64, options: Options) -> u64 {
+    history::fingerprint(&play(seed, options).0)
+}
+
+/// What happens in the world `seed`, with what is left of it, and how long it lasted.
+fn play(seed: u64, options: Options) -> (Vec<Entry>, World, Duration) {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime without I/O needs nothing of the system");
-    let (history, world) = runtime.block_on(async {
+    runtime.block_on(async {
         let history = History::start(options.trace);
         let world = World::new(seed, history.clone(), options.hole);
         let world = Driver::new(world, seed).run().await;
-        (history, world)
-    });
-    let lasted = runtime.block_on(async { history.now() });
-    let entries = history.take();
-    let coverage = Coverage::of(&entries, &world);
-    let violations = check(&entries, &world.layout, &world.shape);
-    Outcome { seed, violations, fingerprint: fingerprint(&entries), coverage, lasted }
+        let lasted = history.now();
+        (history.take(), world, lasted)
+    })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::advance::Now;
 use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
+use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::plan::{WhatIf, plan};
@@ -34,10 +35,12 @@ impl Driver {
         let healed = self.world.history.now();
         let mut calm_since = healed;
         let mut last = (String::new(), Vec::new());
+        let mut wishes = Wishes::default();
         while self.world.history.now() < healed + LONGEST {
             sleep(PATROL).await;
             self.look_after().await;
-            let now = (self.world.unrest().unwrap_or_default(), self.world.read(owners));
+            let unrest = self.world.unrest(&mut wishes).unwrap_or_default();
+            let now = (unrest, self.world.read(owners));
             if !now.0.is_empty() || now != last {
                 calm_since = self.world.history.now();
             }
@@ -66,7 +69,7 @@ impl Driver {
 /// After this time no failure is avoided any more, whatever it was.
 const FORGOTTEN: Duration = Duration::from_secs(3_600);
 
-type Owners = Vec<(TopicPartition, kafka_assigner_core::kv::Revision)>;
+type Owners = Vec<(TopicPartition, Revision)>;
 
 fn owners(state: &GroupState) -> Owners {
     state.assignments().iter().map(|(at, entry)| (at.clone(), entry.mod_revision())).collect()
@@ -74,7 +77,7 @@ fn owners(state: &GroupState) -> Owners {
 
 impl World {
     /// What still is to be done; `None` where nothing is.
-    fn unrest(&self) -> Option<String> {
+    fn unrest(&self, wishes: &mut Wishes) -> Option<String> {
         self.read(|state| {
             if let Some(at) = state.handoffs().keys().next() {
                 return Some(format!("the handoff at {at} has not ended"));
@@ -82,7 +85,7 @@ impl World {
             if let Some(name) = self.closed_router() {
                 return Some(format!("the table of the router {name} is closed"));
             }
-            partitions(state).iter().find_map(|at| self.misplaced(state, at)).or_else(|| wanted(state))
+            partitions(state).iter().find_map(|at| self.misplaced(state, at)).or_else(|| wishes.of(state))
         })
     }
 
@@ -105,6 +108,23 @@ fn partitions(state: &GroupState) -> Vec<TopicPartition> {
     topics
         .flat_map(|(name, count)| (0..count).map(move |number| TopicPartition::new(name.clone(), number)))
         .collect()
+}
+
+/// What a leader would still do, as it was last decided: it follows from the records alone, so that one look at each
+/// revision is enough.
+#[derive(Debug, Default)]
+struct Wishes {
+    at: Revision,
+    wanted: Option<String>,
+}
+
+impl Wishes {
+    fn of(&mut self, state: &GroupState) -> Option<String> {
+        if self.at != state.revision() {
+            *self = Self { at: state.revision(), wanted: wanted(state) };
+        }
+        self.wanted.clone()
+    }
 }
 
 /// What a leader would do whose failures are all still to be avoided, or all forgotten: there is rest where either

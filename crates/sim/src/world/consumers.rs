@@ -1,6 +1,5 @@
 //! The consumers of a world: each process runs the client library as it is.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -187,8 +186,11 @@ impl World {
     }
 }
 
-/// The names that come more than once.
-fn shared<'a>(names: impl Iterator<Item = &'a Arc<str>>) -> Vec<&'a Arc<str>> {
-    let mut seen = BTreeSet::new();
-    names.filter(|name| !seen.insert(*name)).collect()
+/// The names that come more than once. There are few of them, and this is asked at each look at the world.
+fn shared<'a>(names: impl Iterator<Item = &'a Arc<str>> + Clone) -> impl Iterator<Item = &'a Arc<str>> {
+    names
+        .clone()
+        .enumerate()
+        .filter(move |(place, name)| names.clone().take(*place).any(|other| other == *name))
+        .map(|(_, name)| name)
 }
