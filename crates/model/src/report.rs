@@ -125,19 +125,25 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Searches until what the fault breaks is seen to be broken; `control` is what was seen with the rule.
+/// Searches until what the fault breaks is seen to be broken: how many steps lead to that, where it is.
 #[must_use]
-pub fn expose(fault: &Fault, control: Control) -> Broken {
+pub fn search(fault: &Fault) -> Option<usize> {
     let name = fault.breaks.name();
     let protocol = Protocol::broken(fault.bounds, fault.variant);
     let wanted = HasDiscoveries::AnyOf([name].into());
     let checker = protocol.checker().threads(THREADS).finish_when(wanted).spawn_bfs().join();
-    let path = checker.discovery(name);
+    checker.discovery(name).map(|path| path.into_actions().len())
+}
+
+/// What is seen of the fault; `control` is what was seen with the rule.
+#[must_use]
+pub fn expose(fault: &Fault, control: Control) -> Broken {
+    let steps = search(fault);
     Broken {
         name: fault.name,
         mode: fault.bounds.mode.to_string(),
-        caught_by: path.as_ref().map(|_| name),
-        steps: path.map(|path| path.into_actions().len()),
+        caught_by: steps.map(|_| fault.breaks.name()),
+        steps,
         control,
     }
 }

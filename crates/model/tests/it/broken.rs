@@ -1,16 +1,15 @@
 //! One rule taken out at a time: the model must see it.
 
-use kafka_assigner_model::control::Controls;
-use kafka_assigner_model::report::expose;
+use kafka_assigner_model::report::search;
 use kafka_assigner_model::suite::faults;
 
-/// The shipped protocol breaks nothing within the bounds; without the rule it does.
+/// The shipped protocol breaks nothing within the bounds, which `cargo xtask model` explores beside it; without the rule
+/// it does.
 fn is_caught(name: &str) {
     let fault = faults().into_iter().find(|fault| fault.name == name).expect("it is one of the faults");
-    let broken = expose(&fault, Controls::default().of(&fault));
-    println!("{broken:?}");
-    assert!(broken.caught_by.is_some(), "{name} was not seen");
-    assert!(broken.control.holds, "it is not the rule that breaks something: {broken:?}");
+    let steps = search(&fault);
+    println!("{name}: {steps:?} steps");
+    assert!(steps.is_some(), "{name} was not seen");
 }
 
 macro_rules! caught {
