@@ -15,6 +15,9 @@ pub enum Fault {
     ConsumerFrozen,
     /// No call of a consumer reaches anybody, and no answer reaches it.
     ConsumerCutOff,
+    /// The same, and somebody who takes it for dead deletes its registration: it works on for as long as its claim
+    /// lasts, and hears of nothing.
+    ConsumerWrittenOff,
     /// Another process opens a session under a name that is in use.
     NameTakenTwice,
     /// A consumer hands everything over and leaves.
@@ -103,11 +106,12 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
         Self::ConsumerCutOff,
+        Self::ConsumerWrittenOff,
         Self::NameTakenTwice,
         Self::ConsumerLeaves,
         Self::ConsumerSaysRestart,

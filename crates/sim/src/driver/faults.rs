@@ -50,6 +50,7 @@ impl Driver {
             Fault::ConsumerKilled | Fault::ConsumerRestarted => self.kill_consumer(fault),
             Fault::ConsumerFrozen => self.freeze_consumer(),
             Fault::ConsumerCutOff => self.cut_consumer_off(),
+            Fault::ConsumerWrittenOff => self.write_consumer_off().await,
             Fault::NameTakenTwice => self.take_name_twice(),
             Fault::ConsumerLeaves => self.let_leave(),
             Fault::ConsumerSaysRestart => self.let_restart(),
@@ -137,6 +138,13 @@ impl Driver {
         self.world.network.cut_off(&consumer, Cut::Both);
         self.later(span, Restore::Reconnect(Arc::clone(&consumer)));
         Some(consumer.to_string())
+    }
+
+    /// Where somebody else is granted what it has before its claim is over, two work.
+    async fn write_consumer_off(&mut self) -> Option<String> {
+        let consumer = self.cut_consumer_off()?;
+        let _was_registered = self.world.unregister(&consumer).await;
+        Some(consumer)
     }
 
     /// One of the two stops by itself once it learns of the other.
