@@ -29,8 +29,8 @@
 //! - [`session`] and [`roles`] decide: pure machines that take events and the time in and give actions out. They
 //!   know neither clock nor network, and are where to start reading.
 //! - [`Consumer`] carries it out: one task that owns both machines, calls the [`PartitionHandler`] and talks to the
-//!   service through a [`Transport`]; [`shell`] is what a router's task shares with it. With a seed, on a current-thread runtime with a paused clock and an in-process
-//!   transport, a run repeats exactly.
+//!   service through a [`Transport`]; [`shell`] is what a router's task shares with it. With a seed, on a current-thread
+//!   runtime with a paused clock and an in-process transport, a run repeats exactly.
 //! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
 //!   Kafka yourself.
 //!

@@ -399,7 +399,7 @@ impl<D: Dialect> Session<D> {
 }
 
 /// Whether the same request would be refused again, everywhere.
-const fn is_refusal(code: Code) -> bool {
+pub(crate) const fn is_refusal(code: Code) -> bool {
     matches!(
         code,
         Code::InvalidArgument

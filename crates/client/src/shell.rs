@@ -1,7 +1,8 @@
 //! What every shell around a [`Session`](crate::session::Session) needs to carry its actions out: the stream that there
 //! is, and calls that end.
 //!
-//! The shells of consumers and routers differ in what they do with the news; how they hear it is the same.
+//! The shells of consumers and routers differ in what they do with the news; how they hear it is the same. Of use to nobody
+//! who writes no shell, and free to change with any version.
 
 use std::fmt;
 use std::time::Duration;

@@ -17,7 +17,8 @@ use std::time::Duration;
 /// A process that is stopped, or a container that is frozen, is no suspension: the clocks go on. A virtual machine that
 /// is paused without being told stops all of its clocks; no clock inside can show that.
 pub trait Suspensions: Debug + Send + Sync {
-    /// All of them together, since the clock that asks was made. It never falls.
+    /// All of them together, since the clock that asks was made. It may tell too much once, by as
+    /// long as the caller was held up while it asked; else it never falls.
     fn total(&self) -> Duration;
 }
 
@@ -65,9 +66,14 @@ mod system {
         fn total(&self) -> Duration {
             let awake = read(ClockId::Monotonic);
             let ahead = read(ClockId::Boottime).saturating_sub(awake);
-            let grown = ahead.saturating_sub(self.ahead_at_start);
-            if grown < SHORTEST { Duration::ZERO } else { grown }
+            grown(ahead, self.ahead_at_start)
         }
+    }
+
+    /// By how much the lead has grown, as far as that counts.
+    fn grown(ahead: Duration, at_start: Duration) -> Duration {
+        let grown = ahead.saturating_sub(at_start);
+        if grown < SHORTEST { Duration::ZERO } else { grown }
     }
 
     fn read(clock: ClockId) -> Duration {
@@ -86,10 +92,13 @@ mod system {
         }
 
         #[test]
-        fn what_boottime_gained_since_the_start_counts() {
-            let before = Boottime::start().ahead_at_start.as_secs();
-            let system = Boottime { ahead_at_start: Duration::ZERO };
-            assert_eq!(system.total().as_secs(), before);
+        fn what_boottime_gained_since_the_start_counts_unless_it_is_a_trifle() {
+            let slept_before = Duration::from_secs(100);
+            let gained = |span| grown(slept_before + span, slept_before);
+            assert_eq!(gained(Duration::from_secs(7)), Duration::from_secs(7));
+            assert_eq!(gained(SHORTEST), SHORTEST);
+            assert_eq!(gained(SHORTEST - Duration::from_nanos(1)), Duration::ZERO);
+            assert_eq!(grown(Duration::ZERO, slept_before), Duration::ZERO);
         }
     }
 }

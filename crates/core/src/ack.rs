@@ -107,9 +107,13 @@ pub fn judge(
 
 /// The gap that a move leaves in a partition, in milliseconds from the old owner's last record to the new one's first, by
 /// their own clocks; known with the word that tells its second edge: in `overlap` the old owner's last, in the strict
-/// modes, where that one stopped before, the new one's first. 0: they overlapped.
+/// modes, where that one stopped before, the new one's first. 0: they overlapped. Of partitions that move as one it is
+/// not known: they have one pair of edges, which need not be of the same partition.
 #[must_use]
 pub fn gap_ms(handoff: &Handoff, ack: &Ack) -> Option<u64> {
+    if handoff.unit.len() > 1 {
+        return None;
+    }
     let (last, first) = match ack {
         Ack::Released { last_at } if !handoff.mode.is_strict() => {
             (*last_at, handoff.taken.as_ref()?.first_at)

@@ -28,7 +28,7 @@ pub struct Census {
     pub missing_acks: BTreeMap<MemberName, usize>,
 }
 
-/// Counts everything; takes time in proportion to the group's records.
+/// Counts everything; takes time in proportion to the group's records, and to freezes under way times routers.
 #[must_use]
 pub fn census(state: &GroupState) -> Census {
     let partitions: u64 = topic_sizes(state).map(|(_, partitions)| u64::from(partitions)).sum();

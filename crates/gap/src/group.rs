@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use kafka_assigner_ledger::Micros;
 use tokio::time::{Instant, sleep};
 
@@ -97,7 +97,7 @@ impl<'a> Group<'a> {
         for name in 0..stage.size.members {
             group.start(name)?;
         }
-        group.settle().await?;
+        ensure!(group.settle().await?, "the group does not form within {SETTLE:?}");
         Ok(group)
     }
 

@@ -34,7 +34,8 @@ pub struct Forwarder<F: Forward> {
     state: Mutex<State<F::Response>>,
     /// Something may go out.
     wake: Notify,
-    /// When the dispatching loop last turned, in microseconds that the process was awake, since a suspension stops everything; 0 = it does not run.
+    /// When the dispatching loop last turned, in microseconds that the process was awake, since a suspension stops
+    /// everything; 0 = it does not run.
     turned: AtomicU64,
 }
 

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest};
 use tokio::time::{sleep, timeout};
-use tonic::{Code, Status};
+use tonic::Status;
 use tracing::info;
 
 use super::Driver;
 use super::service::Reply;
 use crate::handler::PartitionHandler;
+use crate::session::is_refusal;
 use crate::shell::bounded;
 use crate::transport::Transport;
 
@@ -32,7 +33,7 @@ pub(super) enum Farewell {
     /// Something of this incarnation may still act.
     Owed { incarnation: String },
     /// It is being said.
-    UnderWay,
+    UnderWay { incarnation: String },
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -43,43 +44,40 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         if let Farewell::Owed { incarnation } = &mut self.farewell {
             let incarnation = std::mem::take(incarnation);
-            self.farewell = Farewell::UnderWay;
+            self.farewell = Farewell::UnderWay { incarnation: incarnation.clone() };
             self.say_stopped(incarnation);
         }
     }
 
     fn say_stopped(&mut self, incarnation: String) {
         info!(group = &*self.group, incarnation, "nothing of the session that was lost acts any more");
-        let (caller, mode) = (self.caller(incarnation), DeregisterMode::Now.into());
+        let (caller, mode) = (self.caller(incarnation.clone()), DeregisterMode::Now.into());
         let request = DeregisterRequest { caller: Some(caller), mode };
-        let instances = self.consumer.options.endpoints.clone().into_iter().cycle();
-        let instances = std::iter::once(self.session.endpoint().to_owned()).chain(instances);
+        let current = self.session.endpoint().to_owned();
+        let others = self.consumer.options.endpoints.iter().filter(|other| **other != current).cloned();
+        let instances: Vec<String> = std::iter::once(current.clone()).chain(others).collect();
         let saying = say(self.consumer.transport.clone(), instances, request);
         self.replies.spawn(async move {
             // Without a definite answer nobody knows more than before.
             let _ = timeout(BOUND, saying).await;
-            Reply::Farewell
+            Reply::Farewell { incarnation }
         });
     }
 
-    pub(super) fn farewell_said(&mut self) {
+    pub(super) fn farewell_said(&mut self, incarnation: String) {
         // Another session may have been lost meanwhile.
-        if self.farewell == Farewell::UnderWay {
+        if self.farewell == (Farewell::UnderWay { incarnation }) {
             self.farewell = Farewell::Settled;
         }
     }
 }
 
 /// Asks one instance after the other until there is a definite answer.
-async fn say<T: Transport>(
-    transport: Arc<T>,
-    instances: impl Iterator<Item = String>,
-    request: DeregisterRequest,
-) {
-    for instance in instances {
-        let told = bounded(ATTEMPT_BOUND, transport.deregister(&instance, request.clone())).await;
-        // Not found: nobody waits for it.
-        if told.map_or_else(|status: Status| status.code() == Code::NotFound, |_| true) {
+async fn say<T: Transport>(transport: Arc<T>, instances: Vec<String>, request: DeregisterRequest) {
+    for instance in instances.iter().cycle() {
+        let told = bounded(ATTEMPT_BOUND, transport.deregister(instance, request.clone())).await;
+        // Not found: nobody waits for it. Whatever else is final would be said again.
+        if told.map_or_else(|status: Status| is_refusal(status.code()), |_| true) {
             return;
         }
         sleep(RETRY).await;

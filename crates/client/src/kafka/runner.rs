@@ -289,14 +289,16 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition).await;
-        self.handler.release(partition).await
+        let released = self.handler.release(partition).await;
+        self.client.commit_landed().await;
+        released
     }
 
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition()).await;
+        self.handler.lost(context).await;
         // What follows may tell others that this member has stopped.
         self.client.commit_landed().await;
-        self.handler.lost(context).await;
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {

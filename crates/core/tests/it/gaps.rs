@@ -74,6 +74,34 @@ fn a_gap_of_which_one_edge_was_not_told_is_not_known() {
 }
 
 #[test]
+fn of_partitions_that_move_as_one_no_gap_is_told() {
+    let mut lab = Lab::with_topics(&[]);
+    lab.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    ["t", "u"].iter().for_each(|name| lab.topic_in_set(name, 2, "s"));
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    let both = [tp("t", 1), tp("u", 1)];
+    let id = lab.state.handoff(&both[0]).unwrap().id.clone();
+    for at in &both {
+        lab.say(&b, at, Some(&id), &Ack::Ready);
+    }
+    while lab.state.handoff(&both[0]).unwrap().phase < Phase::Draining {
+        assert!(!lab.pass().is_empty());
+    }
+    for (at, last_at) in both.iter().zip([1_000, 1_900]) {
+        let drained = Drained { offset: None, last_at: Some(WallMillis(last_at)) };
+        lab.say(&a, at, Some(&id), &Ack::Drained(drained));
+    }
+    for at in &both {
+        lab.say(&b, at, Some(&id), &first_at(2_000));
+    }
+    let gaps = both.map(|at| lab.state.assignment(&at).unwrap().gap_ms);
+    assert_eq!(gaps, [None, None], "1 000 and 100 would be right, and only one of the two is known");
+}
+
+#[test]
 fn the_gap_of_a_move_goes_with_the_next_grant() {
     let (mut lab, _, b) = complete(Mode::Exclusive, Some(WallMillis(1_000)));
     say(&mut lab, &b, &first_at(1_020));

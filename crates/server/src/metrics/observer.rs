@@ -156,13 +156,16 @@ impl Observer {
             missing.iter().take(MOST_ROUTERS).map(|(router, freezes)| (router.to_string(), **freezes));
         let shown: Vec<_> = named.chain((rest > 0).then(|| (String::new(), rest))).collect();
         let family = &self.metrics.0.missing_acks;
-        for before in self.missing.drain(..) {
-            family.remove(&before);
-        }
+        let mut before = std::mem::take(&mut self.missing);
         for (router, freezes) in shown {
             let label = RouterLabel { group: self.group.to_string(), router };
             family.get_or_create(&label).set(whole(freezes));
             self.missing.push(label);
+        }
+        // Only now, so that no reader in between misses one that still holds something up.
+        before.retain(|label| !self.missing.contains(label));
+        for gone in &before {
+            family.remove(gone);
         }
     }
 

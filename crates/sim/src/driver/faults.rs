@@ -143,8 +143,7 @@ impl Driver {
     /// Where somebody else is granted what it has before its claim is over, two work.
     async fn write_consumer_off(&mut self) -> Option<String> {
         let consumer = self.cut_consumer_off()?;
-        let _was_registered = self.world.unregister(&consumer).await;
-        Some(consumer)
+        self.world.unregister(&consumer).await.then_some(consumer)
     }
 
     /// One of the two stops by itself once it learns of the other.
