@@ -10,7 +10,7 @@ use clap::Parser;
 use kafka_assigner_sim::{Coverage, Hole, Options, Outcome, simulate};
 use mimalloc::MiMalloc;
 
-/// Worlds are made of small pieces that live for moments: an eighth of a run is saved beside glibc's allocator.
+/// Worlds are made of small pieces that live for moments, which is what this allocator is made for.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
