@@ -21,7 +21,11 @@ pub(super) fn place(set: &Set, ledger: &mut Ledger<'_>, slots: &[Slot]) -> usize
         if matches!(slot, Slot::At(_)) {
             continue;
         }
-        for unit in set.units(number).filter(|unit| must_go(ledger, *unit)).collect::<Vec<_>>() {
+        for unit in set.units(number) {
+            // Asked of each in its turn: what went before may have brought its owner down to the limit.
+            if !must_go(ledger, unit) {
+                continue;
+            }
             let taker = relation(set, ledger, number, unit)
                 .or_else(|| emptiest.get_or_insert_with(|| Emptiest::of(set, ledger)).find(ledger, unit));
             if let Some(taker) = taker {
