@@ -98,8 +98,8 @@ impl Cell {
     }
 }
 
-/// Lets the allocator keep what is freed for what is needed next, as in a program that has run for a while, and as
-/// Java's heap does. Otherwise the smallest groups give memory back after each run, and take longer than larger ones.
+/// Makes glibc's allocator keep what is freed for what is needed next, as Java's heap does. Otherwise groups of ten
+/// thousand partitions give memory back after each run, and take longer than larger ones.
 fn keep_what_is_freed() {
     // More than a group takes that is small enough for that to matter; nothing touches it.
     drop(black_box(Vec::<u8>::with_capacity(16 << 20)));
