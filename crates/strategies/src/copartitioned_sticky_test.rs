@@ -233,8 +233,8 @@ fn above_its_limit_a_member_gives_a_unit_of_a_slot_that_nobody_has_room_for() {
 fn above_its_limit_a_member_gives_no_more_than_the_excess() {
     let mut builder = Problem::builder();
     let [t, u, v] = ["t", "u", "v"].map(|name| builder.topic(name, 1));
-    let [a, b, ..] = ["a", "b", "c", "d"]
-        .map(|id| builder.member(MemberSpec { max_partitions: Some(1), ..member(id) }));
+    let [a, b, ..] =
+        ["a", "b", "c", "d"].map(|id| builder.member(MemberSpec { max_partitions: Some(1), ..member(id) }));
     builder.current(t, 0, a);
     builder.current(u, 0, a);
     builder.current(v, 0, b);
