@@ -141,6 +141,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     fn take_in(&mut self, turn: Turn) {
+        // An answer may still confirm the claim. Nothing else begins under one that is over: after a suspension, a grant that
+        // others have by now may be the first thing to be read.
+        if !matches!(turn, Turn::Reply(_)) {
+            self.lapse();
+        }
         match turn {
             Turn::Reply(reply) => self.reply(reply),
             Turn::Stream(event) => self.session_event(event),
@@ -153,11 +158,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     /// After every turn: whatever is due by now.
     fn settle(&mut self) {
+        self.lapse();
         let now = self.now();
-        if self.lapses_at.take_if(|at| *at <= now).is_some() {
-            warn!(group = &*self.group, consumer = self.consumer.options.name, "claim lapsed");
-            self.role_event(RoleEvent::ClaimLapsed);
-        }
         if self.session.next_wake().is_some_and(|at| at <= now) {
             self.session_event(Event::Timer);
         }
@@ -168,6 +170,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.advance_farewell();
         self.send_acks();
         self.show();
+    }
+
+    fn lapse(&mut self) {
+        let now = self.now();
+        if self.lapses_at.take_if(|at| *at <= now).is_some() {
+            warn!(group = &*self.group, consumer = self.consumer.options.name, "claim lapsed");
+            self.role_event(RoleEvent::ClaimLapsed);
+        }
     }
 
     fn session_event(&mut self, event: Event<AssignmentCommand>) {

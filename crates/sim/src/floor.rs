@@ -21,6 +21,8 @@ struct Post {
     consumer: Arc<str>,
     context: OwnedContext,
     works: bool,
+    /// Whether it has worked since it was told to begin.
+    started: bool,
 }
 
 impl Floor {
@@ -36,10 +38,9 @@ impl Floor {
         at: TopicPartition,
         context: &OwnedContext,
     ) {
-        let mut post = Post { consumer: Arc::clone(consumer), context: context.clone(), works: false };
+        let (consumer, context) = (Arc::clone(consumer), context.clone());
+        let mut post = Post { consumer, context, works: false, started: false };
         self.end_lapsed(&at);
-        let offset = context.start_offset();
-        self.history.note(What::Started { process, at: at.clone(), offset });
         self.look(process, &at, &mut post, false);
         self.posts().insert((process, at), post);
     }
@@ -88,6 +89,12 @@ impl Floor {
 
     fn look(&self, process: u32, at: &TopicPartition, post: &mut Post, frozen: bool) {
         let works = !frozen && post.context.claim().is_valid();
+        if works && !post.started {
+            post.started = true;
+            // Who is told under a claim that is over by then, as after a suspension, starts nothing.
+            let offset = post.context.start_offset();
+            self.history.note(What::Started { process, at: at.clone(), offset });
+        }
         if works && !post.works {
             let (consumer, at) = (Arc::clone(&post.consumer), at.clone());
             self.history.note(What::Began { process, consumer, at, epoch: Epoch(post.context.epoch()) });
