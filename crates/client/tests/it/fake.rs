@@ -106,6 +106,7 @@ impl Fake {
     }
 
     /// The time to live of sessions; half a minute unless it is set.
+    #[cfg(feature = "kafka")]
     pub(crate) fn grant_ttl(&self, ttl: Duration) {
         self.state().ttl = ttl;
     }

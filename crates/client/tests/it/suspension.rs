@@ -8,8 +8,8 @@ use kafka_assigner_client::proto::v1::Snapshot;
 use kafka_assigner_client::{Clock, Suspensions};
 use tokio::time::Instant;
 
-use crate::consumer::{options, start_on};
-use crate::fake::Fake;
+use crate::consumer::{assign, options, start_on, warm};
+use crate::fake::{Asked, Fake};
 use crate::recorder::Manner;
 use crate::strict::strict;
 
@@ -27,6 +27,21 @@ async fn a_claim_is_over_after_a_suspension_past_the_ttl() {
     running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 5"]).await;
     assert!(begun.elapsed() <= Duration::from_secs(2), "{:?}", begun.elapsed());
     assert!(claim.has_ended() && running.recorder.owned().claim().is_valid(), "a heartbeat brought it back");
+}
+
+// The grant is the first thing that it reads, and others may have the partition by then.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_is_read_after_a_suspension_waits_until_the_claim_is_confirmed() {
+    let suspensions = Arc::new(Suspended::default());
+    let clock = Clock::counting(suspensions.clone());
+    let mut running = start_on(clock, Fake::new(), options(), Manner::Plain);
+    running.handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Ready("h".into())).await;
+    suspensions.0.store(31, Ordering::SeqCst);
+    running.fake.push(assign(strict(9, 9, "h")));
+    running.fake.wait_for(|asked| *asked == Asked::Taken("h".into())).await;
+    assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 9"], "the handler was called once");
 }
 
 /// For so many seconds since the start.
