@@ -39,9 +39,22 @@ impl Service for Door {
 
 fn explain(error: &RequestError) -> Answer {
     let code = match error {
-        RequestError::Unsent(Unsent::Stopped) => Code::Leaving,
+        // One that leaves closes its table first. One that has lost its session can do nothing either.
+        RequestError::Unsent(Unsent::Stopped | Unsent::Closed) => Code::Leaving,
         error if error.is_safe_to_repeat() => Code::NotExecuted,
         _ => Code::Unknown,
     };
     Answer::not_done(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_can_not_route_sends_callers_to_another_router() {
+        for why in [Unsent::Stopped, Unsent::Closed] {
+            assert_eq!(explain(&RequestError::Unsent(why)).code(), Code::Leaving);
+        }
+    }
 }
