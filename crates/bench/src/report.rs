@@ -1,9 +1,12 @@
 //! How figures are told: a table as they come, or one JSON object a line.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::machine::Machine;
+use crate::stopwatch::{median, ms};
 
 /// One measured figure.
 #[derive(Debug, Clone, Serialize)]
@@ -45,6 +48,18 @@ impl Report {
         let line = if self.json { serde_json::to_string(figure)? } else { row(figure) };
         println!("{line}");
         Ok(())
+    }
+
+    /// Tells the middle one of many times, as `middle` says but for the value, and the worst as `worst`; in milliseconds.
+    pub(crate) fn tell_times(
+        &self,
+        middle: &Figure,
+        worst: &'static str,
+        times: Vec<Duration>,
+    ) -> Result<()> {
+        let most = times.iter().copied().max().unwrap_or_default();
+        self.tell(&Figure { value: ms(median(times)), ..middle.clone() })?;
+        self.tell(&Figure { what: worst, value: ms(most), ..middle.clone() })
     }
 }
 

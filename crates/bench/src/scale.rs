@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::consumer::{Consumer, Crowd, GROUP};
 use crate::instance::{Served, create_group, create_topic, open};
 use crate::report::{Figure, Report};
-use crate::stopwatch::{median, ms};
+use crate::stopwatch::median;
 
 const PARTITIONS: u32 = 10_000;
 const CONSUMERS: usize = 100;
@@ -124,10 +124,7 @@ fn tell(
     aim: Option<f64>,
     part: fn(&Round) -> Duration,
 ) -> Result<()> {
-    let times: Vec<Duration> = rounds.iter().map(part).collect();
-    let most = times.iter().copied().max().unwrap_or_default();
-    report.tell(&figure(middle, ms(median(times)), "ms", aim))?;
-    report.tell(&figure(worst, ms(most), "ms", aim))
+    report.tell_times(&figure(middle, 0.0, "ms", aim), worst, rounds.iter().map(part).collect())
 }
 
 fn figure(what: &'static str, value: f64, unit: &'static str, aim: Option<f64>) -> Figure {
