@@ -47,6 +47,13 @@ struct Sighting {
     deadline: Moment,
 }
 
+impl Sighting {
+    fn span(&self) -> PhaseSpan {
+        let Self { what, since, deadline, .. } = self;
+        PhaseSpan { id: what.id.clone(), phase: what.phase, since: *since, deadline: *deadline }
+    }
+}
+
 /// What has to stay the same for a phase to be the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Standing {
@@ -285,13 +292,13 @@ impl Memory {
 
     /// The phase in which each handoff was seen last, by the unit's first partition.
     pub fn phases(&self) -> impl Iterator<Item = (&TopicPartition, PhaseSpan)> {
-        let span = |Sighting { what, since, deadline, .. }: &Sighting| PhaseSpan {
-            id: what.id.clone(),
-            phase: what.phase,
-            since: *since,
-            deadline: *deadline,
-        };
-        self.phases.iter().map(move |(unit, seen)| (unit, span(seen)))
+        self.phases.iter().map(|(unit, seen)| (unit, seen.span()))
+    }
+
+    /// The phase in which the handoff of `unit` was seen last.
+    #[must_use]
+    pub fn phase(&self, unit: &TopicPartition) -> Option<PhaseSpan> {
+        self.phases.get(unit).map(Sighting::span)
     }
 
     /// The next moment after `now` at which a deadline is over.

@@ -18,6 +18,7 @@ use kafka_assigner_store::view::{Listener, Notice};
 use super::Coordinator;
 use super::agenda::Agenda;
 use super::execute::{Executor, Fate};
+use crate::group::Phases;
 use crate::leases;
 
 /// How long after a failed write everything is looked at again: short against every deadline, long against a
@@ -94,8 +95,7 @@ impl Coordinator {
         let nonce = self.entropy.number();
         agenda.memory.see_leases(leases, moment);
         self.group.read(|state| {
-            let units = look(agenda, state, moment);
-            self.group.phases().show(&agenda.memory);
+            let units = look(agenda, state, moment, self.group.phases());
             let now = Now {
                 memory: &agenda.memory,
                 leases,
@@ -194,17 +194,20 @@ impl Coordinator {
     }
 }
 
-/// Takes in what was touched, and returns the units that may have a next step.
-fn look(agenda: &mut Agenda, state: &GroupState, now: Moment) -> BTreeSet<TopicPartition> {
+/// Takes in what was touched, shows it, and returns the units that may have a next step.
+fn look(agenda: &mut Agenda, state: &GroupState, now: Moment, phases: &Phases) -> BTreeSet<TopicPartition> {
     if std::mem::take(&mut agenda.everything) {
         agenda.touched = Touched::default();
         agenda.memory.recall(state, now);
         let named = named_leases(state);
         agenda.memory.forget_leases(|lease| named.contains(&lease));
+        phases.show(&agenda.memory);
         return state.handoffs().keys().cloned().collect();
     }
     agenda.memory.observe(state, &agenda.touched, now);
     let units = agenda.units(state, now);
+    let extended = agenda.touched.progress.iter().flat_map(|name| state.units_of(name)).collect::<Vec<_>>();
+    phases.show_some(&agenda.memory, units.iter().chain(&extended));
     agenda.touched = Touched::default();
     units
 }

@@ -28,6 +28,17 @@ impl Phases {
         *self.spans() = memory.phases().map(|(unit, span)| (unit.clone(), span)).collect();
     }
 
+    /// The leader shows what it remembers of `units`. A look at some of a thousand handoffs costs no more than these.
+    pub(crate) fn show_some<'a>(&self, memory: &Memory, units: impl Iterator<Item = &'a TopicPartition>) {
+        let mut spans = self.spans();
+        for unit in units {
+            match memory.phase(unit) {
+                Some(span) => _ = spans.insert(unit.clone(), span),
+                None => _ = spans.remove(unit),
+            }
+        }
+    }
+
     /// The term is over: another instance counts from now on.
     pub(crate) fn clear(&self) {
         self.spans().clear();
@@ -77,5 +88,25 @@ mod tests {
         assert_eq!(phases.time(&next, lab.moment), None, "it is not seen yet");
         phases.clear();
         assert_eq!(phases.time(&handoff, lab.moment), None);
+    }
+
+    #[test]
+    fn a_look_at_some_units_shows_these_and_forgets_those_whose_handoff_is_gone() {
+        let mut lab = Lab::with_topics(&[("t", 4)]);
+        lab.join("a");
+        lab.settle();
+        lab.join("b");
+        lab.pass();
+        let handoffs: Vec<Handoff> =
+            lab.state.handoffs().keys().map(|unit| lab.state.handoff(unit).unwrap().clone()).collect();
+        let [first, second] = &*handoffs else { panic!("two of four move: {handoffs:?}") };
+        let phases = Phases::default();
+        phases.show_some(&lab.memory, [first.lead()].into_iter());
+        assert_eq!(phases.time(first, lab.moment), time(0, 300));
+        assert_eq!(phases.time(second, lab.moment), None, "it was not looked at");
+        phases.show_some(&Memory::default(), [second.lead()].into_iter());
+        assert_eq!(phases.time(first, lab.moment), time(0, 300));
+        phases.show_some(&Memory::default(), [first.lead()].into_iter());
+        assert_eq!(phases.time(first, lab.moment), None);
     }
 }
