@@ -24,6 +24,7 @@ mod client;
 mod commits;
 mod cursor;
 mod handler;
+mod lookup;
 mod options;
 mod processing;
 mod producers;

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
+use super::lookup::Lookup;
 use super::reader::Reader;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::partition::TopicPartition;
@@ -59,6 +60,8 @@ struct Inner {
     consumer: Option<Arc<StreamConsumer<Events>>>,
     /// What librdkafka reads: it complains when anything else is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
+    ends: Lookup,
+    commits: Lookup,
     /// Held by the commit that is under way, also when nobody waits for it any more.
     committing: Arc<tokio::sync::Mutex<()>>,
     _polling: DropGuard,
@@ -82,6 +85,8 @@ impl Client {
         Ok(Self(Arc::new(Inner {
             consumer: Some(consumer),
             assigned: Mutex::default(),
+            ends: Lookup::default(),
+            commits: Lookup::default(),
             committing: Arc::default(),
             _polling: polling.drop_guard(),
         })))
@@ -138,30 +143,36 @@ impl Client {
     }
 
     /// The offset after the last record of the log.
+    ///
+    /// Cancel safe.
     pub(super) async fn end(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
-        let (client, at) = (self.clone(), partition.clone());
-        let read = move || client.consumer().fetch_watermarks(at.topic(), at.partition(), END_BOUND);
+        let client = self.clone();
+        let request = move |partitions: &[TopicPartition]| {
+            // As a time, it stands for what would be written next.
+            let asked = list(partitions.iter().map(|partition| (partition, Offset::End)))?;
+            client.consumer().offsets_for_times(asked, END_BOUND)
+        };
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        blocking(read).await.map(|(_, end)| end).map_err(failed)
+        match self.0.ends.of(partition, request).await.map_err(failed)? {
+            Offset::Offset(end) => Ok(end),
+            _ => Err(failed(KafkaError::OffsetFetch(RDKafkaErrorCode::NoOffset))),
+        }
     }
 
     /// The offset that the group has committed; 0 where it has committed nothing.
+    ///
+    /// Cancel safe.
     pub(super) async fn committed(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
-        let (client, at) = (self.clone(), partition.clone());
-        let committed = blocking(move || client.read_committed(&at)).await;
-        committed.map_err(|source| KafkaRunnerError::Committed { partition: partition.clone(), source })
-    }
-
-    fn read_committed(&self, partition: &TopicPartition) -> KafkaResult<i64> {
-        let asked = list([(partition, Offset::Invalid)])?;
-        let answered = self.consumer().committed_offsets(asked, KAFKA_BOUND)?;
-        for element in answered.elements() {
-            element.error()?;
-            if let Offset::Offset(offset) = element.offset() {
-                return Ok(offset);
-            }
+        let client = self.clone();
+        let request = move |partitions: &[TopicPartition]| {
+            let asked = list(partitions.iter().map(|partition| (partition, Offset::Invalid)))?;
+            client.consumer().committed_offsets(asked, KAFKA_BOUND)
+        };
+        let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
+        match self.0.commits.of(partition, request).await.map_err(failed)? {
+            Offset::Offset(committed) => Ok(committed),
+            _ => Ok(0),
         }
-        Ok(0)
     }
 
     /// Commits what is `due` at the moment of sending, and waits until the broker has answered. Returns what it was.
