@@ -48,7 +48,8 @@ pub struct ConsumerOptions {
     /// it hears with heartbeats: it may take two of them, two thirds of the time to live, longer. `None` (the default)
     /// = never.
     pub max_poll_interval: Option<Duration>,
-    /// The most preparations at once, at least 1. Default 8. The group bounds it too.
+    /// The most preparations at once, at least 1. Default 64, which is also what a group allows by default: the lower of
+    /// both counts. Lower it where each takes much memory or a core.
     pub max_warming: usize,
     /// How long work goes on in the mode `overlap` while instances answer that the store can't be reached. Default
     /// 10 min.
@@ -111,7 +112,7 @@ impl ConsumerOptions {
             generation: String::new(),
             session_timeout: None,
             max_poll_interval: None,
-            max_warming: 8,
+            max_warming: 64,
             outage_grace: Duration::from_secs(600),
             on_stop: OnStop::Drain,
             drain_timeout: Duration::from_secs(30),
