@@ -137,7 +137,9 @@ fn format_storage(jars: &Path, properties: &Path, log: &Path) -> io::Result<()> 
     Err(io::Error::other(format!("Kafka's storage can't be formatted; its log ends with\n{}", tail(log))))
 }
 
-/// Everything on one node: no replicas of the internal topics, and groups that form at once.
+/// Everything on one node: no replicas of the internal topics, and groups that form at once. Small index files: the
+/// kernel fills them with zeros when they are first written to, and by default each partition has two of 10 MB. On a
+/// disk that is read ahead by megabytes, that takes a broker with many partitions half a minute.
 fn server_properties(port: u16, controller: u16, data: &Path) -> String {
     let data = data.display();
     format!(
@@ -156,6 +158,7 @@ fn server_properties(port: u16, controller: u16, data: &Path) -> String {
          transaction.state.log.num.partitions=5\n\
          share.coordinator.state.topic.replication.factor=1\n\
          share.coordinator.state.topic.min.isr=1\n\
+         log.index.size.max.bytes=65536\n\
          group.initial.rebalance.delay.ms=0\n"
     )
 }
