@@ -78,24 +78,36 @@ final class Server implements Contestant {
         }));
     }
 
-    /** What the broker's metadata says of topics. */
+    /** What the broker's metadata says of topics, all of it made before. */
     private final class Topics implements SubscribedTopicDescriber {
-        private final Map<Uuid, Integer> numbers = new HashMap<>();
+        /** By partition the racks of its replicas; partitions in the same racks share the set. */
+        private final Map<Uuid, List<Set<String>>> racks = new HashMap<>();
 
         Topics() {
-            for (int topic = 0; topic < ids.size(); topic++) numbers.put(ids.get(topic), topic);
+            Map<List<Integer>, Set<String>> sets = new HashMap<>();
+            for (int topic = 0; topic < ids.size(); topic++) {
+                List<Set<String>> ofTopic = new ArrayList<>(shape.partitionsPerTopic());
+                for (int partition = 0; partition < shape.partitionsPerTopic(); partition++) {
+                    int[] brokers = Shape.replicas(topic, partition);
+                    ofTopic.add(sets.computeIfAbsent(List.of(brokers[0], brokers[1]), any -> racksOf(brokers)));
+                }
+                racks.put(ids.get(topic), ofTopic);
+            }
+        }
+
+        private Set<String> racksOf(int[] brokers) {
+            if (!shape.racks()) return Set.of();
+            return Set.of(Shape.rackNames()[brokers[0]], Shape.rackNames()[brokers[1]]);
         }
 
         @Override
         public int numPartitions(Uuid id) {
-            return numbers.containsKey(id) ? shape.partitionsPerTopic() : -1;
+            return racks.containsKey(id) ? shape.partitionsPerTopic() : -1;
         }
 
         @Override
         public Set<String> racksForPartition(Uuid id, int partition) {
-            if (!shape.racks()) return Set.of();
-            int[] brokers = Shape.replicas(numbers.get(id), partition);
-            return Set.of(Shape.rackNames()[brokers[0]], Shape.rackNames()[brokers[1]]);
+            return racks.get(id).get(partition);
         }
     }
 }

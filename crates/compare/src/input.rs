@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kafka_assigner_strategies::ReplicaRacks;
+
 use crate::holdings::Holdings;
 use crate::output::{Partition, Shares};
 use crate::shape::{RACKS, REPLICAS, Shape, member_id, topic_name};
@@ -26,6 +28,8 @@ pub(crate) struct Topic {
     pub(crate) partitions: u32,
     /// By partition the numbers of the brokers that have it; empty if nobody knows where these run.
     pub(crate) replicas: Vec<[usize; REPLICAS]>,
+    /// The same as racks, which the broker's class gets ready-made too.
+    pub(crate) replica_racks: Option<ReplicaRacks>,
     /// By partition how much work it is; empty if all are the same.
     pub(crate) weights: Vec<f64>,
 }
@@ -47,16 +51,18 @@ pub(crate) struct Member {
 impl Input {
     /// The group of that shape with the members of those numbers, who own nothing yet.
     pub(crate) fn new(shape: &Shape, members: &[usize]) -> Self {
-        let topics: Vec<_> = (0..shape.topics).map(|topic| Topic::new(shape, topic)).collect();
+        let mut topics: Vec<_> = (0..shape.topics).map(|topic| Topic::new(shape, topic)).collect();
+        locate(&mut topics, shape);
         let names: Vec<_> = topics.iter().map(|topic| topic.name.clone()).collect();
-        let racks = RACKS.iter().filter(|_| shape.racks).map(|rack| Arc::from(*rack)).collect::<Vec<_>>();
+        let racks: Vec<Arc<str>> =
+            RACKS.iter().filter(|_| shape.racks).map(|rack| Arc::from(*rack)).collect();
         let mut lists: BTreeMap<_, Arc<[_]>> = BTreeMap::new();
         let members = members.iter().map(|member| {
             let interest = shape.interest(*member);
             let list = lists.entry((interest.start, interest.end));
             Member {
                 id: member_id(*member).into(),
-                rack: shape.rack(*member).map(Arc::from),
+                rack: shape.rack(*member).map(|rack| racks[rack].clone()),
                 topics: list.or_insert_with(|| Arc::from(&names[interest])).clone(),
                 owned: Holdings::default(),
                 standby_for: Holdings::default(),
@@ -102,8 +108,18 @@ impl Topic {
             name: topic_name(topic).into(),
             partitions: u32::try_from(partitions).expect("a shape has some millions of partitions at most"),
             replicas: known.map(|partition| Shape::replicas(first_of_set, partition)).collect(),
+            replica_racks: None,
             weights: (0..partitions).filter_map(|partition| shape.weight(topic, partition)).collect(),
         }
+    }
+}
+
+/// Says of all topics in which racks their replicas are, if that is known.
+fn locate(topics: &mut [Topic], shape: &Shape) {
+    let names = |replicas: &[usize; REPLICAS]| replicas.map(|broker| RACKS[broker]);
+    let racks = ReplicaRacks::of_topics(topics.iter().map(|topic| topic.replicas.iter().map(names)));
+    for (topic, racks) in topics.iter_mut().zip(racks).filter(|_| shape.racks) {
+        topic.replica_racks = Some(racks);
     }
 }
 

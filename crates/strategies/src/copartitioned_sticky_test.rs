@@ -369,7 +369,7 @@ fn standbys_are_in_other_racks() {
         let topic = builder.topic("t", 90);
         builder.want_standbys(topic, standbys);
         for number in 0..9 {
-            let rack = Some(builder.rack(format!("rack-{}", number / 3)));
+            let rack = Some(builder.rack(&format!("rack-{}", number / 3).into()));
             builder.member(MemberSpec { rack, ..member(&format!("m{number}")) });
         }
         let problem = builder.build().unwrap();

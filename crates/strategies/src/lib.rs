@@ -59,12 +59,12 @@ pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
 pub use placement::{Choice, Move, MoveReason, Placement, Run, Standbys, Unassigned};
-pub(crate) use problem::Place;
 pub use problem::{
     Capacity, InvalidProblem, Member, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
-    ProblemBuilder, RackHandle, RackIndex, Standby, Subscription, Topic, TopicHandle, TopicIndex, UnitIndex,
-    Weight,
+    ProblemBuilder, RackHandle, RackIndex, ReplicaRacks, Standby, Subscription, Topic, TopicHandle,
+    TopicIndex, UnitIndex, Weight,
 };
+pub(crate) use problem::{Place, RackReader};
 pub use registry::Registry;
 pub use sticky_balanced::StickyBalanced;
 pub use strategy::{Strategy, all, by_name};

@@ -9,6 +9,8 @@ mod measure;
 mod member;
 mod options;
 mod rack;
+mod replica_racks;
+mod restrictions;
 mod sorting;
 mod standby;
 mod succession;
@@ -24,19 +26,13 @@ pub use invalid::InvalidProblem;
 pub use measure::{Capacity, Weight};
 pub use member::{Member, MemberSpec, MemberState, Subscription};
 pub use options::Options;
-use rack::RackSets;
+pub(crate) use rack::RackReader;
+use rack::ReplicaSets;
+pub use replica_racks::ReplicaRacks;
+pub(crate) use restrictions::Place;
 pub use standby::Standby;
 use standby::StandbyList;
 pub use topic::Topic;
-
-/// What a member may have of a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// It owns it.
-    Owner,
-    /// It holds a copy of its state.
-    Standby,
-}
 
 /// Everything a strategy may look at: topics, members, who owns what today, and what must not
 /// change. Immutable and valid by construction; made by a [`ProblemBuilder`].
@@ -52,11 +48,13 @@ pub struct Problem {
     first_unit: Vec<usize>,
     /// By unit its owner today; empty if there are none at all.
     current: Vec<Option<MemberIndex>>,
+    /// By member how many units it owns today; empty if nobody owns any.
+    owned: Vec<u32>,
     /// By unit whom it is on its way to; empty if none is.
     fixed: Vec<Option<MemberIndex>>,
     /// By unit; empty if all are one.
     weights: Vec<Weight>,
-    replica_racks: RackSets,
+    replica_sets: ReplicaSets,
     standbys: StandbyList,
     /// Sorted and distinct.
     bans: Vec<(UnitIndex, MemberIndex)>,
@@ -163,15 +161,6 @@ impl Problem {
         self.first_unit[topic.index()]
     }
 
-    /// The units that any member is banned from, or that are pinned if that counts for `place`; ascending.
-    pub(crate) fn banned_units(&self, place: Place) -> impl Iterator<Item = UnitIndex> {
-        let pins = self.pins_for(place);
-        let mut units: Vec<_> = self.bans.iter().chain(pins).map(|(unit, _)| *unit).collect();
-        units.sort_unstable();
-        units.dedup();
-        units.into_iter()
-    }
-
     fn positions_of(&self, topic: TopicIndex) -> Range<usize> {
         self.first_unit[topic.index()]..self.first_unit[topic.index() + 1]
     }
@@ -239,6 +228,11 @@ impl Problem {
         if self.current.is_empty() { vec![None; self.units()] } else { self.current.clone() }
     }
 
+    /// By member how many units it owns today.
+    pub(crate) fn owned(&self) -> Vec<u32> {
+        if self.owned.is_empty() { vec![0; self.members.len()] } else { self.owned.clone() }
+    }
+
     /// Whether any unit is on its way to a member.
     pub(crate) fn has_fixed(&self) -> bool {
         !self.fixed.is_empty()
@@ -267,62 +261,6 @@ impl Problem {
         }
     }
 
-    /// Whether `unit` must not go to `member`, nor stay there: it is banned, or pinned to others. A standby may be where
-    /// the unit is not pinned to.
-    pub fn is_banned(&self, unit: UnitIndex, member: MemberIndex) -> bool {
-        self.is_barred(unit, member, Place::Owner)
-    }
-
-    /// Whether `member` must not have the `place` of `unit`.
-    pub(crate) fn is_barred(&self, unit: UnitIndex, member: MemberIndex, place: Place) -> bool {
-        let is_listed = |list: &[_]| !list.is_empty() && list.binary_search(&(unit, member)).is_ok();
-        is_listed(&self.bans) || (place == Place::Owner && self.is_pinned(unit) && !is_listed(&self.pins))
-    }
-
-    /// The pins that count for `place`: they say who is to own a unit, not who holds copies of it.
-    fn pins_for(&self, place: Place) -> &[(UnitIndex, MemberIndex)] {
-        match place {
-            Place::Owner => &self.pins,
-            Place::Standby => &[],
-        }
-    }
-
-    /// Whether any unit is pinned.
-    pub(crate) fn has_pins(&self) -> bool {
-        !self.pins.is_empty()
-    }
-
-    /// Whether `unit` is pinned to members of which at least one can have it.
-    pub fn is_pinned(&self, unit: UnitIndex) -> bool {
-        !self.pins.is_empty() && is_among(&self.pins, unit)
-    }
-
-    /// Whether any member is banned from `unit`.
-    pub(crate) fn has_bans(&self, unit: UnitIndex) -> bool {
-        is_among(&self.bans, unit) || is_among(&self.pins, unit)
-    }
-
-    /// The members that `unit` is banned from, and those that it is pinned to; ascending. Units of one topic for
-    /// which both are equal can go to the same members.
-    pub(crate) fn restriction(&self, unit: UnitIndex, place: Place) -> (Vec<MemberIndex>, Vec<MemberIndex>) {
-        (listed_with(&self.bans, unit), listed_with(self.pins_for(place), unit))
-    }
-
-    /// Whether any member is banned from any unit.
-    pub(crate) fn is_ever_banned(&self) -> bool {
-        !(self.bans.is_empty() && self.pins.is_empty())
-    }
-
-    /// Whether `unit` moved lately and so stays with its owner while that may own it.
-    pub fn is_cooling(&self, unit: UnitIndex) -> bool {
-        !self.cooling.is_empty() && self.cooling.binary_search(&unit).is_ok()
-    }
-
-    /// Whether any unit moved lately.
-    pub(crate) fn has_cooling(&self) -> bool {
-        !self.cooling.is_empty()
-    }
-
     /// How much work `unit` is.
     #[inline]
     pub fn weight(&self, unit: UnitIndex) -> Weight {
@@ -337,15 +275,6 @@ impl Problem {
     /// The racks, sorted by name; a [`RackIndex`] is a position in it.
     pub fn racks(&self) -> &[Arc<str>] {
         &self.racks
-    }
-
-    /// The racks in which `unit` has replicas, ascending; empty if that is unknown.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such unit.
-    pub fn replica_racks(&self, unit: UnitIndex) -> &[RackIndex] {
-        self.replica_racks.of(unit.index())
     }
 
     /// The members that hold `unit` as standby today, the least behind first.
@@ -388,16 +317,4 @@ impl Problem {
     pub(crate) fn takers_of(&self, topic: TopicIndex) -> impl Iterator<Item = MemberIndex> {
         self.active().filter(move |member| self.is_subscribed(topic, *member))
     }
-}
-
-/// Whether `list`, sorted, says anything of `unit`.
-fn is_among(list: &[(UnitIndex, MemberIndex)], unit: UnitIndex) -> bool {
-    let at = list.partition_point(|(listed, _)| *listed < unit);
-    list.get(at).is_some_and(|(listed, _)| *listed == unit)
-}
-
-/// The members that `list`, sorted, names together with `unit`.
-fn listed_with(list: &[(UnitIndex, MemberIndex)], unit: UnitIndex) -> Vec<MemberIndex> {
-    let from = list.partition_point(|(listed, _)| *listed < unit);
-    list[from..].iter().take_while(|(listed, _)| *listed == unit).map(|(_, member)| *member).collect()
 }

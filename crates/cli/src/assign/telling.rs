@@ -3,7 +3,8 @@
 mod standbys;
 
 use kafka_assigner_strategies::{
-    InvalidProblem, MemberHandle, MemberSpec, Problem, ProblemBuilder, RackHandle, Subscription, TopicHandle,
+    InvalidProblem, MemberHandle, MemberSpec, Problem, ProblemBuilder, ReplicaRacks, Subscription,
+    TopicHandle,
 };
 
 use super::checked::Checked;
@@ -56,7 +57,8 @@ impl Telling<'_> {
             (0..units).for_each(|partition| self.weight(set, partition));
         }
         if has_any(|topic| topic.2.is_some()) {
-            (0..units).for_each(|partition| self.racks(set, partition));
+            let racks = (0..units).map(|partition| self.racks(set, partition));
+            self.builder.replica_racks(handle, &ReplicaRacks::new(racks));
         }
     }
 
@@ -69,7 +71,7 @@ impl Telling<'_> {
     }
 
     /// The racks in which every topic has a replica, as far as anything is known of the topic's.
-    fn racks(&mut self, set: usize, partition: u32) {
+    fn racks(&self, set: usize, partition: u32) -> Vec<&str> {
         let told = |topic: usize| Some(&self.line.input.topics[topic].2.as_ref()?[partition as usize].0);
         let mut known = self
             .layout
@@ -80,13 +82,16 @@ impl Telling<'_> {
         for racks in known {
             common.retain(|rack| racks.iter().any(|other| other == rack));
         }
-        let handles: Vec<RackHandle> = common.iter().map(|rack| self.builder.rack(*rack)).collect();
-        self.builder.replica_racks(self.topics[set], partition, &handles);
+        common
     }
 
     fn member(&mut self, at: usize) {
         let member = &self.line.input.members[at];
-        let rack = member.rack.as_deref().filter(|rack| !rack.is_empty()).map(|rack| self.builder.rack(rack));
+        let rack = member
+            .rack
+            .as_deref()
+            .filter(|rack| !rack.is_empty())
+            .map(|rack| self.builder.rack(&rack.into()));
         let spec = MemberSpec {
             subscription: self.subscription(at),
             max_partitions: member.max_partitions,

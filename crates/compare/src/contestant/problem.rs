@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use kafka_assigner_strategies::{
-    MemberHandle, MemberSpec, Placement, Problem, ProblemBuilder, RackHandle, Strategy, Subscription,
-    TopicHandle,
+    MemberHandle, MemberSpec, Placement, Problem, ProblemBuilder, Strategy, Subscription, TopicHandle,
 };
 use rustc_hash::FxHashMap;
 
@@ -35,6 +34,11 @@ impl<K, V: Clone> Known<K, V> {
         Self { by_place: FxHashMap::default(), last: None }
     }
 
+    fn add(&mut self, place: *const K, known: V) {
+        self.by_place.insert(place, known);
+    }
+
+    /// What stands for what is at `place`; asks to `tell` it first if nothing does.
     fn of(&mut self, place: *const K, tell: impl FnOnce() -> V) -> V {
         match &self.last {
             Some((last, known)) if *last == place => known.clone(),
@@ -64,7 +68,7 @@ pub(super) fn problem(input: &Input) -> Problem {
     for member in &input.members {
         let subscription =
             lists.of(member.topics.as_ptr(), || subscription(input, &mut topics, &member.topics));
-        let rack = member.rack.as_ref().map(|rack| builder.rack(rack.clone()));
+        let rack = member.rack.as_ref().map(|rack| builder.rack(rack));
         let spec = MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) };
         let handle = builder.member(spec);
         for (topic, partitions) in member.owned.by_topic() {
@@ -84,16 +88,13 @@ fn subscription(input: &Input, topics: &mut Handles, list: &[Arc<str>]) -> Subsc
 }
 
 fn tell_topics(builder: &mut ProblemBuilder, input: &Input) -> Handles {
-    let racks: Vec<_> = input.racks.iter().map(|rack| builder.rack(rack.clone())).collect();
     let mut handles = Handles::new();
     for set in input.topics.chunks(input.set_size) {
         let handle = builder.topic(name(set), set[0].partitions);
         builder.want_standbys(handle, input.standbys);
-        tell_replicas(builder, &set[0], handle, &racks);
+        set[0].replica_racks.iter().for_each(|racks| builder.replica_racks(handle, racks));
         tell_weights(builder, set, handle);
-        for topic in set {
-            handles.of(topic.name.as_ptr(), || handle);
-        }
+        set.iter().for_each(|topic| handles.add(topic.name.as_ptr(), handle));
     }
     handles
 }
@@ -103,12 +104,6 @@ fn name(set: &[Topic]) -> Arc<str> {
     match set {
         [topic] => topic.name.clone(),
         _ => set.iter().map(|topic| &*topic.name).collect::<Vec<_>>().join("+").into(),
-    }
-}
-
-fn tell_replicas(builder: &mut ProblemBuilder, topic: &Topic, handle: TopicHandle, racks: &[RackHandle]) {
-    for (replicas, partition) in topic.replicas.iter().zip(0..) {
-        builder.replica_racks(handle, partition, &replicas.map(|broker| racks[broker]));
     }
 }
 
@@ -127,7 +122,7 @@ fn tell_standbys(builder: &mut ProblemBuilder, held: &Holdings, topics: &mut Han
 }
 
 /// What `placement` says, in the names of `input`.
-fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placement) -> Shares<'a> {
+pub(super) fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placement) -> Shares<'a> {
     let mut sizes = vec![0; problem.members().len()];
     placement.owner.iter().flatten().for_each(|owner| sizes[owner.index()] += input.set_size);
     let mut shares = Shares::with_sizes(input, sizes);

@@ -129,7 +129,7 @@ impl<'a> Telling<'a> {
             state: if drains { MemberState::Draining } else { MemberState::Active },
             // A record that says nonsense here must not keep the whole group from being planned.
             capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
-            rack: (!consumer.rack.is_empty()).then(|| self.builder.rack(consumer.rack.as_str())),
+            rack: (!consumer.rack.is_empty()).then(|| self.builder.rack(&consumer.rack.as_str().into())),
             generation: (!consumer.generation.is_empty()).then(|| consumer.generation.as_str().into()),
             ..MemberSpec::new(name.shared())
         }

@@ -6,7 +6,7 @@ use super::classes::{Class, Classes};
 use super::equal::{ClassFlow, Flow};
 use super::stock::{ClassStock, Holding, Stock};
 use super::stretches::Stretches;
-use crate::{MemberIndex, Problem, RackIndex, UnitIndex};
+use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
 
 /// The owner of each unit, such that everybody keeps and gets as many units as `flow` says.
 ///
@@ -102,9 +102,11 @@ impl Dealer<'_> {
         if self.problem.racks().is_empty() {
             return leaving.extend(units().take(surplus));
         }
-        let is_far = |unit: &UnitIndex| is_far(self.problem, *unit, holding.owner);
+        let rack = self.problem.member(holding.owner).rack;
+        let mut reader = RackReader::of(self.problem);
+        let mut is_far = |unit: &UnitIndex| is_far(reader.racks(*unit), rack);
         let others = leaving.len();
-        leaving.extend(units().filter(is_far).take(surplus));
+        leaving.extend(units().filter(&mut is_far).take(surplus));
         let far = leaving.len() - others;
         leaving.extend(units().filter(|unit| !is_far(unit)).take(surplus - far));
     }
@@ -125,9 +127,9 @@ impl Dealer<'_> {
     fn serve_near(&mut self, pool: &mut Pool<'_>, nearby: &mut Nearby, owner: &mut [Option<MemberIndex>]) {
         let problem = self.problem;
         let mut candidates = FxHashMap::default();
+        let mut reader = RackReader::of(problem);
         self.give_some(pool, owner, |dealer, pool, unit| {
-            let racks = problem.replica_racks(unit);
-            racks.iter().find_map(|rack| {
+            reader.racks(unit).iter().find_map(|rack| {
                 let in_rack = candidates.entry(*rack).or_insert_with(|| pool.candidates(problem, *rack));
                 dealer.give_near(pool, nearby, in_rack, *rack)
             })
@@ -223,10 +225,9 @@ impl Dealer<'_> {
     }
 }
 
-/// Whether `unit` is known to have no replica in the rack of `member`.
-fn is_far(problem: &Problem, unit: UnitIndex, member: MemberIndex) -> bool {
-    let racks = problem.replica_racks(unit);
-    problem.member(member).rack.is_some_and(|rack| !racks.is_empty() && !racks.contains(&rack))
+/// Whether a unit with replicas in `racks` is known to have none in `rack`, where its owner is.
+pub(super) fn is_far(racks: &[RackIndex], rack: Option<RackIndex>) -> bool {
+    rack.is_some_and(|rack| !racks.is_empty() && !racks.contains(&rack))
 }
 
 /// By kind and rack the members that may still get units, the next one last.

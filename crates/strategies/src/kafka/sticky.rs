@@ -77,15 +77,15 @@ impl Strategy for Sticky {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemberSpec;
+    use crate::{MemberSpec, ReplicaRacks};
 
     #[test]
     fn racks_move_what_comes_near_its_owner_by_it() {
         let mut builder = Problem::builder();
         let topic = builder.topic("t", 2);
+        builder.replica_racks(topic, &ReplicaRacks::new([["a"], ["b"]]));
         for (partition, name) in (0..).zip(["a", "b"]) {
-            let rack = builder.rack(name);
-            builder.replica_racks(topic, partition, &[rack]);
+            let rack = builder.rack(&name.into());
             let member = builder.member(MemberSpec { rack: Some(rack), ..MemberSpec::new(name) });
             builder.current(topic, 1 - partition, member);
         }
@@ -98,11 +98,10 @@ mod tests {
     fn racks_do_not_reshuffle_what_did_not_change() {
         let problem = |owners: &[Option<MemberIndex>]| {
             let mut builder = Problem::builder();
-            let [a, b, c] = ["a", "b", "c"].map(|name| builder.rack(name));
+            let [a, b] = ["a", "b"].map(|name| builder.rack(&name.into()));
             let (t0, t1) = (builder.topic("t0", 1), builder.topic("t1", 3));
-            for (topic, partition, rack) in [(t0, 0, a), (t1, 0, b), (t1, 1, c), (t1, 2, b)] {
-                builder.replica_racks(topic, partition, &[rack]);
-            }
+            builder.replica_racks(t0, &ReplicaRacks::new([["a"]]));
+            builder.replica_racks(t1, &ReplicaRacks::new([["b"], ["c"], ["b"]]));
             let only_t1 = builder.subscription(["t1"]);
             let members =
                 [("m0", Some(a)), ("m1", Some(a)), ("m2", None), ("m3", Some(b))].map(|(id, rack)| {

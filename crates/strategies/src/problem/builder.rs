@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::directory::Directory;
-use super::rack::RackSetsBuilder;
+use super::rack::{RackNames, ReplicaSetsBuilder};
 use super::sorting;
 use crate::{
     Capacity, InvalidProblem, Member, MemberHandle, MemberSpec, Options, Problem, RackHandle, RackIndex,
-    Subscription, Topic, TopicHandle, Weight,
+    ReplicaRacks, Subscription, Topic, TopicHandle, Weight,
 };
 
 /// A partition and a member that something is said of.
@@ -52,13 +50,14 @@ pub struct ProblemBuilder {
     pub(super) slots: usize,
     /// By slot its owner; empty, or too short, until one of the last is told.
     pub(super) current: Vec<Option<MemberHandle>>,
-    /// By slot whom it is on its way to, just so.
+    /// By member handle how many partitions it owns, just so.
+    pub(super) owned: Vec<u32>,
+    /// By slot whom it is on its way to, as `current`.
     pub(super) fixed: Vec<Option<MemberHandle>>,
     /// By slot; empty until the first is told.
     pub(super) weights: Vec<Weight>,
-    pub(super) racks: Vec<Arc<str>>,
-    rack_by_name: FxHashMap<Arc<str>, RackHandle>,
-    pub(super) replica_racks: RackSetsBuilder,
+    pub(super) racks: RackNames,
+    pub(super) replica_sets: ReplicaSetsBuilder,
     pub(super) standbys: Vec<(Pair, u64)>,
     pub(super) bans: Vec<Pair>,
     pub(super) pins: Vec<Pair>,
@@ -100,28 +99,34 @@ impl ProblemBuilder {
             return MemberHandle::new(known);
         }
         let handle = MemberHandle::new(self.members.len());
-        if let Subscription::Topics(topics) = spec.subscription {
+        let capacity = self.capacity_of(&spec);
+        let MemberSpec { id, subscription, max_partitions, state, rack, generation, .. } = spec;
+        if let Subscription::Topics(topics) = subscription {
             self.check_topics(&topics);
             self.lists.push((handle, topics));
         }
-        if spec.rack.is_some_and(|rack| rack.index() >= self.racks.len()) {
-            self.refuse(InvalidProblem::ForeignHandle);
-        }
-        let capacity = Capacity::new(spec.capacity).unwrap_or_else(|| {
+        let rack = rack.map(|rack| self.told_rack(rack));
+        self.labels.extend(generation.map(|label| (handle, label)));
+        let subscription = Subscription::All;
+        self.members.push(Member { id, subscription, max_partitions, state, capacity, rack, generation: 0 });
+        handle
+    }
+
+    #[inline]
+    fn capacity_of(&mut self, spec: &MemberSpec) -> Capacity {
+        Capacity::new(spec.capacity).unwrap_or_else(|| {
             self.refuse(InvalidProblem::Capacity { member: spec.id.clone(), capacity: spec.capacity });
             Capacity::ONE
-        });
-        self.labels.extend(spec.generation.map(|label| (handle, label)));
-        self.members.push(Member {
-            id: spec.id,
-            subscription: Subscription::All,
-            max_partitions: spec.max_partitions,
-            state: spec.state,
-            capacity,
-            rack: spec.rack.map(|rack| RackIndex::new(rack.index())),
-            generation: 0,
-        });
-        handle
+        })
+    }
+
+    /// The rack as it was told, which sorting makes right.
+    #[inline]
+    fn told_rack(&mut self, rack: RackHandle) -> RackIndex {
+        if rack.index() >= self.racks.names.len() {
+            self.refuse(InvalidProblem::ForeignHandle);
+        }
+        RackIndex::new(rack.index())
     }
 
     fn check_topics(&mut self, topics: &[TopicHandle]) {
@@ -130,15 +135,11 @@ impl ProblemBuilder {
         }
     }
 
-    /// The rack, zone or other failure domain of that name, added if it is new.
-    pub fn rack(&mut self, name: impl Into<Arc<str>>) -> RackHandle {
-        let name = name.into();
-        let next = RackHandle::new(self.racks.len());
-        let handle = *self.rack_by_name.entry(name.clone()).or_insert(next);
-        if handle == next {
-            self.racks.push(name);
-        }
-        handle
+    /// The rack, zone or other failure domain of that name, added if it is new. Of the first few racks, a name that
+    /// many members share is told from others by where it is, without a look at it.
+    #[inline]
+    pub fn rack(&mut self, name: &Arc<str>) -> RackHandle {
+        self.racks.handle(name)
     }
 
     /// Sets what may be traded for what; [`Options::default`] otherwise.
@@ -179,15 +180,18 @@ impl ProblemBuilder {
         self.weights[slot] = weight_of_slot;
     }
 
-    /// Says in which racks the partition has replicas, so that its owner can read nearby.
-    pub fn replica_racks(&mut self, topic: TopicHandle, partition: u32, racks: &[RackHandle]) {
-        if racks.iter().any(|rack| rack.index() >= self.racks.len()) {
+    /// Says in which racks the partitions of the topic have replicas, so that their owners can read nearby; what was
+    /// said of it before does not count any more. Of partitions that `racks` does not reach it is unknown.
+    pub fn replica_racks(&mut self, topic: TopicHandle, racks: &ReplicaRacks) {
+        let Some(told) = self.topics.get(topic.index()) else {
             return self.refuse(InvalidProblem::ForeignHandle);
+        };
+        let partitions = told.partitions;
+        if racks.partitions() > partitions as usize {
+            let topic = told.name.clone();
+            return self.refuse(InvalidProblem::NoSuchPartition { topic, partition: partitions, partitions });
         }
-        match self.slot(topic, partition) {
-            Ok(slot) => self.replica_racks.set(slot, self.slots, racks),
-            Err(mistake) => self.refuse(mistake),
-        }
+        self.replica_sets.tell(topic.index(), racks, &mut self.racks);
     }
 
     /// Says that `member` holds a copy of the partition's state, `lag` records behind its owner.
@@ -221,7 +225,7 @@ impl ProblemBuilder {
     /// Says that `member` owns the partition today. An owner that is no member is not told: its
     /// partitions are nobody's.
     pub fn current(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.hold(topic, [partition], member, |builder| &mut builder.current);
+        self.currents(topic, [partition], member);
     }
 
     /// Says that `member` owns these partitions of the topic today: the same as [`current`](Self::current) of each, in
@@ -232,7 +236,12 @@ impl ProblemBuilder {
         partitions: impl IntoIterator<Item = u32>,
         member: MemberHandle,
     ) {
-        self.hold(topic, partitions, member, |builder| &mut builder.current);
+        let more = self.hold(topic, partitions, member, |builder| &mut builder.current);
+        if more > 0 {
+            let least = member.index() + 1;
+            self.owned.resize(self.owned.len().max(least), 0);
+            self.owned[member.index()] += more;
+        }
     }
 
     /// Says that a handoff of the partition to `member` is under way, which therefore keeps it
@@ -268,19 +277,21 @@ impl ProblemBuilder {
         }
     }
 
+    /// Tells holders, and returns how many of the partitions had none.
     fn hold(
         &mut self,
         topic: TopicHandle,
         partitions: impl IntoIterator<Item = u32>,
         member: MemberHandle,
         holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
-    ) {
+    ) -> u32 {
         let (Some(told), true) = (self.topics.get(topic.index()), member.index() < self.members.len()) else {
-            return self.refuse(InvalidProblem::ForeignHandle);
+            self.refuse(InvalidProblem::ForeignHandle);
+            return 0;
         };
         let mut partitions = partitions.into_iter().peekable();
         if partitions.peek().is_none() {
-            return;
+            return 0;
         }
         let (first, exist, slots) = (self.first_slot[topic.index()], told.partitions, self.slots);
         let holders = holders(self);
@@ -288,17 +299,11 @@ impl ProblemBuilder {
         if holders.len() < first + exist as usize {
             holders.resize(slots, None);
         }
-        let holders = &mut holders[first..first + exist as usize];
-        let mut mistake = None;
-        for partition in partitions {
-            match holders.get_mut(partition as usize) {
-                Some(holder) if holder.is_none_or(|other| other == member) => *holder = Some(member),
-                holder => mistake = mistake.or(Some((partition, holder.and_then(|holder| *holder)))),
-            }
-        }
+        let (more, mistake) = give(&mut holders[first..first + exist as usize], partitions, member);
         if let Some((partition, other)) = mistake {
             self.refuse_holder(topic, partition, member, other);
         }
+        more
     }
 
     /// Refuses `member` as the holder of a partition that has an `other` or, without one, does not exist.
@@ -358,6 +363,26 @@ impl ProblemBuilder {
             None => Ok(sorting::sorted(self)),
         }
     }
+}
+
+/// Says of `partitions` that `member` holds them. Returns how many had no holder, and the first that cannot be: one that has
+/// another holder, or none as it does not exist.
+fn give(
+    holders: &mut [Option<MemberHandle>],
+    partitions: impl Iterator<Item = u32>,
+    member: MemberHandle,
+) -> (u32, Option<(u32, Option<MemberHandle>)>) {
+    let (mut more, mut mistake) = (0, None);
+    for partition in partitions {
+        match holders.get_mut(partition as usize) {
+            Some(holder) if holder.is_none_or(|other| other == member) => {
+                more += u32::from(holder.is_none());
+                *holder = Some(member);
+            }
+            holder => mistake = mistake.or(Some((partition, holder.and_then(|holder| *holder)))),
+        }
+    }
+    (more, mistake)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a builder accepts, sorts and refuses.
 
 use super::*;
-use crate::{MemberIndex, MemberState, RackIndex, TopicIndex, UnitIndex};
+use crate::{MemberIndex, MemberState, RackIndex, RackReader, TopicIndex, UnitIndex};
 
 fn refused(tell: impl FnOnce(&mut ProblemBuilder)) -> InvalidProblem {
     let mut builder = Problem::builder();
@@ -175,14 +175,16 @@ fn racks_are_sorted_by_name_and_sets_by_racks() {
     let told = |flip: bool| {
         let mut builder = Problem::builder();
         let topic = builder.topic("t", 3);
-        let (north, south) = if flip {
-            let south = builder.rack("south");
-            (builder.rack("north"), south)
+        let both = vec!["south", "north"];
+        let racks = if flip {
+            builder.rack(&"south".into());
+            ReplicaRacks::new([both, vec!["north", "south", "north"], vec![]])
         } else {
-            (builder.rack("north"), builder.rack("south"))
+            let other = [vec!["north"]];
+            ReplicaRacks::of_topics([&other[..], &[vec!["north", "south"], both]]).remove(1)
         };
-        builder.replica_racks(topic, 0, &[south, north]);
-        builder.replica_racks(topic, 1, &[north, south, north]);
+        builder.replica_racks(topic, &racks);
+        let south = builder.rack(&"south".into());
         builder.member(MemberSpec { rack: Some(south), ..MemberSpec::new("a") });
         builder.build().unwrap()
     };
@@ -192,6 +194,71 @@ fn racks_are_sorted_by_name_and_sets_by_racks() {
     let [both, same, none] = [0, 1, 2].map(|unit| problem.replica_racks(UnitIndex::new(unit)));
     assert_eq!((both, same, none.len()), (&[0, 1].map(RackIndex::new)[..], both, 0));
     assert_eq!(problem.members()[0].rack, Some(RackIndex::new(1)));
+}
+
+#[test]
+fn topics_with_racks_may_be_told_in_any_order_and_made_together_or_not() {
+    let lists = [&[vec!["a", "b"], vec!["c"]][..], &[vec!["b", "a"]], &[vec![], vec!["c", "a"]]];
+    let together = ReplicaRacks::of_topics(lists);
+    let apart: Vec<_> = lists.into_iter().map(ReplicaRacks::new).collect();
+    let told = |order: [usize; 3], racks: &[ReplicaRacks]| {
+        let mut builder = Problem::builder();
+        for at in order {
+            let topic = builder.topic(format!("t{at}"), 2);
+            builder.replica_racks(topic, &racks[at]);
+        }
+        builder.build().unwrap()
+    };
+    let problem = told([0, 1, 2], &together);
+    assert_eq!(told([2, 0, 1], &together), problem);
+    assert_eq!(told([1, 2, 0], &apart), problem);
+    assert_ne!(told([0, 1, 2], &[apart[0].clone(), apart[2].clone(), apart[1].clone()]), problem);
+    let racks = problem.unit_indices().map(|unit| problem.replica_racks(unit));
+    let racks: Vec<Vec<_>> = racks.map(|racks| racks.iter().map(|rack| rack.index()).collect()).collect();
+    assert_eq!(racks, [vec![0, 1], vec![2], vec![0, 1], vec![], vec![], vec![0, 2]]);
+    for problem in [problem, told([1, 2, 0], &apart)] {
+        let mut reader = RackReader::of(&problem);
+        let units = problem.unit_indices().chain(problem.unit_indices().rev().step_by(2));
+        units.for_each(|unit| assert_eq!(reader.racks(unit), problem.replica_racks(unit)));
+    }
+}
+
+#[test]
+fn racks_of_a_partition_that_its_topic_does_not_have_are_refused() {
+    let racks = ReplicaRacks::new([["a"], ["b"]]);
+    let mistake = refused(|builder| {
+        let topic = builder.topic("t", 1);
+        builder.replica_racks(topic, &racks);
+    });
+    assert_eq!(mistake.to_string(), r#"topic "t" has 1 partitions, so there is no partition 1"#);
+    let foreign = refused(|builder| builder.replica_racks(TopicHandle::new(0), &racks));
+    assert_eq!(foreign, InvalidProblem::ForeignHandle);
+}
+
+#[test]
+fn a_rack_is_one_whether_its_name_is_shared_or_not() {
+    let mut builder = Problem::builder();
+    let names: Vec<Arc<str>> = (0..20).map(|rack| rack.to_string().into()).collect();
+    for name in names.iter().chain(&names) {
+        let copy = Arc::from(&**name);
+        let handles = [name, &copy, &copy, name].map(|name| builder.rack(name));
+        assert_eq!(handles, [handles[0]; 4]);
+    }
+    assert_eq!(builder.build().unwrap().racks().len(), 20);
+}
+
+#[test]
+fn how_many_each_owns_is_known_however_that_was_told() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 5);
+    let [b, a] = ["b", "a"].map(|id| builder.member(MemberSpec::new(id)));
+    builder.currents(topic, [0, 1, 1], b);
+    builder.current(topic, 1, b);
+    builder.current(topic, 4, a);
+    builder.fixed(topic, 2, a);
+    builder.member(MemberSpec::new("c"));
+    assert_eq!(builder.build().unwrap().owned(), [1, 2, 0]);
+    assert_eq!(two_by_two(|_, _, _| {}).owned(), [0, 0]);
 }
 
 #[test]

@@ -1,86 +1,197 @@
-//! Where replicas of units are: sets of racks, each kept once.
+//! Racks: their names as they are told, and where the replicas of units are.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::{RackHandle, RackIndex};
+use super::replica_racks::RackTable;
+use crate::{Problem, RackHandle, RackIndex, ReplicaRacks, UnitIndex};
 
-/// The racks that the replicas of a unit are in; empty if that is unknown. Units share their sets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RackSets {
-    /// Each sorted and distinct; the first is empty.
-    sets: Vec<Vec<RackIndex>>,
-    /// By unit: its set. Empty if no unit has any.
-    of_unit: Vec<u32>,
+/// The racks that a builder was told of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RackNames {
+    /// By handle.
+    pub(super) names: Vec<Arc<str>>,
+    by_name: FxHashMap<Arc<str>, RackHandle>,
+    /// Names that came as they are, by reference, and may come again; as many as it takes no longer to go through than
+    /// to hash one.
+    shared: Vec<(Arc<str>, RackHandle)>,
 }
 
-impl RackSets {
-    pub(crate) fn of(&self, unit: usize) -> &[RackIndex] {
-        &self.sets[self.of_unit.get(unit).map_or(0, |set| *set as usize)]
+impl RackNames {
+    const MOST_SHARED: usize = 8;
+
+    #[inline]
+    pub(super) fn handle(&mut self, name: &Arc<str>) -> RackHandle {
+        match self.shared.iter().find(|(known, _)| Arc::ptr_eq(known, name)) {
+            Some((_, handle)) => *handle,
+            None => self.find_or_add(name),
+        }
+    }
+
+    fn find_or_add(&mut self, name: &Arc<str>) -> RackHandle {
+        let next = RackHandle::new(self.names.len());
+        let handle = *self.by_name.entry(name.clone()).or_insert(next);
+        if handle == next {
+            self.names.push(name.clone());
+        }
+        if self.shared.len() < Self::MOST_SHARED {
+            self.shared.push((name.clone(), handle));
+        }
+        handle
     }
 }
 
-/// Collects the rack sets of units by handle.
-#[derive(Clone, Debug)]
-pub(super) struct RackSetsBuilder {
+/// Which of the sets each partition of a topic has: the number of the first that was told with it, and numbers from
+/// there on. Nothing is known of partitions beyond them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Located {
+    first_set: u32,
+    of_partition: Arc<[u32]>,
+}
+
+/// Where the replicas of all topics are, as it is told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReplicaSetsBuilder {
     sets: Vec<Vec<RackHandle>>,
-    numbers: FxHashMap<Vec<RackHandle>, u32>,
-    /// By slot.
-    of_slot: Vec<u32>,
+    /// By topic handle; empty, or too short, until one of the last is told.
+    of_topic: Vec<Located>,
+    /// By where they are: the tables whose sets are there, each with the number of its first.
+    tables: FxHashMap<usize, (Arc<RackTable>, u32)>,
 }
 
-impl Default for RackSetsBuilder {
-    fn default() -> Self {
-        let numbers = FxHashMap::from_iter([(Vec::new(), 0)]);
-        Self { sets: vec![Vec::new()], numbers, of_slot: Vec::new() }
-    }
-}
-
-impl RackSetsBuilder {
-    /// Says in which racks the unit at `slot`, one of `slots`, has replicas; any order, repeats too.
-    pub(super) fn set(&mut self, slot: usize, slots: usize, racks: &[RackHandle]) {
-        if self.of_slot.len() < slots {
-            self.of_slot.resize(slots, 0);
+impl ReplicaSetsBuilder {
+    /// Says where the replicas of the topic at `topic` are.
+    pub(super) fn tell(&mut self, topic: usize, racks: &ReplicaRacks, names: &mut RackNames) {
+        if self.of_topic.len() <= topic {
+            self.of_topic.resize_with(topic + 1, Located::default);
         }
-        self.of_slot[slot] = self.number(racks);
+        let first_set = self.first_set(&racks.table, names);
+        self.of_topic[topic] = Located { first_set, of_partition: racks.of_partition.clone() };
     }
 
-    fn number(&mut self, racks: &[RackHandle]) -> u32 {
-        if let Some(number) = self.numbers.get(racks) {
-            return *number;
+    /// The number of the first set of `table`. That is kept, so no other can ever be at its place.
+    fn first_set(&mut self, table: &Arc<RackTable>, names: &mut RackNames) -> u32 {
+        let place = Arc::as_ptr(table).addr();
+        if let Some((_, known)) = self.tables.get(&place) {
+            return *known;
         }
-        let mut sorted = racks.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let next = u32::try_from(self.sets.len()).expect("there are no more sets than units");
-        let number = *self.numbers.entry(sorted.clone()).or_insert(next);
-        if number == next {
-            self.sets.push(sorted);
-        }
-        self.numbers.insert(racks.to_vec(), number);
-        number
+        let first = u32::try_from(self.sets.len()).expect("there are fewer sets than u32 counts");
+        let handles: Vec<_> = table.names.iter().map(|name| names.handle(name)).collect();
+        let told = |set: &Vec<u32>| set.iter().map(|name| handles[*name as usize]).collect();
+        self.sets.extend(table.sets.iter().map(told));
+        self.tables.insert(place, (table.clone(), first));
+        first
     }
 
-    /// The sets with racks by rank, and units in the order of `slots`. Sets are numbered by what is
-    /// in them, not by when they came.
+    /// The same with racks by `rank`, and topics, `topics` of them, as `arranged` puts them in order.
     pub(super) fn sorted(
-        &self,
+        mut self,
         rank: impl Fn(RackHandle) -> RackIndex,
-        slots: impl Iterator<Item = usize>,
-    ) -> RackSets {
-        let by_rank = |set: &Vec<RackHandle>| {
-            let mut racks: Vec<_> = set.iter().map(|handle| rank(*handle)).collect();
+        topics: usize,
+        arranged: impl FnOnce(Vec<Located>) -> Vec<Located>,
+    ) -> ReplicaSets {
+        if self.of_topic.is_empty() {
+            return ReplicaSets::default();
+        }
+        self.of_topic.resize_with(topics, Located::default);
+        let ranked = |set: Vec<RackHandle>| {
+            let mut racks: Vec<_> = set.into_iter().map(&rank).collect();
             racks.sort_unstable();
             racks
         };
-        let ranked: Vec<_> = self.sets.iter().map(by_rank).collect();
-        let mut order: Vec<usize> = (0..ranked.len()).collect();
-        order.sort_unstable_by(|a, b| ranked[*a].cmp(&ranked[*b]));
-        let mut number = vec![0; order.len()];
-        for (new, old) in (0..).zip(&order) {
-            number[*old] = new;
+        let sets = self.sets.into_iter().map(ranked).collect();
+        ReplicaSets { sets, of_topic: arranged(self.of_topic) }
+    }
+}
+
+/// Where the replicas of all units are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReplicaSets {
+    /// Each sorted and distinct. Which there are, in what order and how often depends on how they were told.
+    sets: Vec<Vec<RackIndex>>,
+    /// By topic; empty if nothing is known of any.
+    of_topic: Vec<Located>,
+}
+
+impl ReplicaSets {
+    fn of(&self, topic: usize, partition: usize) -> &[RackIndex] {
+        self.of_topic.get(topic).map_or(&[], |located| self.located(located, partition))
+    }
+
+    fn located(&self, located: &Located, partition: usize) -> &[RackIndex] {
+        let set = located.of_partition.get(partition);
+        set.map_or(&[], |set| &self.sets[located.first_set as usize + *set as usize])
+    }
+
+    fn partitions_of(&self, topic: usize) -> usize {
+        self.of_topic.get(topic).map_or(0, |located| located.of_partition.len())
+    }
+}
+
+/// Equal if every partition has its replicas in the same racks, however that was told.
+impl PartialEq for ReplicaSets {
+    fn eq(&self, other: &Self) -> bool {
+        (0..self.of_topic.len().max(other.of_topic.len())).all(|topic| {
+            let partitions = self.partitions_of(topic).max(other.partitions_of(topic));
+            (0..partitions).all(|partition| self.of(topic, partition) == other.of(topic, partition))
+        })
+    }
+}
+
+impl Eq for ReplicaSets {}
+
+impl Problem {
+    /// The racks in which `unit` has replicas, ascending; empty if that is unknown. Takes the logarithm of the number of
+    /// topics.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such unit.
+    pub fn replica_racks(&self, unit: UnitIndex) -> &[RackIndex] {
+        let (topic, partition) = self.topic_of(unit);
+        self.replica_sets.of(topic.index(), partition as usize)
+    }
+
+    /// Whether it is known of any unit where its replicas are.
+    pub(crate) fn has_replica_racks(&self) -> bool {
+        !self.replica_sets.of_topic.is_empty()
+    }
+}
+
+/// Looks up where the replicas of units are. After one of a topic others of that cost next to nothing.
+pub(crate) struct RackReader<'a> {
+    problem: &'a Problem,
+    /// Where the units of the last topic are.
+    positions: Range<usize>,
+    /// Its sets, and which of them each of its partitions has.
+    sets: &'a [Vec<RackIndex>],
+    of_partition: &'a [u32],
+}
+
+impl<'a> RackReader<'a> {
+    pub(crate) fn of(problem: &'a Problem) -> Self {
+        Self { problem, positions: 0..0, sets: &[], of_partition: &[] }
+    }
+
+    /// The same as [`Problem::replica_racks`].
+    #[inline]
+    pub(crate) fn racks(&mut self, unit: UnitIndex) -> &'a [RackIndex] {
+        if !self.positions.contains(&unit.index()) {
+            self.turn_to(unit);
         }
-        let of = |slot: usize| self.of_slot.get(slot).map_or(0, |set| number[*set as usize]);
-        let of_unit = if self.of_slot.is_empty() { Vec::new() } else { slots.map(of).collect() };
-        RackSets { sets: order.into_iter().map(|old| ranked[old].clone()).collect(), of_unit }
+        let set = self.of_partition.get(unit.index() - self.positions.start);
+        set.map_or(&[], |set| &self.sets[*set as usize])
+    }
+
+    fn turn_to(&mut self, unit: UnitIndex) {
+        let topic = self.problem.topic_of(unit).0;
+        self.positions = self.problem.positions_of(topic);
+        let replica_sets = &self.problem.replica_sets;
+        if let Some(located) = replica_sets.of_topic.get(topic.index()) {
+            self.sets = &replica_sets.sets[located.first_set as usize..];
+            self.of_partition = &located.of_partition;
+        }
     }
 }

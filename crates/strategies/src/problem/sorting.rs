@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::builder::Pair;
 use super::generation;
+use super::rack::ReplicaSets;
 use super::standby::StandbyList;
 use crate::{
     Member, MemberHandle, MemberIndex, Problem, ProblemBuilder, RackIndex, Standby, Subscription,
@@ -19,14 +20,15 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
     let [current, fixed] = [std::mem::take(&mut told.current), std::mem::take(&mut told.fixed)];
     let mut problem = Problem {
         members: order.members(&mut told),
-        racks: order.racks.arranged(std::mem::take(&mut told.racks)),
-        replica_racks: told.replica_racks.sorted(|rack| order.rack(rack.index()), order.slots(&told)),
+        replica_sets: order.replica_sets(&mut told),
+        racks: order.racks.arranged(std::mem::take(&mut told.racks.names)),
         standbys: order.standbys(&told),
         bans: order.pairs(&told.bans),
         pins: Vec::new(),
         told_pins: order.pairs(&told.pins),
         cooling: sorted_set(cooling.into_iter().map(|(topic, partition)| order.unit(topic, partition))),
         weights: order.weights(&told),
+        owned: order.owned(&mut told),
         current: order.holders(&told, current),
         fixed: order.holders(&told, fixed),
         topics: order.topics.arranged(std::mem::take(&mut told.topics)),
@@ -58,7 +60,7 @@ impl Order {
         Self {
             topics,
             members: Ranks::by(&told.members, told.member_directory.is_sorted(), |a, b| a.id.cmp(&b.id)),
-            racks: Ranks::by(&told.racks, told.racks.is_sorted(), Ord::cmp),
+            racks: Ranks::by(&told.racks.names, told.racks.names.is_sorted(), Ord::cmp),
             first_unit,
         }
     }
@@ -119,6 +121,21 @@ impl Order {
         let mut holders = Vec::with_capacity(builder.slots);
         holders.extend(self.slots(builder).map(|slot| ranked(told.get(slot).copied().flatten())));
         holders
+    }
+
+    /// By member how many units it owns.
+    fn owned(&self, told: &mut ProblemBuilder) -> Vec<u32> {
+        let mut owned = std::mem::take(&mut told.owned);
+        if owned.is_empty() {
+            return owned;
+        }
+        owned.resize(self.members.len, 0);
+        self.members.arranged(owned)
+    }
+
+    fn replica_sets(&self, told: &mut ProblemBuilder) -> ReplicaSets {
+        let sets = std::mem::take(&mut told.replica_sets);
+        sets.sorted(|rack| self.rack(rack.index()), self.topics.len, |topics| self.topics.arranged(topics))
     }
 
     fn weights(&self, told: &ProblemBuilder) -> Vec<Weight> {

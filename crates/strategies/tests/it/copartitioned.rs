@@ -187,7 +187,7 @@ fn a_copy_that_moves_goes_to_a_rack_of_its_own() {
     let topic = builder.topic("t", 8);
     builder.want_standbys(topic, 1);
     let members = ["a", "b", "a", "c"].iter().enumerate().map(|(at, rack)| {
-        let rack = Some(builder.rack(*rack));
+        let rack = Some(builder.rack(&(*rack).into()));
         builder.member(MemberSpec { rack, ..MemberSpec::new(at.to_string()) })
     });
     let members: Vec<_> = members.collect();

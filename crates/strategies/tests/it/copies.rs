@@ -31,7 +31,7 @@ struct Sketch {
 impl Group {
     fn problem(&self) -> Problem {
         let mut builder = Problem::builder();
-        let racks: Vec<_> = (0..3).map(|rack| builder.rack(format!("rack-{rack}"))).collect();
+        let racks: Vec<_> = (0..3).map(|rack| builder.rack(&format!("rack-{rack}").into())).collect();
         let topics: Vec<_> = (0..)
             .zip(&self.topics)
             .map(|(at, (partitions, standbys))| {

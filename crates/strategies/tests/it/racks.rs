@@ -1,6 +1,8 @@
 //! Which unit goes to whom, where several would do: `balanced` and its standbys and racks, with and without weights.
 
-use kafka_assigner_strategies::{Balanced, MemberIndex, MemberSpec, Problem, ProblemBuilder, Strategy as _};
+use kafka_assigner_strategies::{
+    Balanced, MemberIndex, MemberSpec, Problem, ProblemBuilder, ReplicaRacks, Strategy as _,
+};
 
 const WEIGHTS: [f64; 4] = [2.0, 1.0, 2.0, 1.0];
 
@@ -8,12 +10,10 @@ const WEIGHTS: [f64; 4] = [2.0, 1.0, 2.0, 1.0];
 fn builder(has_weights: bool, replicas: [usize; 4]) -> ProblemBuilder {
     let mut builder = Problem::builder();
     let topic = builder.topic("t", 4);
-    let racks = ["r1", "r2"].map(|rack| builder.rack(rack));
-    for ((partition, rack), weight) in (0..).zip(replicas).zip(WEIGHTS) {
-        builder.replica_racks(topic, partition, &[racks[rack]]);
-        if has_weights {
-            builder.weight(topic, partition, weight);
-        }
+    let racks = ["r1", "r2"].map(|rack| builder.rack(&rack.into()));
+    builder.replica_racks(topic, &ReplicaRacks::new(replicas.map(|rack| [["r1", "r2"][rack]])));
+    for (partition, weight) in (0..).zip(WEIGHTS).filter(|_| has_weights) {
+        builder.weight(topic, partition, weight);
     }
     for (id, rack) in ["a", "b"].into_iter().zip(racks) {
         builder.member(MemberSpec { rack: Some(rack), ..MemberSpec::new(id) });
@@ -64,17 +64,16 @@ fn members_of_a_rack_get_units_one_after_the_other_even_if_another_is_banned() {
     for bans in [false, true] {
         let mut builder = Problem::builder();
         let topic = builder.topic("t", 8);
-        let racks = ["east", "west"].map(|name| builder.rack(name));
+        let racks = ["east", "west"].map(|name| builder.rack(&name.into()));
         for at in 0..4_usize {
             builder.member(MemberSpec { rack: Some(racks[at % 2]), ..MemberSpec::new(at.to_string()) });
         }
         let max_partitions = Some(0);
         let idle = builder.member(MemberSpec { max_partitions, ..MemberSpec::new("idle") });
-        for partition in 0..8 {
-            builder.replica_racks(topic, partition, &[racks[1 - partition as usize / 4]]);
-            if bans {
-                builder.ban(topic, partition, idle);
-            }
+        let replicas = (0..8).map(|partition| [["west", "east"][partition / 4]]);
+        builder.replica_racks(topic, &ReplicaRacks::new(replicas));
+        for partition in (0..8).filter(|_| bans) {
+            builder.ban(topic, partition, idle);
         }
         let sides: Vec<_> = owners(builder).into_iter().map(|owner| owner % 2).collect();
         assert_eq!(sides, [1, 1, 1, 1, 0, 0, 0, 0], "bans: {bans}");

@@ -1,7 +1,8 @@
 //! Random problems, kept by name and position so that they can be told in any order and told again.
 
 use kafka_assigner_strategies::{
-    MemberHandle, MemberSpec, MemberState, Placement, Problem, ProblemBuilder, Subscription, TopicHandle,
+    MemberHandle, MemberSpec, MemberState, Placement, Problem, ProblemBuilder, ReplicaRacks, Subscription,
+    TopicHandle,
 };
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -42,6 +43,8 @@ pub(crate) struct Fate {
     pub(crate) weight: Option<u8>,
     /// Who has a copy, and how far it is behind.
     pub(crate) copies: Vec<(usize, u64)>,
+    /// Where it has replicas.
+    pub(crate) replicas: Vec<u8>,
 }
 
 /// In which order topics and members are told.
@@ -66,7 +69,7 @@ impl Scenario {
             builder.want_standbys(handle, self.standbys[*topic]);
         }
         for member in &order.members {
-            let rack = self.members[*member].rack.map(|rack| builder.rack(format!("rack-{rack}")));
+            let rack = self.members[*member].rack.map(|rack| builder.rack(&rack_name(rack).into()));
             let spec = MemberSpec { rack, ..self.spec(&builder, *member) };
             builder.member(spec);
         }
@@ -93,7 +96,12 @@ impl Scenario {
 
     fn tell_units(&self, builder: &mut ProblemBuilder, topic: usize) {
         let handle: TopicHandle = builder.topic_handle(&topic_name(topic)).unwrap();
-        for (fate, partition) in self.units[topic].iter().zip(0..) {
+        let fates = &self.units[topic];
+        if fates.iter().any(|fate| !fate.replicas.is_empty()) {
+            let names = |fate: &Fate| fate.replicas.iter().copied().map(rack_name).collect::<Vec<_>>();
+            builder.replica_racks(handle, &ReplicaRacks::new(fates.iter().map(names)));
+        }
+        for (fate, partition) in fates.iter().zip(0..) {
             let member = |builder: &ProblemBuilder, at: usize| -> MemberHandle {
                 builder.member_handle(&member_id(at)).unwrap()
             };
@@ -149,6 +157,10 @@ impl Scenario {
 /// Names sort otherwise than positions.
 fn topic_name(at: usize) -> String {
     format!("topic-{}", (at * 7 + 3) % 11)
+}
+
+fn rack_name(rack: u8) -> String {
+    format!("rack-{rack}")
 }
 
 /// Ids sort otherwise than positions.
@@ -292,8 +304,9 @@ fn fate(members: usize, kind: Kind) -> BoxedStrategy<Fate> {
     let restrictions = (sometimes(kind.bans, some()), sometimes(kind.pins, some()), cools);
     let weight = sometimes(kind.weights, 0..=100_u8);
     let copies = sometimes(kind.standbys, vec((0..members, 0..20_000_u64), 0..=3));
-    (weighted(0.7, 0..members), fixed, restrictions, weight, copies)
-        .prop_map(move |(current, fixed, (bans, pins, cools), weight, copies)| Fate {
+    let replicas = sometimes(kind.racks, subsequence(vec![0, 1, 2], 0..=2));
+    (weighted(0.7, 0..members), fixed, restrictions, weight, (copies, replicas))
+        .prop_map(move |(current, fixed, (bans, pins, cools), weight, (copies, replicas))| Fate {
             current,
             fixed: fixed.filter(|_| kind.handoffs),
             bans: bans.unwrap_or_default(),
@@ -301,6 +314,7 @@ fn fate(members: usize, kind: Kind) -> BoxedStrategy<Fate> {
             cools: cools.unwrap_or_default(),
             weight,
             copies: copies.unwrap_or_default(),
+            replicas: replicas.unwrap_or_default(),
         })
         .boxed()
 }

@@ -173,7 +173,7 @@ fn of_two_one_dies_and_comes_back_and_tasks_go_back_once() {
 fn assert_zones(strategy: &dyn Strategy, partitions: u32, most: usize) {
     let (mut builder, _) = tasks(&[partitions], 2);
     for at in 0..9 {
-        let rack = Some(builder.rack(format!("zone-{}", at / 3)));
+        let rack = Some(builder.rack(&format!("zone-{}", at / 3).into()));
         builder.member(MemberSpec { rack, ..MemberSpec::new(id(at)) });
     }
     let problem = builder.build().unwrap();

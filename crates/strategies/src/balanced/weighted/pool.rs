@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::scales::{Level, Pool, Scales};
 use crate::balanced::roles::Role;
-use crate::{MemberIndex, RackIndex, UnitIndex};
+use crate::{MemberIndex, RackIndex, RackReader, UnitIndex};
 
 /// Places the units of `pool`, the classes with the fewest takers first. Returns those that nobody can take, and that
 /// stay with who had them.
@@ -18,12 +18,13 @@ pub(super) fn place(scales: &mut Scales<'_>, mut pool: Pool) -> Pool {
     });
     let mut left = Pool::new();
     let mut current: Option<(u32, Takers)> = None;
+    let mut reader = RackReader::of(scales.problem);
     for (unit, keeper) in pool {
         let class = scales.class_of[unit.index()];
         if current.as_ref().is_none_or(|(of, _)| *of != class) {
             current = Some((class, Takers::of(scales, class)));
         }
-        let chosen = current.as_mut().and_then(|(_, takers)| takers.choose(scales, unit, class));
+        let chosen = current.as_mut().and_then(|(_, takers)| takers.choose(scales, &mut reader, unit, class));
         scales.take(unit);
         if let Some(member) = chosen.or(keeper) {
             scales.put(unit, member);
@@ -62,7 +63,13 @@ impl Takers {
 
     /// Who gets `unit`: its nearest standby or somebody in one of its racks, if that stays within the target, else
     /// the emptiest.
-    fn choose(&mut self, scales: &Scales<'_>, unit: UnitIndex, class: u32) -> Option<MemberIndex> {
+    fn choose(
+        &mut self,
+        scales: &Scales<'_>,
+        reader: &mut RackReader<'_>,
+        unit: UnitIndex,
+        class: u32,
+    ) -> Option<MemberIndex> {
         let fits = |member: &MemberIndex| {
             let level = scales.level_of(*member, scales.carried(*member) + scales.weight(unit));
             level <= scales.target.high(0)
@@ -74,7 +81,7 @@ impl Takers {
                 && scales.roles.role(*member) == Role::Takes
         });
         able.find(fits)
-            .or_else(|| self.emptiest_near(scales, scales.problem.replica_racks(unit)).filter(fits))
+            .or_else(|| self.emptiest_near(scales, reader.racks(unit)).filter(fits))
             .or_else(|| self.newest.last_mut().expect("one for all").emptiest(scales))
             .or_else(|| self.oldest.emptiest(scales))
     }

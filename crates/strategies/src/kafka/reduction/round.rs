@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::super::{Assignment, Group, GroupBuilder, GroupMemberSpec, SubscriptionHandle};
 use super::Counting;
 use super::settled::{Settled, Shares};
-use crate::{Member, MemberHandle, MemberIndex, Problem, Subscription, TopicHandle, TopicIndex, UnitIndex};
+use crate::{
+    Member, MemberHandle, MemberIndex, Problem, RackReader, Subscription, TopicHandle, TopicIndex, UnitIndex,
+};
 
 /// A group of the open members and the units that are not settled.
 pub(super) struct Round {
@@ -87,8 +89,9 @@ impl<'a> Telling<'a> {
 
     fn tell_topic(&mut self, name: Arc<str>, units: Vec<UnitIndex>) -> TopicHandle {
         let handle = self.tell_named(name, count(units.len()));
+        let mut reader = RackReader::of(self.problem);
         for (unit, partition) in units.iter().zip(0..) {
-            let racks = self.problem.replica_racks(*unit);
+            let racks = reader.racks(*unit);
             if !racks.is_empty() {
                 let names = racks.iter().map(|rack| &*self.problem.racks()[rack.index()]);
                 self.builder.replicas(handle, partition, names);
