@@ -41,10 +41,13 @@ pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<
 
 /// The cheapest flow of the units in `stock`.
 fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
+    let alike = alike::flow(roles, classes, stock, &accounts(problem, roles, stock));
+    alike.unwrap_or_else(|| search(problem, roles, classes, stock))
+}
+
+/// The same, whatever problem it is.
+pub(super) fn search(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
     let accounts = accounts(problem, roles, stock);
-    if let Some(flow) = alike::flow(roles, classes, stock, &accounts) {
-        return flow;
-    }
     let mut solver = Solver::new(problem, roles, classes, stock, accounts);
     solver.start(stock);
     solver.settle();

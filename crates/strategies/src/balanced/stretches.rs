@@ -40,18 +40,6 @@ impl Stretches {
         positions.map(|position| UnitIndex::new(position as usize))
     }
 
-    /// Where the last `units` of those are that end with `tail`; descending, and ascending within.
-    pub(super) fn last_of(&self, tail: Tail, units: usize) -> impl Iterator<Item = Range<usize>> {
-        let (mut tail, mut left) = (tail, units);
-        std::iter::from_fn(move || {
-            let Stretch { first, end, before } = self.0[self.last(tail).filter(|_| left > 0)?];
-            let positions = (first as usize).max((end as usize).saturating_sub(left))..end as usize;
-            tail = before;
-            left -= positions.len();
-            Some(positions)
-        })
-    }
-
     fn last(&self, tail: Tail) -> Option<usize> {
         (tail.0 as usize).checked_sub(1)
     }
@@ -75,9 +63,6 @@ mod tests {
         let units = |tail| stretches.descending(tail).map(UnitIndex::index).collect::<Vec<_>>();
         assert_eq!((units(one), units(other)), (vec![6, 5, 4, 1, 0], vec![3, 2]));
         assert_eq!(units(Tail::default()), []);
-        let last = |units| stretches.last_of(one, units).flatten().collect::<Vec<_>>();
-        assert_eq!([last(0), last(2)], [vec![], vec![5, 6]]);
-        assert_eq!([last(4), last(9)], [vec![4, 5, 6, 1], vec![4, 5, 6, 0, 1]]);
         assert_eq!(stretches.0.len(), 3);
     }
 }
