@@ -89,10 +89,15 @@ mod tests {
                     after.own(&problem::solve(&Balanced, &before).shares(&before));
                 }
                 let kept = Kept::of(&Balanced, &before, &after, event);
-                let kept = kept.solve(kept.before.clone(), &after).2.shares(&after);
-                let named = problem::solve(&Balanced, &after).shares(&after);
-                assert_eq!(Digest::of(&kept), Digest::of(&named), "{subscriptions}, {event}");
-                assert_eq!(Moves::between(&after, &kept), Moves::between(&after, &named));
+                let (problem, placement, lots) = kept.solve(kept.before.clone(), &after);
+                let kept = lots.shares(&after);
+                let solved = problem::solve(&Balanced, &after).shares(&after);
+                // Each partition by itself, and not what changes only.
+                let named = problem::named(&after, &problem, &placement);
+                for told in [solved, named] {
+                    assert_eq!(Digest::of(&kept), Digest::of(&told), "{subscriptions}, {event}");
+                    assert_eq!(Moves::between(&after, &kept), Moves::between(&after, &told));
+                }
             }
         }
     }

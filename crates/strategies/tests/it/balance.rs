@@ -1,9 +1,12 @@
-//! `sticky-balanced` is as balanced as it says, with as few moves as that takes.
+//! `sticky-balanced` and `balanced` are as balanced as they say, with as few moves as that takes.
 
-use kafka_assigner_strategies::{MemberState, Placement, Problem, StickyBalanced, Strategy};
+use kafka_assigner_strategies::{Balanced, MemberState, Placement, Problem, StickyBalanced, Strategy};
 use proptest::prelude::*;
 
 use crate::scenario::{any_scenario, plain_scenario};
+
+/// What does the same where nothing is restricted.
+const BOTH: [&dyn Strategy; 2] = [&StickyBalanced, &Balanced];
 
 fn loads(problem: &Problem, placement: &Placement) -> Vec<u32> {
     let mut loads = vec![0; problem.members().len()];
@@ -31,22 +34,28 @@ proptest! {
     #[test]
     fn equal_members_are_within_one(scenario in plain_scenario()) {
         let problem = scenario.problem();
-        let loads = loads(&problem, &StickyBalanced.assign(&problem));
-        prop_assert!(loads.iter().max().unwrap() - loads.iter().min().unwrap() <= 1);
-        prop_assert_eq!(loads.iter().sum::<u32>() as usize, problem.units());
+        for strategy in BOTH {
+            let loads = loads(&problem, &strategy.assign(&problem));
+            prop_assert!(loads.iter().max().unwrap() - loads.iter().min().unwrap() <= 1);
+            prop_assert_eq!(loads.iter().sum::<u32>() as usize, problem.units());
+        }
     }
 
     #[test]
     fn equal_members_move_the_fewest(scenario in plain_scenario()) {
         let problem = scenario.problem();
-        prop_assert_eq!(StickyBalanced.assign(&problem).moves(&problem).len(), fewest_moves(&problem));
+        for strategy in BOTH {
+            prop_assert_eq!(strategy.assign(&problem).moves(&problem).len(), fewest_moves(&problem));
+        }
     }
 
     #[test]
     fn a_fresh_placement_is_contiguous(mut scenario in plain_scenario()) {
         scenario.units.iter_mut().flatten().for_each(|fate| fate.current = None);
         let problem = scenario.problem();
-        prop_assert!(StickyBalanced.assign(&problem).owner.is_sorted());
+        for strategy in BOTH {
+            prop_assert!(strategy.assign(&problem).owner.is_sorted());
+        }
     }
 
     #[test]

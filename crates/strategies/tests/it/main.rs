@@ -11,6 +11,7 @@ mod copies;
 mod faust;
 mod hashing;
 mod kafka;
+mod large;
 mod oracle;
 mod racks;
 mod rolling;
