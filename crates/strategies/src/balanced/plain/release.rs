@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::balanced::deal::is_far;
+use crate::balanced::stock;
 use crate::{MemberIndex, Problem, RackReader, UnitIndex};
 
 /// Takes from members what they own above their `shares`. Returns where the units are that nobody has then, ascending.
@@ -18,12 +19,16 @@ pub(super) fn release(
     }
     let surplus: Vec<_> = owned.iter().zip(shares).map(|(has, share)| has.saturating_sub(*share)).collect();
     let given: usize = surplus.iter().map(|units| *units as usize).sum();
-    if given > 0 {
-        let gives = |owner: Option<MemberIndex>| owner.is_some_and(|owner| surplus[owner.index()] > 0);
-        let givers = runs_of(owner, gives);
-        Givers { problem, surplus, given }.let_go(&givers, owner);
+    let pool = if nobodys > 0 { runs_of(owner, |owner| owner.is_none()) } else { Vec::new() };
+    if given == 0 {
+        return pool;
     }
-    if given + nobodys == 0 { Vec::new() } else { runs_of(owner, |owner| owner.is_none()) }
+    let runs = runs_of(owner, |owner| owner.is_some_and(|owner| surplus[owner.index()] > 0));
+    let mut givers = Givers { problem, surplus, given, pool };
+    givers.let_go(&runs, owner);
+    // They are a few rows, each of which ascends or descends; this way to sort makes use of that.
+    givers.pool.sort_by_key(|positions| positions.start);
+    givers.pool
 }
 
 /// Members that give some of their units.
@@ -33,11 +38,13 @@ struct Givers<'a> {
     surplus: Vec<u32>,
     /// The sum of that.
     given: usize,
+    /// Where the units are that nobody has.
+    pool: Vec<Range<usize>>,
 }
 
 impl Givers<'_> {
     /// Takes from each what it gives of what it has in `runs`, from the last to the first.
-    fn let_go(mut self, runs: &[Range<usize>], owner: &mut [Option<MemberIndex>]) {
+    fn let_go(&mut self, runs: &[Range<usize>], owner: &mut [Option<MemberIndex>]) {
         if self.problem.has_replica_racks() {
             let problem = self.problem;
             let mut reader = RackReader::of(problem);
@@ -67,9 +74,17 @@ impl Givers<'_> {
                 if may(position, giver) {
                     owner[position] = None;
                     self.surplus[giver.index()] -= 1;
-                    self.given -= 1;
+                    self.release(position);
                 }
             }
+        }
+    }
+
+    fn release(&mut self, position: usize) {
+        self.given -= 1;
+        match self.pool.last_mut().filter(|last| last.start == position + 1) {
+            Some(last) => last.start = position,
+            None => self.pool.push(position..position + 1),
         }
     }
 }
@@ -104,8 +119,8 @@ fn append_each(
     positions: Range<usize>,
     wanted: impl Fn(Option<MemberIndex>) -> bool,
 ) {
-    let wanted = positions.filter(|position| wanted(owners[*position]));
-    wanted.for_each(|position| append(runs, owners, position..position + 1));
+    let of_owners = stock::runs(&owners[positions.clone()], positions);
+    of_owners.filter(|(owner, _)| wanted(*owner)).for_each(|(_, run)| append(runs, owners, run));
 }
 
 /// Whether all of `owners` are the same.
