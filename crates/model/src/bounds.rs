@@ -12,8 +12,10 @@ pub struct Bounds {
     pub catch_up: bool,
     /// Whether the group waits out revocations.
     pub waits_out: bool,
-    /// Partitions of the one topic.
+    /// Partitions of the one topic, or of a set one of each topic.
     pub partitions: u32,
+    /// Whether the partitions belong to a topic each, which move as one.
+    pub is_set: bool,
     /// Consumers, by name; the first owns everything at the start.
     pub names: u8,
     /// Consumers that are registered at the start.

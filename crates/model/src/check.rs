@@ -50,28 +50,32 @@ impl World {
             }
             let begins_to_drain =
                 new.phase == Phase::Draining && old.is_some_and(|old| old.phase == Phase::Freezing);
-            if begins_to_drain && self.is_disturbed(before, &at) {
+            if begins_to_drain && new.unit.iter().any(|of| self.is_disturbed(before, &at, of)) {
                 self.breaks(Invariant::Quiet);
             }
         }
     }
 
-    /// Whether a router that the freeze had to wait for has a request under way.
-    fn is_disturbed(&self, before: &Scene, at: &TopicPartition) -> bool {
+    /// Whether a router that the freeze of the unit led by `lead` had to wait for has a request for `at` under way.
+    fn is_disturbed(&self, before: &Scene, lead: &TopicPartition, at: &TopicPartition) -> bool {
         let Some(request) = self.request.as_ref().filter(|r| r.at == *at && r.sent.is_some()) else {
             return false;
         };
         let router = &self.routers[request.router];
-        let froze = before.state.handoffs().get(at).map(Entry::mod_revision);
+        let froze = before.state.handoffs().get(lead).map(Entry::mod_revision);
         let came = before.state.routers().get(&router.member.name).map(Entry::mod_revision);
         router.alive && self.now.state.is_routing(&router.member) && came < froze
     }
 
-    /// Whether what the phase of the handoff says was said by the sessions concerned, in this attempt.
+    /// Whether what the phase of the handoff says was said by the sessions concerned, in this attempt and of all its
+    /// partitions.
     fn is_said(&self, handoff: &Handoff) -> bool {
         let says = |member: &Member, is_it: &dyn Fn(Said) -> bool| {
             let session = self.sessions.iter().rfind(|session| session.member == *member);
-            session.is_some_and(|s| s.said.iter().any(|(id, said)| *id == handoff.id && is_it(*said)))
+            let of = |s: &Session, unit: &TopicPartition| {
+                s.said.iter().any(|(id, at, said)| (id, at) == (&handoff.id, unit) && is_it(*said))
+            };
+            session.is_some_and(|session| handoff.unit.iter().all(|at| of(session, at)))
         };
         let new_says = |word| says(&handoff.new, &|said| said == word);
         let is_warm = matches!(handoff.phase, Phase::Warming | Phase::Cancelled) || new_says(Said::Ready);
@@ -145,7 +149,8 @@ impl World {
 
     fn is_worker(&self, dead: usize, at: &TopicPartition) -> bool {
         let session = &self.sessions[dead];
-        let handoff = self.now.state.handoff(at).filter(|h| h.phase == Phase::Complete && h.taken.is_none());
+        let handoff =
+            self.now.state.handoff_of(at).filter(|h| h.phase == Phase::Complete && h.taken.is_none());
         let named = self.now.state.assignment(at).and_then(|a| a.owner.as_ref());
         match handoff {
             // The old owner goes on until the new one works.
@@ -188,7 +193,7 @@ impl World {
         }
         ids.extend(self.stray.iter().map(|stray| stray.id.clone()));
         for session in &mut self.sessions {
-            session.said.retain(|(id, _)| ids.contains(id));
+            session.said.retain(|(id, ..)| ids.contains(id));
         }
     }
 }

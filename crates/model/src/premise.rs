@@ -27,7 +27,7 @@ pub(crate) fn of(mode: Mode) -> Vec<Property<Protocol>> {
 }
 
 fn goes_through(_: &Protocol, world: &World) -> bool {
-    let took = |said: &(_, Said)| said.1 == Said::Taken;
+    let took = |said: &(_, _, Said)| said.2 == Said::Taken;
     world.sessions.iter().skip(1).any(|session| !session.works.is_empty() && session.said.iter().any(took))
 }
 

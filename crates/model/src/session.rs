@@ -37,8 +37,8 @@ pub struct Session {
     pub works: BTreeSet<TopicPartition>,
     /// What it holds of partitions in the strict modes.
     pub holds: BTreeMap<TopicPartition, Hold>,
-    /// What it has said of which handoff.
-    pub said: BTreeSet<(HandoffId, Said)>,
+    /// What it has said of which partition of which handoff.
+    pub said: BTreeSet<(HandoffId, TopicPartition, Said)>,
 }
 
 /// What is left of a lease.

@@ -91,11 +91,18 @@ fn overlap() -> Vec<Scenario> {
             switched(Overlap, Exclusive, |b| (b.crashes, b.deadlines, b.expiries) = (1, 1, 1)),
         ),
         scenario("a third joins", two(|b| (b.names, b.sessions, b.crashes) = (3, 2, 1))),
+        scenario("a set", two(|b| (b.is_set, b.drains, b.crashes, b.failures) = (true, 1, 1, 1))),
     ]
 }
 
 fn exclusive() -> Vec<Scenario> {
     let strict = |adjust: fn(&mut Bounds)| within(Exclusive, adjust);
+    let set = |adjust: fn(&mut Bounds)| {
+        within(Exclusive, |b| {
+            (b.partitions, b.is_set) = (2, true);
+            adjust(b);
+        })
+    };
     vec![
         scenario(
             "cancelled at any moment",
@@ -145,6 +152,8 @@ fn exclusive() -> Vec<Scenario> {
             strict(|b| (b.names, b.present, b.drains, b.deadlines, b.records) = (3, 3, 2, 2, 1)),
         ),
         scenario("unreadable registration", strict(|b| (b.spoils, b.crashes) = (1, 1))),
+        scenario("a set", set(|b| (b.crashes, b.deadlines, b.records, b.commits) = (1, 1, 1, 1))),
+        scenario("a set catches up", set(|b| (b.catch_up, b.failures, b.records) = (true, 1, 1))),
     ]
 }
 
@@ -165,6 +174,7 @@ fn routed() -> Vec<Scenario> {
         scenario("two leaders", strict(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
         scenario("restart", strict(|b| (b.sessions, b.restarts, b.drains) = (1, 1, 0))),
         scenario("switched to exclusive", switched(Routed, Exclusive, |b| (b.routers, b.sessions) = (1, 0))),
+        scenario("a set", strict(|b| (b.partitions, b.is_set, b.requests) = (2, true, 1))),
         scenario("no router", strict(|b| (b.routers, b.deadlines, b.failures) = (0, 1, 1))),
     ]
 }

@@ -84,6 +84,20 @@ pub struct Late {
 /// The time to live of every lease.
 const TTL: Duration = Duration::from_secs(30);
 
+/// The topics of a set, as many as there are partitions.
+const SET: [&str; 2] = ["t", "u"];
+
+fn topics(bounds: Bounds) -> impl Iterator<Item = (&'static str, Topic)> {
+    let (count, partitions) = if bounds.is_set { (bounds.partitions, 1) } else { (1, bounds.partitions) };
+    let copartition = bounds.is_set.then(|| "set".to_owned());
+    let topic = Topic { copartition, ..Topic::new(partitions, Source::Static) };
+    SET.into_iter().take(count as usize).map(move |name| (name, topic.clone()))
+}
+
+fn partitions(bounds: Bounds) -> impl Iterator<Item = TopicPartition> {
+    topics(bounds).flat_map(|(name, topic)| (0..topic.partitions).map(move |number| tp(name, number)))
+}
+
 /// The name of a consumer by its number.
 pub(crate) fn name(number: u8) -> String {
     char::from(b'a' + number).to_string()
@@ -108,7 +122,7 @@ impl World {
         let scene = Self::first_scene(bounds);
         let term = scene.revision();
         let now = Arc::new(scene);
-        let partitions: BTreeSet<_> = (0..bounds.partitions).map(|number| tp("t", number)).collect();
+        let partitions: BTreeSet<_> = partitions(bounds).collect();
         let has_logs = bounds.mode.is_strict() || bounds.switches > 0;
         let logs = partitions.iter().filter(|_| has_logs).map(|at| (at.clone(), Log::default())).collect();
         let mut world = Self {
@@ -137,7 +151,6 @@ impl World {
     fn first_scene(bounds: Bounds) -> Scene {
         let scene = Scene::default();
         let layout = scene.state.layout().clone();
-        let topic = encode(&Topic::new(bounds.partitions, Source::Static));
         let leader = encode(&Leader::new("0".to_owned(), String::new(), WallMillis(0)));
         let config = GroupConfig {
             mode: bounds.mode,
@@ -145,11 +158,14 @@ impl World {
             wait_out_revocations: bounds.waits_out,
             ..GroupConfig::default()
         };
-        scene.written(vec![
-            Op::put(layout.encode(&Key::Topic("t".parse().expect("a valid name"))), topic),
+        let topics = topics(bounds).map(|(name, topic)| {
+            Op::put(layout.encode(&Key::Topic(name.parse().expect("a valid name"))), encode(&topic))
+        });
+        let others = [
             Op::put(layout.encode(&Key::GroupConfig), encode(&config)),
             Op::put(layout.encode(&Key::Leader), leader),
-        ])
+        ];
+        scene.written(topics.chain(others).collect())
     }
 
     /// Whether the modes that promise a single owner occur.
@@ -159,7 +175,7 @@ impl World {
 
     /// All partitions.
     pub(crate) fn partitions(&self) -> impl Iterator<Item = TopicPartition> + use<> {
-        (0..self.left.partitions).map(|number| tp("t", number))
+        partitions(self.left)
     }
 
     /// A process of the consumer `number` registers, in the place of whoever is registered under the name.

@@ -30,7 +30,7 @@ pub(super) fn talk(protocol: &Protocol, world: &mut World, step: Step) -> Option
         Step::Stray(session, at) => {
             let (id, said) = to_say(protocol, world, session, &at)?;
             world.left.strays -= 1;
-            world.sessions[session].said.insert((id.clone(), said));
+            world.sessions[session].said.insert((id.clone(), at.clone(), said));
             world.stray = Some(Stray { speaker: world.sessions[session].member.clone(), at, id, said });
         }
         Step::Arrive(instance) => {
@@ -134,18 +134,18 @@ fn say(
 ) -> Option<()> {
     is_fresh(world, session).then_some(())?;
     let (speaker, instance) = (world.sessions[session].member.clone(), world.sessions[session].instance);
-    world.sessions[session].said.insert((id.clone(), said));
+    world.sessions[session].said.insert((id.clone(), at.clone(), said));
     record(protocol, world, instance, &Stray { speaker, at: at.clone(), id, said }).then_some(())
 }
 
 /// An instance records an ack by its own view; whether that applied.
 fn record(protocol: &Protocol, world: &mut World, instance: usize, ack: &Stray) -> bool {
     let state = &world.views[instance].state;
-    let lying = state.handoff(&ack.at).filter(|_| protocol.variant == Variant::AckWithoutId);
+    let lying = state.handoff_of(&ack.at).filter(|_| protocol.variant == Variant::AckWithoutId);
     let id = lying.map_or(&ack.id, |handoff| &handoff.id);
     match judge(state, &ack.speaker, &ack.at, Some(id), &ack.said.ack(), WallMillis(0)) {
         Verdict::Record { write, handoff } => {
-            let meant = world.now.state.handoff(&ack.at).map(|handoff| handoff.id.clone());
+            let meant = world.now.state.handoff_of(&ack.at).map(|handoff| handoff.id.clone());
             let txn = write.unfenced();
             let applied = match protocol.variant {
                 Variant::TwoTransactions => halves(world, instance, &txn).is_some(),
