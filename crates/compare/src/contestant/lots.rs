@@ -111,8 +111,7 @@ fn sorted<'a>(
     let mut sections = Sections::new(members);
     runs.iter().for_each(|run| sections.count(member(run)));
     let length = sections.lay_out();
-    let blank = names.first().map(|name| (*name, 0..0));
-    let mut spans: Vec<_> = blank.into_iter().cycle().take(length).collect();
+    let mut spans = names.first().map_or_else(Vec::new, |name| vec![(*name, 0..0); length]);
     for run in runs {
         if let Some(at) = sections.next(member(run)) {
             spans[at] = (names[run.topic.index()], run.partitions.clone());

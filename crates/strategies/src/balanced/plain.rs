@@ -67,6 +67,14 @@ fn shares(owned: &[u32], units: usize) -> Vec<u32> {
     shares
 }
 
+/// Adds `position` to `runs`, all of which end before it.
+fn append(runs: &mut Vec<Range<usize>>, position: usize) {
+    match runs.last_mut().filter(|last| last.end == position) {
+        Some(last) => last.end += 1,
+        None => runs.push(position..position + 1),
+    }
+}
+
 /// Gives everybody what is `missing` from `pool`, which has as many units as that takes.
 fn deal(pool: Vec<Range<usize>>, missing: &[u32], owner: &mut [Option<MemberIndex>]) {
     let mut pool = pool.into_iter();

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::append;
 use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
 
 /// Gives units of `pool` to members that miss some and are in one of their racks: the first of them in the first such
@@ -14,15 +15,12 @@ pub(super) fn serve(
 ) -> Vec<Range<usize>> {
     let mut takers = Takers::of(problem, missing);
     let mut reader = RackReader::of(problem);
-    let mut left: Vec<Range<usize>> = Vec::new();
+    let mut left = Vec::new();
     for position in pool.into_iter().flatten() {
         let taker = takers.next(reader.racks(UnitIndex::new(position)), missing);
         owner[position] = taker;
         if taker.is_none() {
-            match left.last_mut().filter(|last| last.end == position) {
-                Some(last) => last.end += 1,
-                None => left.push(position..position + 1),
-            }
+            append(&mut left, position);
         }
     }
     left

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use super::append;
 use crate::balanced::deal::is_far;
-use crate::balanced::stock;
 use crate::{MemberIndex, Problem, RackReader, UnitIndex};
+
+/// How many units are looked at together, to see that none of them counts.
+const STRIDE: usize = 16;
 
 /// Takes from members what they own above their `shares`. Returns where the units are that nobody has then, ascending.
 pub(super) fn release(
@@ -19,16 +22,27 @@ pub(super) fn release(
     }
     let surplus: Vec<_> = owned.iter().zip(shares).map(|(has, share)| has.saturating_sub(*share)).collect();
     let given: usize = surplus.iter().map(|units| *units as usize).sum();
-    let pool = if nobodys > 0 { runs_of(owner, |owner| owner.is_none()) } else { Vec::new() };
+    let pool = if nobodys > 0 { nobodys_of(owner) } else { Vec::new() };
     if given == 0 {
         return pool;
     }
-    let runs = runs_of(owner, |owner| owner.is_some_and(|owner| surplus[owner.index()] > 0));
     let mut givers = Givers { problem, surplus, given, pool };
-    givers.let_go(&runs, owner);
+    givers.let_go(owner);
     // They are a few rows, each of which ascends or descends; this way to sort makes use of that.
     givers.pool.sort_by_key(|positions| positions.start);
     givers.pool
+}
+
+/// Where the units are that are nobody's, ascending.
+fn nobodys_of(owners: &[Option<MemberIndex>]) -> Vec<Range<usize>> {
+    let strides = owners.chunks(STRIDE).zip((0..).step_by(STRIDE));
+    let strides = strides.filter(|(stride, _)| stride.iter().fold(false, |any, owner| any | owner.is_none()));
+    let positions = strides.flat_map(|(stride, start)| (start..).zip(stride));
+    let mut pool = Vec::new();
+    for (position, _) in positions.filter(|(_, owner)| owner.is_none()) {
+        append(&mut pool, position);
+    }
+    pool
 }
 
 /// Members that give some of their units.
@@ -43,96 +57,75 @@ struct Givers<'a> {
 }
 
 impl Givers<'_> {
-    /// Takes from each what it gives of what it has in `runs`, from the last to the first.
-    fn let_go(&mut self, runs: &[Range<usize>], owner: &mut [Option<MemberIndex>]) {
+    /// Takes from each what it gives: what is far from it, then what is not, from its last unit to its first.
+    fn let_go(&mut self, owner: &mut [Option<MemberIndex>]) {
+        let mut near = Vec::new();
         if self.problem.has_replica_racks() {
             let problem = self.problem;
             let mut reader = RackReader::of(problem);
-            self.let_go_if(runs, owner, |position, giver| {
-                is_far(reader.racks(UnitIndex::new(position)), problem.member(giver).rack)
+            self.let_go_if(owner, |position, giver| {
+                let is_far = is_far(reader.racks(UnitIndex::new(position)), problem.member(giver).rack);
+                if !is_far {
+                    near.push(position);
+                }
+                is_far
             });
+        } else {
+            self.let_go_if(owner, |_, _| true);
         }
-        self.let_go_if(runs, owner, |_, _| true);
+        near.into_iter().for_each(|position| self.let_go_of(position, owner, |_, _| true));
     }
 
+    /// Takes from each units that `may` go, until it has given enough.
     fn let_go_if(
         &mut self,
-        runs: &[Range<usize>],
         owner: &mut [Option<MemberIndex>],
         mut may: impl FnMut(usize, MemberIndex) -> bool,
     ) {
-        for run in runs.iter().rev() {
-            if self.given == 0 {
-                return;
-            }
-            for position in run.clone().rev() {
-                // It may have gone for a better reason already.
-                let Some(giver) = owner[position] else { continue };
-                if self.surplus[giver.index()] == 0 {
-                    break;
-                }
-                if may(position, giver) {
-                    owner[position] = None;
-                    self.surplus[giver.index()] -= 1;
-                    self.release(position);
+        let mut end = owner.len();
+        while self.given > 0 && end > 0 {
+            let start = (end - 1) / STRIDE * STRIDE;
+            if self.any_gives(&owner[start..end]) {
+                for position in (start..end).rev() {
+                    self.let_go_of(position, owner, &mut may);
                 }
             }
+            end = start;
         }
     }
 
-    fn release(&mut self, position: usize) {
+    /// Takes the unit at `position` if its owner is still to give something and it `may` go.
+    #[inline]
+    fn let_go_of(
+        &mut self,
+        position: usize,
+        owner: &mut [Option<MemberIndex>],
+        may: impl FnOnce(usize, MemberIndex) -> bool,
+    ) {
+        let giver = owner[position].filter(|owner| self.surplus[owner.index()] > 0);
+        let Some(giver) = giver.filter(|giver| may(position, *giver)) else { return };
+        owner[position] = None;
+        self.surplus[giver.index()] -= 1;
         self.given -= 1;
         match self.pool.last_mut().filter(|last| last.start == position + 1) {
             Some(last) => last.start = position,
             None => self.pool.push(position..position + 1),
         }
     }
-}
 
-/// Where units follow each other with one owner that is `wanted`; ascending.
-fn runs_of(
-    owners: &[Option<MemberIndex>],
-    wanted: impl Fn(Option<MemberIndex>) -> bool,
-) -> Vec<Range<usize>> {
-    /// How many units are looked at together, to see that they have one owner or that none is wanted.
-    const STRIDE: usize = 16;
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    let strides = owners.chunks_exact(STRIDE);
-    let rest = owners.len() - strides.remainder().len();
-    for (stride, start) in strides.zip((0..).step_by(STRIDE)) {
-        if is_uniform(stride) {
-            if wanted(stride[0]) {
-                append(&mut runs, owners, start..start + STRIDE);
-            }
-        } else if stride.iter().fold(false, |any, owner| any | wanted(*owner)) {
-            append_each(&mut runs, owners, start..start + STRIDE, &wanted);
+    /// Whether any of `owners` is still to give something.
+    fn any_gives(&self, owners: &[Option<MemberIndex>]) -> bool {
+        let gives = |owner: &Option<MemberIndex>| owner.is_some_and(|owner| self.surplus[owner.index()] > 0);
+        if is_uniform(owners) {
+            return gives(&owners[0]);
         }
+        owners.iter().fold(false, |any, owner| any | gives(owner))
     }
-    append_each(&mut runs, owners, rest..owners.len(), &wanted);
-    runs
-}
-
-/// Adds those of the units at `positions` whose owner is `wanted`.
-fn append_each(
-    runs: &mut Vec<Range<usize>>,
-    owners: &[Option<MemberIndex>],
-    positions: Range<usize>,
-    wanted: impl Fn(Option<MemberIndex>) -> bool,
-) {
-    let of_owners = stock::runs(&owners[positions.clone()], positions);
-    of_owners.filter(|(owner, _)| wanted(*owner)).for_each(|(_, run)| append(runs, owners, run));
 }
 
 /// Whether all of `owners` are the same.
 fn is_uniform(owners: &[Option<MemberIndex>]) -> bool {
+    let Ok(owners) = <&[_; STRIDE]>::try_from(owners) else { return false };
     let differs = |owner: &Option<MemberIndex>| MemberIndex::bits(*owner) ^ MemberIndex::bits(owners[0]);
-    owners.last() == owners.first() && owners.iter().fold(0, |any, owner| any | differs(owner)) == 0
-}
-
-/// Adds `run`, or lets the last of `runs` go on with it.
-fn append(runs: &mut Vec<Range<usize>>, owners: &[Option<MemberIndex>], run: Range<usize>) {
-    match runs.last_mut().filter(|last| last.end == run.start && owners[last.start] == owners[run.start]) {
-        Some(last) => last.end = run.end,
-        None => runs.push(run),
-    }
+    owners[STRIDE - 1] == owners[0] && owners.iter().fold(0, |any, owner| any | differs(owner)) == 0
 }
