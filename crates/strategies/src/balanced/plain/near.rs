@@ -17,21 +17,28 @@ pub(super) fn serve(
     let mut reader = RackReader::of(problem);
     let mut left = Vec::new();
     for position in pool.into_iter().flatten() {
-        let taker = takers.next(reader.racks(UnitIndex::new(position)), missing);
-        owner[position] = taker;
-        if taker.is_none() {
+        owner[position] = takers.next(reader.racks(UnitIndex::new(position)), missing);
+        if owner[position].is_none() {
             append(&mut left, position);
         }
     }
+    takers.settle(missing);
     left
 }
 
 /// Those that miss units, by rack.
 struct Takers {
     /// By rack the first of them.
-    first: Vec<Option<MemberIndex>>,
+    first: Vec<Option<Taker>>,
     /// By member the one after it in its rack.
     following: Vec<Option<MemberIndex>>,
+}
+
+/// A member, and how many units it still misses.
+#[derive(Clone, Copy)]
+struct Taker {
+    member: MemberIndex,
+    missing: u32,
 }
 
 impl Takers {
@@ -43,17 +50,27 @@ impl Takers {
                 following[member.index()] = first[rack.index()].replace(member);
             }
         }
-        Self { first, following }
+        let taker = |member: MemberIndex| Taker { member, missing: missing[member.index()] };
+        Self { first: first.into_iter().map(|first| first.map(taker)).collect(), following }
     }
 
     /// The first member in the first of `racks` that has any, which misses one less from now on.
+    #[inline]
     fn next(&mut self, racks: &[RackIndex], missing: &mut [u32]) -> Option<MemberIndex> {
-        let (rack, taker) = racks.iter().find_map(|rack| Some((*rack, self.first[rack.index()]?)))?;
-        let missing = &mut missing[taker.index()];
-        *missing -= 1;
-        if *missing == 0 {
-            self.first[rack.index()] = self.following[taker.index()];
+        let rack = racks.iter().map(|rack| rack.index()).find(|rack| self.first[*rack].is_some())?;
+        let taker = self.first[rack].as_mut()?;
+        let member = taker.member;
+        taker.missing -= 1;
+        if taker.missing == 0 {
+            missing[member.index()] = 0;
+            let next = self.following[member.index()];
+            self.first[rack] = next.map(|member| Taker { member, missing: missing[member.index()] });
         }
-        Some(taker)
+        Some(member)
+    }
+
+    /// Says what those still miss whose turn it would be.
+    fn settle(self, missing: &mut [u32]) {
+        self.first.into_iter().flatten().for_each(|taker| missing[taker.member.index()] = taker.missing);
     }
 }
