@@ -340,6 +340,12 @@ pub fn phase_deadline(config: &GroupConfig, phase: Phase) -> Duration {
     })
 }
 
+/// The units of whose warm-up the consumer `name` tells how far it is, by their first partitions.
+pub fn units_in_progress(state: &GroupState, name: &MemberName) -> impl Iterator<Item = TopicPartition> {
+    let told = state.registration(name).into_iter().flat_map(|consumer| consumer.progress.keys());
+    told.filter_map(|at| Some(state.lead_of(&parse_partition(at)?)))
+}
+
 fn parse_partition(text: &str) -> Option<TopicPartition> {
     let (topic, partition) = text.split_once('/')?;
     Some(TopicPartition::new(topic.parse().ok()?, partition.parse().ok()?))

@@ -385,13 +385,10 @@ impl GroupState {
         if touched.topics || touched.routers {
             units.extend(self.handoffs.keys().cloned());
         }
-        units.extend(touched.registrations.iter().flat_map(|name| self.units_of(name)));
+        for name in &touched.registrations {
+            units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
+        }
         units
-    }
-
-    /// The units in which the consumer `name` has a role, by their first partitions.
-    pub fn units_of(&self, name: &MemberName) -> impl Iterator<Item = TopicPartition> {
-        self.roles.of(name).map(|at| self.lead_of(at))
     }
 
     /// The revision of the last change of `key`; `None` where it does not exist.

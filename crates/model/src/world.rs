@@ -91,7 +91,8 @@ fn topics(bounds: Bounds) -> impl Iterator<Item = (&'static str, Topic)> {
     let (count, partitions) = if bounds.is_set { (bounds.partitions, 1) } else { (1, bounds.partitions) };
     let copartition = bounds.is_set.then(|| "set".to_owned());
     let topic = Topic { copartition, ..Topic::new(partitions, Source::Static) };
-    SET.into_iter().take(count as usize).map(move |name| (name, topic.clone()))
+    let names = SET.get(..count as usize).expect("a set has two topics at most");
+    names.iter().map(move |name| (*name, topic.clone()))
 }
 
 fn partitions(bounds: Bounds) -> impl Iterator<Item = TopicPartition> {

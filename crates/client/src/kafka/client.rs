@@ -18,9 +18,11 @@ use super::reader::Reader;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::partition::TopicPartition;
 
-/// Long against an election of a group coordinator's successor, short against a phase's 30 s.
+/// Long against an election of a group coordinator's successor, short against a phase's 30 s. Who asks for a committed
+/// offset may wait for another request first, so for twice that.
 pub(super) const KAFKA_BOUND: Duration = Duration::from_secs(5);
-/// Where a log ends is asked for at a switch, and the switch goes on without an answer.
+/// Where a log ends is asked for at a switch, and the switch goes on without an answer. Up to three requests may have to
+/// end before: another one, one together with others, and one alone.
 const END_BOUND: Duration = Duration::from_secs(1);
 
 /// One offset to commit.
@@ -152,11 +154,18 @@ impl Client {
             let asked = list(partitions.iter().map(|partition| (partition, Offset::End)))?;
             client.consumer().offsets_for_times(asked, END_BOUND)
         };
-        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        match self.0.ends.of(partition, request).await.map_err(failed)? {
-            Offset::Offset(end) => Ok(end),
-            _ => Err(failed(KafkaError::OffsetFetch(RDKafkaErrorCode::NoOffset))),
+        match self.0.ends.of(partition, request).await {
+            Ok(Offset::Offset(end)) => Ok(end),
+            // One partition's error is the error of all in the request: librdkafka drops the other answers.
+            _ => self.end_alone(partition).await,
         }
+    }
+
+    async fn end_alone(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+        let (client, at) = (self.clone(), partition.clone());
+        let read = move || client.consumer().fetch_watermarks(at.topic(), at.partition(), END_BOUND);
+        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
+        blocking(read).await.map(|(_, end)| end).map_err(failed)
     }
 
     /// The offset that the group has committed; 0 where it has committed nothing.
@@ -268,6 +277,9 @@ pub(super) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send 
 
 #[cfg(test)]
 mod tests {
+    use futures::future::join_all;
+    use rdkafka::mocking::MockCluster;
+    use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
     use tokio::time::Instant;
 
     use super::*;
@@ -281,6 +293,27 @@ mod tests {
         assert_eq!(client.unassign(&read), Ok(()));
         assert!(client.consumer().assignment().expect("no broker is asked").elements().is_empty());
         assert_eq!(client.unassign(&read), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_partition_whose_end_is_not_known_costs_those_asked_for_with_it_nothing() {
+        let cluster = MockCluster::new(1).expect("a cluster in this process");
+        cluster.create_topic("t", 3, 1).expect("a new topic");
+        let client =
+            Client::new(&KafkaOptions::new(cluster.bootstrap_servers(), "g")).expect("valid options");
+        let ends = |numbers: [i32; 3]| {
+            let partitions = numbers.map(|number| TopicPartition::new("t", number));
+            let client = client.clone();
+            async move { join_all(partitions.iter().map(|at| client.end(at))).await }
+        };
+        let known = ends([0, 1, 2]).await;
+        assert!(known.iter().all(|end| matches!(end, Ok(0))), "{known:?}");
+        let missing = ends([0, 1, 7]).await;
+        assert!(matches!(&*missing, [Ok(0), Ok(0), Err(_)]), "{missing:?}");
+        let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+        cluster.request_errors(RDKafkaApiKey::ListOffsets, &[refused, refused]);
+        let refused = ends([0, 1, 2]).await;
+        assert!(refused.iter().all(|end| matches!(end, Ok(0))), "{refused:?}");
     }
 
     #[tokio::test(start_paused = true)]

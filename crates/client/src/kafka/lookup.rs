@@ -11,15 +11,16 @@ use tokio::sync::oneshot;
 use super::client::blocking;
 use crate::partition::TopicPartition;
 
-/// Who waits for which partition; at most as many as there are callers.
+/// Who waits for which partition; those that gave up stay until the next request.
 type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<Offset>>>>;
 
 /// One kind of question. What is asked while a request is under way goes out together in the next one: a member that gets
-/// a hundred partitions at once asks twice, on one thread.
+/// a hundred partitions at once asks twice. So a caller waits for two requests at most, and one more for each caller that
+/// gives up while it asks; such a request ends by itself, beside the next one.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     waiting: Mutex<Waiting>,
-    /// Held while a request is under way.
+    /// Held by the caller that asks, until its request has ended.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -41,7 +42,7 @@ impl Lookup {
                 biased;
                 // A request that another caller made had this partition in it.
                 answered = &mut answer => answered,
-                // No request is under way; this partition still waits.
+                // Nobody asks. This partition still waits, or was answered just now.
                 _turn = self.turn.lock() => {
                     self.ask(request.clone()).await;
                     answer.await
@@ -69,6 +70,10 @@ impl Lookup {
         R: FnOnce(&[TopicPartition]) -> KafkaResult<TopicPartitionList> + Send + 'static,
     {
         let mut asked = std::mem::take(&mut *self.waiting());
+        asked.retain(|_, callers| callers.iter().any(|caller| !caller.is_closed()));
+        if asked.is_empty() {
+            return;
+        }
         let partitions: Vec<_> = asked.keys().cloned().collect();
         let failed = match blocking(move || request(&partitions)).await {
             Ok(answers) => {

@@ -34,6 +34,7 @@ impl<K, V: Clone> Known<K, V> {
         Self { by_place: FxHashMap::default(), last: None }
     }
 
+    /// Says what stands for what is at `place`.
     fn add(&mut self, place: *const K, known: V) {
         self.by_place.insert(place, known);
     }

@@ -9,6 +9,7 @@ use kafka_assigner_core::advance::{Now, advance, soonest_claim_end};
 use kafka_assigner_core::claim::{self, ClaimEnd, Leases};
 use kafka_assigner_core::id::{HandoffIds, TopicPartition};
 use kafka_assigner_core::kv::{LeaseId, Revision};
+use kafka_assigner_core::memory::units_in_progress;
 use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf, plan};
 use kafka_assigner_core::state::{Entry, GroupState, Touched};
@@ -206,7 +207,8 @@ fn look(agenda: &mut Agenda, state: &GroupState, now: Moment, phases: &Phases) -
     }
     agenda.memory.observe(state, &agenda.touched, now);
     let units = agenda.units(state, now);
-    let extended = agenda.touched.progress.iter().flat_map(|name| state.units_of(name)).collect::<Vec<_>>();
+    let extended: Vec<_> =
+        agenda.touched.progress.iter().flat_map(|name| units_in_progress(state, name)).collect();
     phases.show_some(&agenda.memory, units.iter().chain(&extended));
     agenda.touched = Touched::default();
     units
@@ -236,8 +238,15 @@ fn waits_for_room(plan: &Plan) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use kafka_assigner_core::id::Member;
+    use kafka_assigner_core::key::Key;
+    use kafka_assigner_core::kv::{Op, Txn};
+    use kafka_assigner_core::lab::{Lab, tp};
     use kafka_assigner_core::plan::Deferral;
     use kafka_assigner_core::reason::DeferReason;
+    use kafka_assigner_core::record::{Consumer, Handoff, Progress, encode};
 
     use super::*;
 
@@ -260,5 +269,35 @@ mod tests {
         for room in rooms {
             assert!(waits_for_room(&plan_without([nobody.clone(), room])));
         }
+    }
+
+    /// The consumer's instance writes down how far its warm-up is.
+    fn report(lab: &mut Lab, member: &Member, handoff: &Handoff) {
+        let registration = lab.state.registration(&member.name).unwrap().clone();
+        let done = Progress { handoff: handoff.id.clone(), done: 1, total: None };
+        let progress = BTreeMap::from([(handoff.lead().to_string(), done)]);
+        let next = Consumer { progress, ..(*registration).clone() };
+        let key = lab.state.layout().encode(&Key::Consumer(member.name.clone()));
+        let put = Op::put_leased(key, encode(&next), registration.lease);
+        assert!(lab.apply(&Txn::guarded(Vec::new(), vec![put])));
+    }
+
+    #[test]
+    fn a_deadline_that_progress_moves_on_is_shown_by_the_look_that_takes_it_in() {
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        lab.join("a");
+        lab.settle();
+        let b = lab.join("b");
+        lab.pass();
+        let handoff = lab.state.handoff(&tp("t", 1)).unwrap().clone();
+        let (phases, mut agenda) = (Phases::default(), Agenda::new(lab.moment));
+        look(&mut agenda, &lab.state, lab.moment, &phases);
+        lab.later(Duration::from_secs(100));
+        let left = |lab: &Lab| phases.time(&handoff, lab.moment).unwrap().left.as_secs();
+        assert_eq!(left(&lab), 200);
+        report(&mut lab, &b, &handoff);
+        agenda.touched.progress.insert(b.name);
+        assert!(look(&mut agenda, &lab.state, lab.moment, &phases).is_empty());
+        assert_eq!(left(&lab), 300);
     }
 }

@@ -41,13 +41,19 @@ pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<
 
 /// The cheapest flow of the units in `stock`.
 fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
-    let alike = alike::flow(roles, classes, stock, &accounts(problem, roles, stock));
-    alike.unwrap_or_else(|| search(problem, roles, classes, stock))
+    let accounts = accounts(problem, roles, stock);
+    let alike = alike::flow(roles, classes, stock, &accounts);
+    alike.unwrap_or_else(|| search(problem, roles, classes, stock, accounts))
 }
 
-/// The same, whatever problem it is.
-pub(super) fn search(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
-    let accounts = accounts(problem, roles, stock);
+/// The cheapest flow along a network, which there is also where members are alike.
+pub(super) fn search(
+    problem: &Problem,
+    roles: &Roles,
+    classes: &Classes,
+    stock: &Stock,
+    accounts: Vec<Account>,
+) -> Flow {
     let mut solver = Solver::new(problem, roles, classes, stock, accounts);
     solver.start(stock);
     solver.settle();
@@ -318,7 +324,7 @@ impl Pairs {
 }
 
 /// What each member has before anything moves and may come to have, and last nobody.
-fn accounts(problem: &Problem, roles: &Roles, stock: &Stock) -> Vec<Account> {
+pub(super) fn accounts(problem: &Problem, roles: &Roles, stock: &Stock) -> Vec<Account> {
     let shares = Shares::of(problem, roles);
     let scale = Scale::of(problem.members().iter().map(|member| member.capacity));
     // Most members are like the one before.

@@ -67,7 +67,7 @@ fn by_search(problem: &Problem) -> Vec<Option<MemberIndex>> {
     let roles = Roles::of(problem);
     let classes = Classes::of(problem, &roles, Place::Owner);
     let stock = Stock::of(problem, &roles, &classes);
-    let flow = equal::search(problem, &roles, &classes, &stock);
+    let flow = equal::search(problem, &roles, &classes, &stock, equal::accounts(problem, &roles, &stock));
     deal::deal(problem, &classes, stock, flow)
 }
 

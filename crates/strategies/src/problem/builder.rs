@@ -135,8 +135,8 @@ impl ProblemBuilder {
         }
     }
 
-    /// The rack, zone or other failure domain of that name, added if it is new. Of the first few racks, a name that
-    /// many members share is told from others by where it is, without a look at it.
+    /// The rack, zone or other failure domain of that name, added if it is new. By reference, since thousands of members
+    /// may share the name of one: that is then known without a look at it, for the first few.
     #[inline]
     pub fn rack(&mut self, name: &Arc<str>) -> RackHandle {
         self.racks.handle(name)

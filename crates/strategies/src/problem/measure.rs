@@ -51,7 +51,7 @@ impl Capacity {
     /// The capacity `value`; `None` unless it is from [`MIN`](Self::MIN) to [`MAX`](Self::MAX).
     #[inline]
     pub fn new(value: f64) -> Option<Self> {
-        // To cut off what is after the point takes no call, as to round does, and every member is asked.
+        // Every member is asked: adding a half and truncating needs no call into the C library, which `round` does.
         let thousandths = value * f64::from(SCALE) + 0.5;
         (Self::MIN..=Self::MAX).contains(&value).then_some(Self(thousandths as u32))
     }

@@ -14,8 +14,8 @@ pub(super) struct RackNames {
     /// By handle.
     pub(super) names: Vec<Arc<str>>,
     by_name: FxHashMap<Arc<str>, RackHandle>,
-    /// Names that came as they are, by reference, and may come again; as many as it takes no longer to go through than
-    /// to hash one.
+    /// Names that somebody else holds too, and so may come again by reference; as many as it takes no longer to go through
+    /// than to hash one.
     shared: Vec<(Arc<str>, RackHandle)>,
 }
 
@@ -31,12 +31,13 @@ impl RackNames {
     }
 
     fn find_or_add(&mut self, name: &Arc<str>) -> RackHandle {
+        let is_shared = Arc::strong_count(name) > 1;
         let next = RackHandle::new(self.names.len());
         let handle = *self.by_name.entry(name.clone()).or_insert(next);
         if handle == next {
             self.names.push(name.clone());
         }
-        if self.shared.len() < Self::MOST_SHARED {
+        if is_shared && self.shared.len() < Self::MOST_SHARED {
             self.shared.push((name.clone(), handle));
         }
         handle
@@ -154,7 +155,7 @@ impl Problem {
         self.replica_sets.of(topic.index(), partition as usize)
     }
 
-    /// Whether it is known of any unit where its replicas are.
+    /// Whether anything was told of where the replicas of any topic are.
     pub(crate) fn has_replica_racks(&self) -> bool {
         !self.replica_sets.of_topic.is_empty()
     }

@@ -51,7 +51,8 @@ impl ReplicaRacks {
         Self { table: Arc::new(collector.table), of_partition }
     }
 
-    /// Those of many topics, in their order; each told as in [`new`](Self::new).
+    /// Those of many topics, in their order; each told as in [`new`](Self::new). Whoever is told one of them knows of the
+    /// racks of all.
     pub fn of_topics<Topic, Names>(topics: impl IntoIterator<Item = Topic>) -> Vec<Self>
     where
         Topic: IntoIterator<Item = Names>,
