@@ -262,6 +262,12 @@ fn exclusive_faults() -> Vec<Fault> {
     vec![
         fault("no margin", Variant::NoMargin, twin, one),
         fault("end revokes", Variant::EndRevokes, strict(|b| b.ends = 1), one),
+        fault(
+            "first word for all",
+            Variant::FirstWordForAll,
+            strict(|b| (b.partitions, b.is_set) = (2, true)),
+            Invariant::AckIdentity,
+        ),
         fault("keeps confirming", Variant::KeepsConfirming, twin, one),
         fault("not waited", Variant::NotWaited, twin, one),
         fault("two transactions", Variant::TwoTransactions, strict(|b| b.records = 1), one),

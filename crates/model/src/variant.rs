@@ -16,6 +16,8 @@ pub enum Variant {
     LateJoinerAwaited,
     /// An ack counts for whichever handoff stands there.
     AckWithoutId,
+    /// The first word on a unit of several partitions counts for all of them.
+    FirstWordForAll,
     /// A process keeps its incarnation over restarts.
     IncarnationPerProcess,
     /// A cancel deletes whatever lies at the handoff's key.

@@ -1,15 +1,20 @@
 //! What members are told, and what they say.
 
+use std::collections::BTreeSet;
+
 use kafka_assigner_core::ack::{Verdict, judge};
 use kafka_assigner_core::id::{HandoffId, TopicPartition};
 use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Change, Record, Revision};
 use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::record::Phase;
+use kafka_assigner_core::record::{Handoff, Phase, encode};
 use kafka_assigner_core::session::{Admission, Opening, admit, open};
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 
 use super::leading::halves;
 use crate::property::Invariant;
+use crate::scene::Scene;
 use crate::session::{Life, Said, Session};
 use crate::step::{Protocol, Step};
 use crate::variant::Variant;
@@ -140,10 +145,7 @@ fn say(
 
 /// An instance records an ack by its own view; whether that applied.
 fn record(protocol: &Protocol, world: &mut World, instance: usize, ack: &Stray) -> bool {
-    let state = &world.views[instance].state;
-    let lying = state.handoff_of(&ack.at).filter(|_| protocol.variant == Variant::AckWithoutId);
-    let id = lying.map_or(&ack.id, |handoff| &handoff.id);
-    match judge(state, &ack.speaker, &ack.at, Some(id), &ack.said.ack(), WallMillis(0)) {
+    match judged(protocol, &world.views[instance], ack) {
         Verdict::Record { write, handoff } => {
             let meant = world.now.state.handoff_of(&ack.at).map(|handoff| handoff.id.clone());
             let txn = write.unfenced();
@@ -158,6 +160,26 @@ fn record(protocol: &Protocol, world: &mut World, instance: usize, ack: &Stray) 
         }
         Verdict::Already | Verdict::Over | Verdict::Refused { .. } | Verdict::Unreadable { .. } => false,
     }
+}
+
+fn judged(protocol: &Protocol, view: &Scene, ack: &Stray) -> Verdict {
+    let hasty = (protocol.variant == Variant::FirstWordForAll).then(|| with_words_on_others(view, &ack.at));
+    let hasty = hasty.flatten();
+    let state = hasty.as_ref().unwrap_or(&view.state);
+    let lying = state.handoff_of(&ack.at).filter(|_| protocol.variant == Variant::AckWithoutId);
+    let id = lying.map_or(&ack.id, |handoff| &handoff.id);
+    judge(state, &ack.speaker, &ack.at, Some(id), &ack.said.ack(), WallMillis(0))
+}
+
+/// The group as if everything had been said of the partitions that move with `at`.
+fn with_words_on_others(view: &Scene, at: &TopicPartition) -> Option<GroupState> {
+    let mut state = view.state.clone();
+    let handoff = state.handoff_of(at)?.clone();
+    let record = view.shelf.get(&state.layout().encode(&Key::Handoff(handoff.lead().clone())))?.clone();
+    let others: BTreeSet<_> = handoff.unit.iter().filter(|of| *of != at).cloned().collect();
+    let heard = Handoff { said: others.clone(), old_said: others, ..handoff };
+    state.apply(&[Change::Put(Record { value: encode(&heard), ..record })], Revision(0));
+    Some(state)
 }
 
 /// The stream comes up at the other instance, which opens it with a snapshot.

@@ -45,6 +45,7 @@ caught! {
     a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
     a_claim_as_long_as_its_lease_meets_the_next_owner: "no margin";
     a_forced_end_that_revokes_the_lease_makes_two_owners: "end revokes";
+    the_first_word_on_a_set_taken_for_all_speaks_for_what_is_not_ready: "first word for all";
     a_takeover_that_keeps_confirming_the_old_session_makes_two_owners: "keeps confirming";
     a_grant_before_the_old_lease_ran_down_makes_two_owners: "not waited";
     a_switch_in_two_transactions_lets_both_act: "two transactions";
