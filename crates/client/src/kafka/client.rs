@@ -63,7 +63,7 @@ struct Inner {
     /// What librdkafka reads: it complains when anything else is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
-    commits: Lookup,
+    committed: Lookup,
     /// Held by the commit that is under way, also when nobody waits for it any more.
     committing: Arc<tokio::sync::Mutex<()>>,
     _polling: DropGuard,
@@ -88,7 +88,7 @@ impl Client {
             consumer: Some(consumer),
             assigned: Mutex::default(),
             ends: Lookup::default(),
-            commits: Lookup::default(),
+            committed: Lookup::default(),
             committing: Arc::default(),
             _polling: polling.drop_guard(),
         })))
@@ -178,7 +178,7 @@ impl Client {
             client.consumer().committed_offsets(asked, KAFKA_BOUND)
         };
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
-        match self.0.commits.of(partition, request).await.map_err(failed)? {
+        match self.0.committed.of(partition, request).await.map_err(failed)? {
             Offset::Offset(committed) => Ok(committed),
             _ => Ok(0),
         }

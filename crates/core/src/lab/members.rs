@@ -1,5 +1,6 @@
 //! What members do in a lab.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Lab;
@@ -8,7 +9,7 @@ use crate::id::{HandoffId, Incarnation, Member, TopicPartition};
 use crate::key::Key;
 use crate::kv::{Lease, LeaseId, Op, Txn};
 use crate::moment::WallMillis;
-use crate::record::{Capability, Consumer, Renewal, Router, Taken, encode};
+use crate::record::{Capability, Consumer, Progress, Renewal, Router, Taken, encode};
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::view::{ConsumerView, Role, consumer_view};
@@ -127,6 +128,20 @@ impl Lab {
             assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
         }
         verdict
+    }
+
+    /// The member's instance writes down how far its warm-up for `at` is.
+    ///
+    /// # Panics
+    /// Where the member is not registered, or `at` leads no handoff.
+    pub fn report(&mut self, member: &Member, at: &TopicPartition, done: u64) {
+        let handoff = self.state.handoff(at).expect("it moves").id.clone();
+        let registration = self.state.registration(&member.name).expect("it is registered").clone();
+        let progress = BTreeMap::from([(at.to_string(), Progress { handoff, done, total: None })]);
+        let next = Consumer { progress, ..(*registration).clone() };
+        let key = self.state.layout().encode(&Key::Consumer(member.name.clone()));
+        let put = Op::put_leased(key, encode(&next), registration.lease);
+        assert!(self.apply(&Txn::guarded(Vec::new(), vec![put])));
     }
 
     /// What the member should be told.

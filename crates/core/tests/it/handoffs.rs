@@ -1,6 +1,5 @@
 //! A handoff from its beginning to its end.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Drained};
@@ -8,9 +7,8 @@ use kafka_assigner_core::action::Step;
 use kafka_assigner_core::advance::advance;
 use kafka_assigner_core::id::{Member, Offset};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::record::{Consumer, GroupConfig, Mode, Phase, Progress, Taken, encode};
+use kafka_assigner_core::record::{GroupConfig, Mode, Phase, Taken, encode};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::view::Role;
 
@@ -63,16 +61,6 @@ fn a_cancelled_handoff_looks_like_none() {
     assert!(!of_b.roles.contains_key(&tp("t", 1)));
 }
 
-/// The consumer's instance reports how far its warm-up is.
-fn report(lab: &mut Lab, member: &Member, done: u64) {
-    let handoff = lab.state.handoff(&tp("t", 1)).unwrap().id.clone();
-    let registration = lab.state.registration(&member.name).unwrap().clone();
-    let progress = BTreeMap::from([("t/1".to_owned(), Progress { handoff, done, total: None })]);
-    let next = Consumer { progress, ..(*registration).clone() };
-    let key = lab.state.layout().encode(&Key::Consumer(member.name.clone()));
-    assert!(lab.apply(&Txn::guarded(vec![], vec![Op::put_leased(key, encode(&next), registration.lease)])));
-}
-
 #[test]
 fn progress_extends_a_warm_up_for_as_long_as_it_goes_on() {
     let mut lab = Lab::with_topics(&[("t", 2)]);
@@ -82,11 +70,11 @@ fn progress_extends_a_warm_up_for_as_long_as_it_goes_on() {
     lab.pass();
     for done in 1..10 {
         lab.later(Duration::from_secs(200));
-        report(&mut lab, &b, done);
+        lab.report(&b, &tp("t", 1), done);
         assert_eq!(advance(&lab.state, &tp("t", 1), lab.now()), None);
     }
     lab.later(Duration::from_secs(200));
-    report(&mut lab, &b, 9);
+    lab.report(&b, &tp("t", 1), 9);
     lab.later(Duration::from_secs(100));
     let cancel = advance(&lab.state, &tp("t", 1), lab.now());
     assert!(matches!(cancel.unwrap().step, Step::Cancel { .. }), "the same number again is no progress");
@@ -100,7 +88,7 @@ fn reported_progress_is_no_change_of_membership() {
     let b = lab.join("b");
     lab.pass();
     let before = lab.shelf.clone();
-    report(&mut lab, &b, 1);
+    lab.report(&b, &tp("t", 1), 1);
     let record = lab.shelf.records().find(|record| before.get(&record.key) != Some(record)).unwrap().clone();
     let mut state = kafka_assigner_core::state::GroupState::new(lab.state.layout().clone());
     state.reset(&before.snapshot());

@@ -238,15 +238,9 @@ fn waits_for_room(plan: &Plan) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use kafka_assigner_core::id::Member;
-    use kafka_assigner_core::key::Key;
-    use kafka_assigner_core::kv::{Op, Txn};
     use kafka_assigner_core::lab::{Lab, tp};
     use kafka_assigner_core::plan::Deferral;
     use kafka_assigner_core::reason::DeferReason;
-    use kafka_assigner_core::record::{Consumer, Handoff, Progress, encode};
 
     use super::*;
 
@@ -271,17 +265,6 @@ mod tests {
         }
     }
 
-    /// The consumer's instance writes down how far its warm-up is.
-    fn report(lab: &mut Lab, member: &Member, handoff: &Handoff) {
-        let registration = lab.state.registration(&member.name).unwrap().clone();
-        let done = Progress { handoff: handoff.id.clone(), done: 1, total: None };
-        let progress = BTreeMap::from([(handoff.lead().to_string(), done)]);
-        let next = Consumer { progress, ..(*registration).clone() };
-        let key = lab.state.layout().encode(&Key::Consumer(member.name.clone()));
-        let put = Op::put_leased(key, encode(&next), registration.lease);
-        assert!(lab.apply(&Txn::guarded(Vec::new(), vec![put])));
-    }
-
     #[test]
     fn a_deadline_that_progress_moves_on_is_shown_by_the_look_that_takes_it_in() {
         let mut lab = Lab::with_topics(&[("t", 2)]);
@@ -295,7 +278,7 @@ mod tests {
         lab.later(Duration::from_secs(100));
         let left = |lab: &Lab| phases.time(&handoff, lab.moment).unwrap().left.as_secs();
         assert_eq!(left(&lab), 200);
-        report(&mut lab, &b, &handoff);
+        lab.report(&b, handoff.lead(), 1);
         agenda.touched.progress.insert(b.name);
         assert!(look(&mut agenda, &lab.state, lab.moment, &phases).is_empty());
         assert_eq!(left(&lab), 300);
