@@ -70,10 +70,11 @@ impl Cell {
         let contestant = Contestant::named(strategy).with_context(|| format!("there is no {strategy}"))?;
         let (before, input) = self.inputs(&contestant);
         keep_what_is_freed();
-        let time = stopwatch::median(|| contestant.solve(&input));
+        let question = contestant.asked(&input);
+        let time = stopwatch::median(|| question.answer());
         let peak_rss_mb = peak_rss_mb()?;
         let kept = contestant.keep(&before, &input, self.event);
-        let shares = contestant.solve(&input).shares(&input);
+        let shares = question.answer().shares(&input);
         let Moves { moves, lower_bound } = Moves::between(&input, &shares);
         Ok(Measured {
             ms: in_ms(time),

@@ -13,6 +13,7 @@ use crate::input::Input;
 use crate::output::Shares;
 pub(crate) use kept::Kept;
 use lots::Lots;
+use problem::Asked;
 
 /// A rule of Kafka's.
 #[derive(Debug)]
@@ -67,11 +68,33 @@ impl Contestant {
         after.is_plain().then(|| Kept::of(*strategy, before, after, event))
     }
 
-    /// Asks it from names to names, with everything in between, and with what it takes to free that.
-    pub(crate) fn solve<'a>(&self, input: &'a Input) -> Told<'a> {
+    /// What it is asked, of which it may keep what a caller keeps from one event to the next.
+    pub(crate) fn asked<'a>(&self, input: &'a Input) -> Question<'a> {
         match self {
-            Self::Group(rule) => Told::Shares(group::solve(rule.assign, input)),
-            Self::Problem(strategy) => problem::solve(*strategy, input),
+            Self::Group(rule) => Question::Group(rule, input),
+            Self::Problem(strategy) => Question::Problem(*strategy, Box::new(Asked::of(input))),
+        }
+    }
+
+    /// Asks it, once.
+    pub(crate) fn solve<'a>(&self, input: &'a Input) -> Told<'a> {
+        self.asked(input).answer()
+    }
+}
+
+/// A strategy and what it is asked.
+#[derive(Debug)]
+pub(crate) enum Question<'a> {
+    Group(&'static Rule, &'a Input),
+    Problem(&'static dyn Strategy, Box<Asked<'a>>),
+}
+
+impl<'a> Question<'a> {
+    /// Asks from names to names, with everything in between, and with what it takes to free that.
+    pub(crate) fn answer(&self) -> Told<'a> {
+        match self {
+            Self::Group(rule, input) => Told::Shares(group::solve(rule.assign, input)),
+            Self::Problem(strategy, asked) => asked.answer(*strategy),
         }
     }
 }

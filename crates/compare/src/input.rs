@@ -1,6 +1,7 @@
 //! What strategies are asked, in names: as Kafka's assignors are, whose objects refer to strings.
 
 use std::collections::BTreeMap;
+use std::slice::Chunks;
 use std::sync::Arc;
 
 use kafka_assigner_strategies::ReplicaRacks;
@@ -12,6 +13,7 @@ use crate::shape::{RACKS, REPLICAS, Shape, member_id, topic_name};
 /// A group. Equal names are the same allocation, as references to one string are in Java.
 #[derive(Debug)]
 pub(crate) struct Input {
+    /// In the order of their names.
     pub(crate) topics: Vec<Topic>,
     /// How many topics that follow each other are a co-partitioned set; 1 if none are.
     pub(crate) set_size: usize,
@@ -79,10 +81,12 @@ impl Input {
     }
 
     /// All topics by set, in the order of their names, which is that in which strategies number them.
-    pub(crate) fn sets(&self) -> Vec<&[Topic]> {
-        let mut sets: Vec<_> = self.topics.chunks(self.set_size).collect();
-        sets.sort_unstable_by_key(|set| &set[0].name);
-        sets
+    pub(crate) fn sets(&self) -> Chunks<'_, Topic> {
+        debug_assert!(
+            self.topics.is_sorted_by_key(|topic| &topic.name),
+            "names sort as the numbers of topics do"
+        );
+        self.topics.chunks(self.set_size)
     }
 
     /// Members own what `shares` gives them. What it gives to others is nobody's.
@@ -160,7 +164,7 @@ mod tests {
     fn where_everything_is_asked_pairs_of_topics_are_in_the_same_racks() {
         let shape = Shape { subscriptions: Subscriptions::Everything, ..shape() };
         let input = Input::new(&shape, &[0, 1, 2]);
-        let [set] = input.sets()[..] else { panic!("two topics are one pair") };
+        let [set] = input.sets().collect::<Vec<_>>()[..] else { panic!("two topics are one pair") };
         assert_eq!(set[0].replicas, set[1].replicas);
         assert_ne!(set[0].weights, set[1].weights);
         assert_eq!((input.standbys, input.members[0].topics.len()), (1, 2));

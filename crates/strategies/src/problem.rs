@@ -15,6 +15,7 @@ mod sorting;
 mod standby;
 mod succession;
 mod topic;
+mod topics;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ pub(crate) use restrictions::Place;
 pub use standby::Standby;
 use standby::StandbyList;
 pub use topic::Topic;
+use topics::TopicTable;
 
 /// Everything a strategy may look at: topics, members, who owns what today, and what must not
 /// change. Immutable and valid by construction; made by a [`ProblemBuilder`].
@@ -41,11 +43,9 @@ pub use topic::Topic;
 /// which they were told are equal. Units are numbered topic after topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    topics: Vec<Topic>,
+    topics: Arc<TopicTable>,
     members: Vec<Member>,
     racks: Vec<Arc<str>>,
-    /// The first unit of each topic, and at the end the number of units.
-    first_unit: Vec<usize>,
     /// By unit its owner today; empty if there are none at all.
     current: Vec<Option<MemberIndex>>,
     /// By member how many units it owns today; empty if nobody owns any.
@@ -79,7 +79,7 @@ impl Problem {
 
     /// The topics, sorted by name; a [`TopicIndex`] is a position in it.
     pub fn topics(&self) -> &[Topic] {
-        &self.topics
+        self.topics.list()
     }
 
     /// The members, sorted by id; a [`MemberIndex`] is a position in it.
@@ -90,7 +90,7 @@ impl Problem {
     /// How many units there are: the sum of the topics' partitions.
     #[inline]
     pub fn units(&self) -> usize {
-        self.first_unit[self.topics.len()]
+        self.topics.units()
     }
 
     /// The topic at `topic`.
@@ -99,7 +99,7 @@ impl Problem {
     ///
     /// If `topic` is of another problem, and not in this one.
     pub fn topic(&self, topic: TopicIndex) -> &Topic {
-        &self.topics[topic.index()]
+        &self.topics.list()[topic.index()]
     }
 
     /// The member at `member`.
@@ -113,7 +113,7 @@ impl Problem {
 
     /// The topic of that name, if there is one.
     pub fn topic_named(&self, name: &str) -> Option<TopicIndex> {
-        self.topics.binary_search_by(|topic| (*topic.name).cmp(name)).ok().map(TopicIndex::new)
+        self.topics.find(name).map(TopicIndex::new)
     }
 
     /// The member of that id, if there is one.
@@ -129,7 +129,7 @@ impl Problem {
     pub fn unit(&self, topic: TopicIndex, partition: u32) -> UnitIndex {
         let partitions = self.topic(topic).partitions;
         assert!(partition < partitions, "a topic of {partitions} partitions has no {partition}");
-        UnitIndex::new(self.first_unit[topic.index()] + partition as usize)
+        UnitIndex::new(self.first_unit(topic) + partition as usize)
     }
 
     /// All indices of topics, ascending.
@@ -158,11 +158,11 @@ impl Problem {
 
     /// The position of the first unit of `topic`.
     pub(crate) fn first_unit(&self, topic: TopicIndex) -> usize {
-        self.first_unit[topic.index()]
+        self.positions_of(topic).start
     }
 
     fn positions_of(&self, topic: TopicIndex) -> Range<usize> {
-        self.first_unit[topic.index()]..self.first_unit[topic.index() + 1]
+        self.topics.units_of(topic.index())
     }
 
     /// The topic and the partition that `unit` stands for. Takes the logarithm of the number of
@@ -173,9 +173,9 @@ impl Problem {
     /// If there is no such unit.
     pub fn topic_of(&self, unit: UnitIndex) -> (TopicIndex, u32) {
         assert!(unit.index() < self.units(), "{unit:?} is not one of {} units", self.units());
-        let topic = self.first_unit.partition_point(|first| *first <= unit.index()) - 1;
-        let partition = unit.index() - self.first_unit[topic];
-        (TopicIndex::new(topic), u32::try_from(partition).expect("a topic counts partitions in u32"))
+        let topic = TopicIndex::new(self.topics.topic_at(unit.index()));
+        let partition = unit.index() - self.first_unit(topic);
+        (topic, u32::try_from(partition).expect("a topic counts partitions in u32"))
     }
 
     /// The member that owns `unit` today; `None` if nobody does, or somebody who is no member.

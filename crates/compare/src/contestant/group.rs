@@ -107,7 +107,7 @@ pub(super) fn user_data(member: &Member) -> Vec<u8> {
 /// What `assignment` says, in the names of `input`.
 fn named<'a>(input: &'a Input, group: &Group, assignment: &Assignment) -> Shares<'a> {
     let members = || (0..group.members().len()).map(MemberIndex::new);
-    let topics: Vec<_> = input.sets().into_iter().map(|set| &set[0].name).collect();
+    let topics: Vec<_> = input.sets().map(|set| &set[0].name).collect();
     let name = |unit| {
         let (topic, partition) = group.topic_of(unit);
         (topics[topic.index()], partition)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_strategies::{Member, MemberIndex, Placement, Problem, Strategy};
 
 use super::lots::Lots;
-use super::problem;
+use super::problem::Asked;
 use crate::event::Event;
 use crate::input::Input;
 use crate::stopwatch;
@@ -28,16 +28,16 @@ enum Change {
 impl Kept {
     /// Members own what `strategy` gave those before the event.
     pub(super) fn of(strategy: &'static dyn Strategy, before: &Input, after: &Input, event: Event) -> Self {
-        let known = problem::problem(if event == Event::Fresh { after } else { before });
+        let known = Asked::of(if event == Event::Fresh { after } else { before }).problem();
         let settled = |known: Problem| {
             let placement = strategy.assign(&known);
             known.after(placement)
         };
         let change = match event {
             Event::Fresh | Event::Unchanged => Change::Nothing,
-            Event::Join => Change::Joins(missing(&problem::problem(after), &known).clone()),
+            Event::Join => Change::Joins(missing(&Asked::of(after).problem(), &known).clone()),
             Event::Leave => {
-                let gone = missing(&known, &problem::problem(after));
+                let gone = missing(&known, &Asked::of(after).problem());
                 Change::Leaves(known.member_named(&gone.id).expect("it is one of them"))
             }
         };
@@ -73,6 +73,7 @@ fn missing<'a>(more: &'a Problem, less: &Problem) -> &'a Member {
 mod tests {
     use kafka_assigner_strategies::Balanced;
 
+    use super::super::problem::named;
     use super::*;
     use crate::count::Moves;
     use crate::digest::Digest;
@@ -86,14 +87,14 @@ mod tests {
                 let before = Input::new(&shape, &event.before(7));
                 let mut after = Input::new(&shape, &event.after(7));
                 if event != Event::Fresh {
-                    after.own(&problem::solve(&Balanced, &before).shares(&before));
+                    after.own(&Asked::of(&before).answer(&Balanced).shares(&before));
                 }
                 let kept = Kept::of(&Balanced, &before, &after, event);
                 let (problem, placement, lots) = kept.solve(kept.before.clone(), &after);
                 let kept = lots.shares(&after);
-                let solved = problem::solve(&Balanced, &after).shares(&after);
+                let solved = Asked::of(&after).answer(&Balanced).shares(&after);
                 // Each partition by itself, and not what changes only.
-                let named = problem::named(&after, &problem, &placement);
+                let named = named(&after, &problem, &placement);
                 for told in [solved, named] {
                     assert_eq!(Digest::of(&kept), Digest::of(&told), "{subscriptions}, {event}");
                     assert_eq!(Moves::between(&after, &kept), Moves::between(&after, &told));

@@ -35,7 +35,7 @@ impl<'a> Lots<'a> {
     /// What `placement` makes of what members own by `input`, who are numbered as there.
     pub(super) fn of(input: &'a Input, problem: &Problem, placement: &Placement) -> Self {
         let runs = placement.runs(problem);
-        let names: Vec<_> = input.sets().into_iter().map(|set| &set[0].name).collect();
+        let names: Vec<_> = input.sets().map(|set| &set[0].name).collect();
         let members = problem.members().len();
         let (gains, gained) = sorted(members, &names, &runs, |run| run.to);
         let (losses, lost) = sorted(members, &names, &runs, |run| run.from);

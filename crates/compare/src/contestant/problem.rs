@@ -1,5 +1,6 @@
 //! Strategies that are asked a [`Problem`].
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use kafka_assigner_strategies::{
@@ -13,91 +14,115 @@ use crate::holdings::Holdings;
 use crate::input::{Input, Topic};
 use crate::output::Shares;
 
-pub(super) fn solve<'a>(strategy: &dyn Strategy, input: &'a Input) -> Told<'a> {
-    let problem = problem(input);
-    let placement = strategy.assign(&problem);
-    match input.is_plain() {
-        true => Told::Lots(Lots::of(input, &problem, &placement)),
-        false => Told::Shares(named(input, &problem, &placement)),
+/// A group, and what a caller keeps of its topics from one event to the next.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    input: &'a Input,
+    topics: ProblemBuilder,
+    handles: Handles,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(input: &'a Input) -> Self {
+        let (mut topics, mut handles) = (Problem::builder(), Handles::default());
+        for set in input.topics.chunks(input.set_size) {
+            let handle = topics.topic(name(set), set[0].partitions);
+            topics.want_standbys(handle, input.standbys);
+            set[0].replica_racks.iter().for_each(|racks| topics.replica_racks(handle, racks));
+            tell_weights(&mut topics, set, handle);
+            handles.by_place.extend(set.iter().map(|topic| (topic.name.as_ptr(), handle)));
+        }
+        Self { input, topics, handles }
+    }
+
+    /// Tells the members, and asks `strategy`.
+    pub(super) fn answer(&self, strategy: &dyn Strategy) -> Told<'a> {
+        let problem = self.problem();
+        let placement = strategy.assign(&problem);
+        match self.input.is_plain() {
+            true => Told::Lots(Lots::of(self.input, &problem, &placement)),
+            false => Told::Shares(named(self.input, &problem, &placement)),
+        }
+    }
+
+    /// All of it as a problem.
+    pub(super) fn problem(&self) -> Problem {
+        let mut builder = self.topics.clone();
+        let mut lists = Lists::default();
+        for member in &self.input.members {
+            let subscription = lists.of(&member.topics, || self.subscription(&member.topics));
+            let rack = member.rack.as_ref().map(|rack| builder.rack(rack));
+            let spec = MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) };
+            let handle = builder.member(spec);
+            for (topic, partitions) in member.owned.by_topic() {
+                builder.currents(self.handles.named(topic), partitions.iter().copied(), handle);
+            }
+            self.tell_standbys(&mut builder, &member.standby_for, handle);
+        }
+        builder.build().expect("names are distinct and partitions exist")
+    }
+
+    /// Looks up a list of topics.
+    fn subscription(&self, list: &[Arc<str>]) -> Subscription<TopicHandle> {
+        match list.len() == self.input.topics.len() {
+            true => Subscription::All,
+            false => list.iter().map(|name| self.handles.named(name)).collect(),
+        }
+    }
+
+    fn tell_standbys(&self, builder: &mut ProblemBuilder, held: &Holdings, member: MemberHandle) {
+        for (topic, partitions) in held.by_topic() {
+            let topic = self.handles.named(topic);
+            partitions.iter().for_each(|partition| builder.standby(topic, *partition, member, 0));
+        }
     }
 }
 
-/// By where something is what stands for it in a problem.
-struct Known<K, V> {
-    by_place: FxHashMap<*const K, V>,
+/// By where the name of each topic is what stands for it in a problem; for those of one set that is the same.
+#[derive(Debug, Default)]
+struct Handles {
+    by_place: FxHashMap<*const u8, TopicHandle>,
     /// What was asked for last, which often is asked for again.
-    last: Option<(*const K, V)>,
+    last: Cell<Option<(*const u8, TopicHandle)>>,
 }
 
-impl<K, V: Clone> Known<K, V> {
-    fn new() -> Self {
-        Self { by_place: FxHashMap::default(), last: None }
-    }
-
-    /// Says what stands for what is at `place`.
-    fn add(&mut self, place: *const K, known: V) {
-        self.by_place.insert(place, known);
-    }
-
-    /// What stands for what is at `place`; asks to `tell` it first if nothing does.
-    fn of(&mut self, place: *const K, tell: impl FnOnce() -> V) -> V {
-        match &self.last {
-            Some((last, known)) if *last == place => known.clone(),
+impl Handles {
+    fn named(&self, name: &Arc<str>) -> TopicHandle {
+        match self.last.get() {
+            Some((last, handle)) if last == name.as_ptr() => handle,
             _ => {
-                let known = self.by_place.entry(place).or_insert_with(tell).clone();
-                self.last = Some((place, known.clone()));
-                known
+                let handle = self.by_place[&name.as_ptr()];
+                self.last.set(Some((name.as_ptr(), handle)));
+                handle
             }
         }
     }
 }
 
-/// By where the name of each topic is; for those of one set it is the same.
-type Handles = Known<u8, TopicHandle>;
-
-impl Handles {
-    fn named(&mut self, name: &Arc<str>) -> TopicHandle {
-        self.of(name.as_ptr(), || panic!("{name} is a topic"))
-    }
+/// By where it is what a list of topics is as a subscription. Members with the same interest share it.
+#[derive(Default)]
+struct Lists {
+    by_place: FxHashMap<*const Arc<str>, Subscription<TopicHandle>>,
+    /// What was asked for last, which often is asked for again.
+    last: Option<(*const Arc<str>, Subscription<TopicHandle>)>,
 }
 
-/// What `input` says, as a problem.
-pub(super) fn problem(input: &Input) -> Problem {
-    let mut builder = Problem::builder();
-    let mut topics = tell_topics(&mut builder, input);
-    let mut lists = Known::new();
-    for member in &input.members {
-        let subscription =
-            lists.of(member.topics.as_ptr(), || subscription(input, &mut topics, &member.topics));
-        let rack = member.rack.as_ref().map(|rack| builder.rack(rack));
-        let spec = MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) };
-        let handle = builder.member(spec);
-        for (topic, partitions) in member.owned.by_topic() {
-            builder.currents(topics.named(topic), partitions.iter().copied(), handle);
+impl Lists {
+    /// What `list` is; asks to `look_up` all of it if that is not known.
+    fn of(
+        &mut self,
+        list: &Arc<[Arc<str>]>,
+        look_up: impl FnOnce() -> Subscription<TopicHandle>,
+    ) -> Subscription<TopicHandle> {
+        match &self.last {
+            Some((last, known)) if *last == list.as_ptr() => known.clone(),
+            _ => {
+                let known = self.by_place.entry(list.as_ptr()).or_insert_with(look_up).clone();
+                self.last = Some((list.as_ptr(), known.clone()));
+                known
+            }
         }
-        tell_standbys(&mut builder, &member.standby_for, &mut topics, handle);
     }
-    builder.build().expect("names are distinct and partitions exist")
-}
-
-/// Looks up a list of topics. Members with the same interest share it.
-fn subscription(input: &Input, topics: &mut Handles, list: &[Arc<str>]) -> Subscription<TopicHandle> {
-    match list.len() == input.topics.len() {
-        true => Subscription::All,
-        false => list.iter().map(|name| topics.named(name)).collect(),
-    }
-}
-
-fn tell_topics(builder: &mut ProblemBuilder, input: &Input) -> Handles {
-    let mut handles = Handles::new();
-    for set in input.topics.chunks(input.set_size) {
-        let handle = builder.topic(name(set), set[0].partitions);
-        builder.want_standbys(handle, input.standbys);
-        set[0].replica_racks.iter().for_each(|racks| builder.replica_racks(handle, racks));
-        tell_weights(builder, set, handle);
-        set.iter().for_each(|topic| handles.add(topic.name.as_ptr(), handle));
-    }
-    handles
 }
 
 /// A set is called after all its topics, a topic by itself by its own name.
@@ -112,13 +137,6 @@ fn name(set: &[Topic]) -> Arc<str> {
 fn tell_weights(builder: &mut ProblemBuilder, set: &[Topic], handle: TopicHandle) {
     for (at, partition) in (0..set[0].weights.len()).zip(0..) {
         builder.weight(handle, partition, set.iter().map(|topic| topic.weights[at]).sum());
-    }
-}
-
-fn tell_standbys(builder: &mut ProblemBuilder, held: &Holdings, topics: &mut Handles, member: MemberHandle) {
-    for (topic, partitions) in held.by_topic() {
-        let topic = topics.named(topic);
-        partitions.iter().for_each(|partition| builder.standby(topic, *partition, member, 0));
     }
 }
 

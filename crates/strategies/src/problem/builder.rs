@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::directory::Directory;
 use super::rack::{RackNames, ReplicaSetsBuilder};
 use super::sorting;
+use super::topics::TopicTable;
 use crate::{
     Capacity, InvalidProblem, Member, MemberHandle, MemberSpec, Options, Problem, RackHandle, RackIndex,
     ReplicaRacks, Subscription, Topic, TopicHandle, Weight,
@@ -20,6 +21,9 @@ pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 /// The first mistake is kept and returned by [`build`](Self::build), so that callers need one
 /// check only.
 ///
+/// A clone shares all topics and where their replicas are with what it was cloned from. So whoever asks about the same
+/// topics again and again tells them once, and tells members to a clone each time.
+///
 /// ```
 /// use kafka_assigner_strategies::{MemberSpec, Problem};
 ///
@@ -33,12 +37,8 @@ pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ProblemBuilder {
-    pub(super) topics: Vec<Topic>,
-    /// How many standbys are wanted of all topics.
-    wanted_standbys: u64,
-    pub(super) topic_directory: Directory,
-    /// By topic handle: where its partitions begin in `slots`.
-    pub(super) first_slot: Vec<usize>,
+    /// In the order in which they came. Units are called slots here, as they are in that order too.
+    pub(super) topics: Arc<TopicTable>,
     /// Subscribed to all topics, of no generation, and with their racks as they were told: sorting makes that right.
     pub(super) members: Vec<Member>,
     pub(super) member_directory: Directory,
@@ -46,8 +46,6 @@ pub struct ProblemBuilder {
     pub(super) lists: Vec<(MemberHandle, Arc<[TopicHandle]>)>,
     /// The generations of members that say one.
     pub(super) labels: Vec<(MemberHandle, Arc<str>)>,
-    /// How many partitions all topics have.
-    pub(super) slots: usize,
     /// By slot its owner; empty, or too short, until one of the last is told.
     pub(super) current: Vec<Option<MemberHandle>>,
     /// By member handle how many partitions it owns, just so.
@@ -70,21 +68,19 @@ impl ProblemBuilder {
     /// Adds a topic whose partitions nobody owns yet.
     pub fn topic(&mut self, name: impl Into<Arc<str>>, partitions: u32) -> TopicHandle {
         let name = name.into();
-        if let Err(known) = self.topic_directory.admit(&self.topics, &name) {
+        if let Err(known) = Arc::make_mut(&mut self.topics).admit(&name) {
             self.refuse(InvalidProblem::DuplicateTopic(name));
             return TopicHandle::new(known);
         }
         let partitions = self.within_bounds(&name, partitions);
         let handle = TopicHandle::new(self.topics.len());
-        self.first_slot.push(self.slots);
-        self.slots += partitions as usize;
-        self.topics.push(Topic { name, partitions, standbys: 0 });
+        Arc::make_mut(&mut self.topics).push(Topic { name, partitions, standbys: 0 });
         handle
     }
 
     /// `partitions` if there is room for them, otherwise none.
     fn within_bounds(&mut self, name: &Arc<str>, partitions: u32) -> u32 {
-        if partitions as usize <= Problem::MAX_UNITS - self.slots {
+        if partitions as usize <= Problem::MAX_UNITS - self.topics.units() {
             return partitions;
         }
         self.refuse(InvalidProblem::TooManyUnits { topic: name.clone(), partitions });
@@ -152,15 +148,13 @@ impl ProblemBuilder {
 
     /// Sets how many standbys each unit of the topic should have; none otherwise.
     pub fn want_standbys(&mut self, topic: TopicHandle, standbys: u32) {
-        let Some(told) = self.topics.get_mut(topic.index()) else {
+        let Some(told) = self.topics.get(topic.index()) else {
             return self.refuse(InvalidProblem::ForeignHandle);
         };
-        let before = std::mem::replace(&mut told.standbys, standbys);
-        let copies = |each: u32| u64::from(told.partitions) * u64::from(each);
-        self.wanted_standbys = self.wanted_standbys - copies(before) + copies(standbys);
-        if self.wanted_standbys > Problem::MAX_UNITS as u64 {
-            let topic = told.name.clone();
-            self.refuse(InvalidProblem::TooManyStandbys { topic, standbys });
+        let name = told.name.clone();
+        let wanted = Arc::make_mut(&mut self.topics).want_standbys(topic.index(), standbys);
+        if wanted > Problem::MAX_UNITS as u64 {
+            self.refuse(InvalidProblem::TooManyStandbys { topic: name, standbys });
         }
     }
 
@@ -171,11 +165,11 @@ impl ProblemBuilder {
             Err(mistake) => return self.refuse(mistake),
         };
         let Some(weight_of_slot) = Weight::new(weight) else {
-            let topic = self.topics[topic.index()].name.clone();
+            let topic = self.topics.list()[topic.index()].name.clone();
             return self.refuse(InvalidProblem::Weight { topic, partition, weight });
         };
-        if self.weights.len() < self.slots {
-            self.weights.resize(self.slots, Weight::ONE);
+        if self.weights.len() < self.topics.units() {
+            self.weights.resize(self.topics.units(), Weight::ONE);
         }
         self.weights[slot] = weight_of_slot;
     }
@@ -204,7 +198,7 @@ impl ProblemBuilder {
 
     /// The topic of that name, if it has been added.
     pub fn topic_handle(&self, name: &str) -> Option<TopicHandle> {
-        self.topic_directory.find(&self.topics, name).map(TopicHandle::new)
+        self.topics.find(name).map(TopicHandle::new)
     }
 
     /// The member of that id, if it has been added.
@@ -285,21 +279,21 @@ impl ProblemBuilder {
         member: MemberHandle,
         holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
     ) -> u32 {
-        let (Some(told), true) = (self.topics.get(topic.index()), member.index() < self.members.len()) else {
+        if topic.index() >= self.topics.len() || member.index() >= self.members.len() {
             self.refuse(InvalidProblem::ForeignHandle);
             return 0;
-        };
+        }
         let mut partitions = partitions.into_iter().peekable();
         if partitions.peek().is_none() {
             return 0;
         }
-        let (first, exist, slots) = (self.first_slot[topic.index()], told.partitions, self.slots);
+        let (of_topic, slots) = (self.topics.units_of(topic.index()), self.topics.units());
         let holders = holders(self);
         // Most topics are told before the first owner, so that this is done once.
-        if holders.len() < first + exist as usize {
+        if holders.len() < of_topic.end {
             holders.resize(slots, None);
         }
-        let (more, mistake) = give(&mut holders[first..first + exist as usize], partitions, member);
+        let (more, mistake) = give(&mut holders[of_topic], partitions, member);
         if let Some((partition, other)) = mistake {
             self.refuse_holder(topic, partition, member, other);
         }
@@ -314,7 +308,7 @@ impl ProblemBuilder {
         member: MemberHandle,
         other: Option<MemberHandle>,
     ) {
-        let Topic { name, partitions, .. } = self.topics[topic.index()].clone();
+        let Topic { name, partitions, .. } = self.topics.list()[topic.index()].clone();
         let id = |member: MemberHandle| self.members[member.index()].id.clone();
         self.refuse(match other {
             None => InvalidProblem::NoSuchPartition { topic: name, partition, partitions },
@@ -345,7 +339,7 @@ impl ProblemBuilder {
             let (topic, partitions) = (name.clone(), *partitions);
             return Err(InvalidProblem::NoSuchPartition { topic, partition, partitions });
         }
-        Ok(self.first_slot[topic.index()] + partition as usize)
+        Ok(self.topics.units_of(topic.index()).start + partition as usize)
     }
 
     fn refuse(&mut self, mistake: InvalidProblem) {

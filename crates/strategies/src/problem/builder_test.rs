@@ -207,6 +207,7 @@ fn topics_with_racks_may_be_told_in_any_order_and_made_together_or_not() {
             let topic = builder.topic(format!("t{at}"), 2);
             builder.replica_racks(topic, &racks[at]);
         }
+        builder.topic("unknown", 2);
         builder.build().unwrap()
     };
     let problem = told([0, 1, 2], &together);
@@ -215,12 +216,73 @@ fn topics_with_racks_may_be_told_in_any_order_and_made_together_or_not() {
     assert_ne!(told([0, 1, 2], &[apart[0].clone(), apart[2].clone(), apart[1].clone()]), problem);
     let racks = problem.unit_indices().map(|unit| problem.replica_racks(unit));
     let racks: Vec<Vec<_>> = racks.map(|racks| racks.iter().map(|rack| rack.index()).collect()).collect();
-    assert_eq!(racks, [vec![0, 1], vec![2], vec![0, 1], vec![], vec![], vec![0, 2]]);
+    assert_eq!(racks, [vec![0, 1], vec![2], vec![0, 1], vec![], vec![], vec![0, 2], vec![], vec![]]);
     for problem in [problem, told([1, 2, 0], &apart)] {
         let mut reader = RackReader::of(&problem);
         let units = problem.unit_indices().chain(problem.unit_indices().rev().step_by(2));
         units.for_each(|unit| assert_eq!(reader.racks(unit), problem.replica_racks(unit)));
     }
+}
+
+/// A builder with two topics, told in that order, and where their replicas are.
+fn two_topics(names: [&str; 2]) -> ProblemBuilder {
+    let mut builder = Problem::builder();
+    for name in names {
+        let topic = builder.topic(name, 2);
+        builder.replica_racks(topic, &ReplicaRacks::new([[name], ["everywhere"]]));
+    }
+    builder
+}
+
+#[test]
+fn what_is_told_to_a_clone_does_not_reach_what_it_was_cloned_from() {
+    for names in [["t", "u"], ["u", "t"]] {
+        let told = two_topics(names);
+        let mut clone = told.clone();
+        let topic = clone.topic_handle("t").unwrap();
+        clone.topic("more", 3);
+        clone.want_standbys(topic, 2);
+        clone.replica_racks(topic, &ReplicaRacks::new([["elsewhere"]]));
+        let member = clone.member(MemberSpec::new("m"));
+        clone.current(topic, 1, member);
+        assert_ne!(clone.build().unwrap(), told.clone().build().unwrap());
+        assert_eq!(told.build().unwrap(), two_topics(names).build().unwrap());
+    }
+}
+
+#[test]
+fn a_clone_makes_what_a_builder_makes_that_was_told_everything() {
+    let told = two_topics(["u", "t"]);
+    let with_member = |mut builder: ProblemBuilder| {
+        let [t, u] = ["t", "u"].map(|name| builder.topic_handle(name).unwrap());
+        let rack = Some(builder.rack(&"a".into()));
+        let member = builder.member(MemberSpec {
+            subscription: [t].into_iter().collect(),
+            rack,
+            ..MemberSpec::new("m")
+        });
+        builder.currents(t, [0, 1], member);
+        builder.fixed(u, 0, member);
+        builder.build().unwrap()
+    };
+    let problem = with_member(told.clone());
+    assert_eq!(problem, with_member(told));
+    assert_eq!(problem, with_member(two_topics(["t", "u"])));
+}
+
+#[test]
+fn topics_told_in_the_order_of_their_names_are_shared_and_not_copied() {
+    let told = two_topics(["t", "u"]);
+    let problems = [told.clone(), told.clone()].map(|builder| builder.build().unwrap());
+    assert!(problems.iter().all(|problem| Arc::ptr_eq(&problem.topics, &told.topics)));
+}
+
+#[test]
+fn a_mistake_stays_one_in_clones() {
+    let mut builder = Problem::builder();
+    builder.topic("t", 1);
+    builder.topic("t", 2);
+    assert_eq!(builder.clone().build(), builder.build());
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) struct Located {
 pub(super) struct ReplicaSetsBuilder {
     sets: Vec<Vec<RackHandle>>,
     /// By topic handle; empty, or too short, until one of the last is told.
-    of_topic: Vec<Located>,
+    of_topic: Arc<Vec<Located>>,
     /// By where they are: the tables whose sets are there, each with the number of its first.
     tables: FxHashMap<usize, (Arc<RackTable>, u32)>,
 }
@@ -65,11 +65,12 @@ pub(super) struct ReplicaSetsBuilder {
 impl ReplicaSetsBuilder {
     /// Says where the replicas of the topic at `topic` are.
     pub(super) fn tell(&mut self, topic: usize, racks: &ReplicaRacks, names: &mut RackNames) {
-        if self.of_topic.len() <= topic {
-            self.of_topic.resize_with(topic + 1, Located::default);
-        }
         let first_set = self.first_set(&racks.table, names);
-        self.of_topic[topic] = Located { first_set, of_partition: racks.of_partition.clone() };
+        let of_topic = Arc::make_mut(&mut self.of_topic);
+        if of_topic.len() <= topic {
+            of_topic.resize_with(topic + 1, Located::default);
+        }
+        of_topic[topic] = Located { first_set, of_partition: racks.of_partition.clone() };
     }
 
     /// The number of the first set of `table`. That is kept, so no other can ever be at its place.
@@ -86,24 +87,26 @@ impl ReplicaSetsBuilder {
         first
     }
 
-    /// The same with racks by `rank`, and topics, `topics` of them, as `arranged` puts them in order.
+    /// The same with racks by `rank`, and topics as `arranged` puts the handles of all that were told in order, unless
+    /// they are.
     pub(super) fn sorted(
-        mut self,
+        self,
         rank: impl Fn(RackHandle) -> RackIndex,
-        topics: usize,
-        arranged: impl FnOnce(Vec<Located>) -> Vec<Located>,
+        arranged: Option<impl Iterator<Item = usize>>,
     ) -> ReplicaSets {
-        if self.of_topic.is_empty() {
-            return ReplicaSets::default();
-        }
-        self.of_topic.resize_with(topics, Located::default);
         let ranked = |set: Vec<RackHandle>| {
             let mut racks: Vec<_> = set.into_iter().map(&rank).collect();
             racks.sort_unstable();
             racks
         };
         let sets = self.sets.into_iter().map(ranked).collect();
-        ReplicaSets { sets, of_topic: arranged(self.of_topic) }
+        let of_topic = match arranged {
+            Some(order) if !self.of_topic.is_empty() => {
+                Arc::new(order.map(|at| self.of_topic.get(at).cloned().unwrap_or_default()).collect())
+            }
+            _ => self.of_topic,
+        };
+        ReplicaSets { sets, of_topic }
     }
 }
 
@@ -112,8 +115,8 @@ impl ReplicaSetsBuilder {
 pub(super) struct ReplicaSets {
     /// Each sorted and distinct. Which there are, in what order and how often depends on how they were told.
     sets: Vec<Vec<RackIndex>>,
-    /// By topic; empty if nothing is known of any.
-    of_topic: Vec<Located>,
+    /// By topic; empty, or too short, if nothing is known of the last.
+    of_topic: Arc<Vec<Located>>,
 }
 
 impl ReplicaSets {
@@ -164,6 +167,8 @@ impl Problem {
 /// Looks up where the replicas of units are. After one of a topic others of that cost next to nothing.
 pub(crate) struct RackReader<'a> {
     problem: &'a Problem,
+    /// The topic after the last.
+    next: usize,
     /// Where the units of the last topic are.
     positions: Range<usize>,
     /// Its sets, and which of them each of its partitions has.
@@ -173,7 +178,7 @@ pub(crate) struct RackReader<'a> {
 
 impl<'a> RackReader<'a> {
     pub(crate) fn of(problem: &'a Problem) -> Self {
-        Self { problem, positions: 0..0, sets: &[], of_partition: &[] }
+        Self { problem, next: 0, positions: 0..0, sets: &[], of_partition: &[] }
     }
 
     /// The same as [`Problem::replica_racks`].
@@ -187,12 +192,14 @@ impl<'a> RackReader<'a> {
     }
 
     fn turn_to(&mut self, unit: UnitIndex) {
-        let topic = self.problem.topic_of(unit).0;
-        self.positions = self.problem.positions_of(topic);
-        let replica_sets = &self.problem.replica_sets;
-        if let Some(located) = replica_sets.of_topic.get(topic.index()) {
-            self.sets = &replica_sets.sets[located.first_set as usize..];
-            self.of_partition = &located.of_partition;
-        }
+        let Problem { topics, replica_sets, .. } = self.problem;
+        // Most go from one topic to the next.
+        let follows = self.next < topics.len() && topics.units_of(self.next).contains(&unit.index());
+        let topic = if follows { self.next } else { self.problem.topic_of(unit).0.index() };
+        self.next = topic + 1;
+        self.positions = topics.units_of(topic);
+        let located = replica_sets.of_topic.get(topic);
+        self.sets = located.map_or(&[], |located| &replica_sets.sets[located.first_set as usize..]);
+        self.of_partition = located.map_or(&[], |located| &located.of_partition);
     }
 }

@@ -3,11 +3,13 @@
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::builder::Pair;
 use super::generation;
 use super::rack::ReplicaSets;
 use super::standby::StandbyList;
+use super::topics::TopicTable;
 use crate::{
     Member, MemberHandle, MemberIndex, Problem, ProblemBuilder, RackIndex, Standby, Subscription,
     TopicHandle, TopicIndex, UnitIndex, Weight,
@@ -31,9 +33,8 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
         owned: order.owned(&mut told),
         current: order.holders(&told, current),
         fixed: order.holders(&told, fixed),
-        topics: order.topics.arranged(std::mem::take(&mut told.topics)),
+        topics: order.topic_table,
         options: told.options,
-        first_unit: order.first_unit,
     };
     problem.choose_pins();
     problem
@@ -42,26 +43,19 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
 /// How everything that was told is put in order.
 struct Order {
     topics: Ranks,
+    topic_table: Arc<TopicTable>,
     members: Ranks,
     racks: Ranks,
-    first_unit: Vec<usize>,
 }
 
 impl Order {
     fn of(told: &ProblemBuilder) -> Self {
-        let topics = Ranks::by(&told.topics, told.topic_directory.is_sorted(), |a, b| a.name.cmp(&b.name));
-        let mut first_unit = Vec::with_capacity(told.topics.len() + 1);
-        let mut units = 0;
-        first_unit.push(units);
-        first_unit.extend(topics.order().map(|at| {
-            units += told.topics[at].partitions as usize;
-            units
-        }));
+        let topics = Ranks::by(told.topics.list(), told.topics.is_sorted(), |a, b| a.name.cmp(&b.name));
         Self {
+            topic_table: topic_table(&topics, &told.topics),
             topics,
             members: Ranks::by(&told.members, told.member_directory.is_sorted(), |a, b| a.id.cmp(&b.id)),
             racks: Ranks::by(&told.racks.names, told.racks.names.is_sorted(), Ord::cmp),
-            first_unit,
         }
     }
 
@@ -78,15 +72,12 @@ impl Order {
     }
 
     fn unit(&self, topic: TopicHandle, partition: u32) -> UnitIndex {
-        UnitIndex::new(self.first_unit[self.topic(topic).index()] + partition as usize)
+        UnitIndex::new(self.topic_table.units_of(self.topic(topic).index()).start + partition as usize)
     }
 
     /// The slots in the order of their units.
     fn slots(&self, told: &ProblemBuilder) -> impl Iterator<Item = usize> {
-        self.topics.order().flat_map(|topic| {
-            let first = told.first_slot[topic];
-            first..first + told.topics[topic].partitions as usize
-        })
+        self.topics.order().flat_map(|topic| told.topics.units_of(topic))
     }
 
     fn members(&self, told: &mut ProblemBuilder) -> Vec<Member> {
@@ -114,11 +105,11 @@ impl Order {
         if told.is_empty() {
             return Vec::new();
         }
-        if self.topics.is_sorted && self.members.is_sorted && told.len() == builder.slots {
+        if self.topics.is_sorted && self.members.is_sorted && told.len() == builder.topics.units() {
             return told.into_iter().map(|holder| holder.map(MemberIndex::told_in_order)).collect();
         }
         let ranked = |holder: Option<MemberHandle>| holder.map(|handle| self.member(handle));
-        let mut holders = Vec::with_capacity(builder.slots);
+        let mut holders = Vec::with_capacity(builder.topics.units());
         holders.extend(self.slots(builder).map(|slot| ranked(told.get(slot).copied().flatten())));
         holders
     }
@@ -135,14 +126,14 @@ impl Order {
 
     fn replica_sets(&self, told: &mut ProblemBuilder) -> ReplicaSets {
         let sets = std::mem::take(&mut told.replica_sets);
-        sets.sorted(|rack| self.rack(rack.index()), self.topics.len, |topics| self.topics.arranged(topics))
+        sets.sorted(|rack| self.rack(rack.index()), (!self.topics.is_sorted).then(|| self.topics.order()))
     }
 
     fn weights(&self, told: &ProblemBuilder) -> Vec<Weight> {
         if told.weights.is_empty() {
             return Vec::new();
         }
-        let mut weights = Vec::with_capacity(told.slots);
+        let mut weights = Vec::with_capacity(told.topics.units());
         let of_slot = |slot: usize| told.weights.get(slot).copied().unwrap_or(Weight::ONE);
         weights.extend(self.slots(told).map(of_slot));
         weights
@@ -152,7 +143,7 @@ impl Order {
         let ranked = |((topic, partition, member), lag): &(Pair, u64)| {
             (self.unit(*topic, *partition), Standby { lag: *lag, member: self.member(*member) })
         };
-        StandbyList::new(told.slots, told.standbys.iter().map(ranked))
+        StandbyList::new(told.topics.units(), told.standbys.iter().map(ranked))
     }
 
     fn pairs(&self, told: &[Pair]) -> Vec<(UnitIndex, MemberIndex)> {
@@ -161,6 +152,14 @@ impl Order {
                 .map(|(topic, partition, member)| (self.unit(*topic, *partition), self.member(*member))),
         )
     }
+}
+
+/// The table of topics that were told, by `ranks`; the very same where they came in order.
+fn topic_table(ranks: &Ranks, told: &Arc<TopicTable>) -> Arc<TopicTable> {
+    if ranks.is_sorted {
+        return told.clone();
+    }
+    Arc::new(ranks.order().map(|at| told.list()[at].clone()).collect())
 }
 
 pub(super) fn sorted_set<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
