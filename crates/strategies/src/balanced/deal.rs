@@ -55,6 +55,13 @@ impl Pool<'_> {
         let members = (0..self.class.members.len()).filter(is_near).rev().map(Candidate::Member);
         members.chain((0..self.kinds.len()).rev().map(Candidate::Kind)).collect()
     }
+
+    /// Lets the class's member at `position` have one more, if it is to get more.
+    fn give_member(&mut self, position: usize) -> Option<MemberIndex> {
+        let left = &mut self.members[position];
+        *left = left.checked_sub(1)?;
+        Some(self.class.members[position])
+    }
 }
 
 /// Who may get units of a class, by position.
@@ -155,21 +162,20 @@ impl Dealer<'_> {
     fn give(&mut self, pool: &mut Pool<'_>, member: MemberIndex) -> bool {
         let Some(kind) = self.classes.kind_of[member.index()] else { return false };
         match pool.class.kinds.binary_search(&kind) {
-            Ok(position) => {
-                let may = pool.kinds[position] > 0 && self.takes[member.index()] > 0;
-                if may {
-                    pool.kinds[position] -= 1;
-                    self.takes[member.index()] -= 1;
-                }
-                may
-            }
+            Ok(position) => self.give_kind(pool, position, member),
             Err(_) => {
-                let Ok(position) = pool.class.members.binary_search(&member) else { return false };
-                let may = pool.members[position] > 0;
-                pool.members[position] -= u32::from(may);
-                may
+                let position = pool.class.members.binary_search(&member);
+                position.is_ok_and(|position| pool.give_member(position).is_some())
             }
         }
+    }
+
+    /// Lets `member` have one more of what its kind, which is at `position`, gets of the pool.
+    fn give_kind(&mut self, pool: &mut Pool<'_>, position: usize, member: MemberIndex) -> bool {
+        let may = pool.kinds[position] > 0 && self.takes[member.index()] > 0;
+        pool.kinds[position] -= u32::from(may);
+        self.takes[member.index()] -= u32::from(may);
+        may
     }
 
     /// Gives a unit of the pool to the last of `candidates` that is still to get any in `rack`. Those that are not will
@@ -182,12 +188,15 @@ impl Dealer<'_> {
         rack: RackIndex,
     ) -> Option<MemberIndex> {
         while let Some(candidate) = candidates.last() {
-            let member = match *candidate {
-                Candidate::Member(position) => Some(pool.class.members[position]),
-                Candidate::Kind(position) => nearby.next(pool.class.kinds[position], rack, &self.takes),
+            let given = match *candidate {
+                Candidate::Member(position) => pool.give_member(position),
+                Candidate::Kind(position) => {
+                    let member = nearby.next(pool.class.kinds[position], rack, &self.takes);
+                    member.filter(|member| self.give_kind(pool, position, *member))
+                }
             };
-            if let Some(member) = member.filter(|member| self.give(pool, *member)) {
-                return Some(member);
+            if given.is_some() {
+                return given;
             }
             candidates.pop();
         }

@@ -167,9 +167,8 @@ impl Problem {
 /// Looks up where the replicas of units are. After one of a topic others of that cost next to nothing.
 pub(crate) struct RackReader<'a> {
     problem: &'a Problem,
-    /// The topic after the last.
-    next: usize,
-    /// Where the units of the last topic are.
+    /// The last topic, and where its units are.
+    topic: usize,
     positions: Range<usize>,
     /// Its sets, and which of them each of its partitions has.
     sets: &'a [Vec<RackIndex>],
@@ -178,7 +177,7 @@ pub(crate) struct RackReader<'a> {
 
 impl<'a> RackReader<'a> {
     pub(crate) fn of(problem: &'a Problem) -> Self {
-        Self { problem, next: 0, positions: 0..0, sets: &[], of_partition: &[] }
+        Self { problem, topic: 0, positions: 0..0, sets: &[], of_partition: &[] }
     }
 
     /// The same as [`Problem::replica_racks`].
@@ -193,12 +192,14 @@ impl<'a> RackReader<'a> {
 
     fn turn_to(&mut self, unit: UnitIndex) {
         let Problem { topics, replica_sets, .. } = self.problem;
-        // Most go from one topic to the next.
-        let follows = self.next < topics.len() && topics.units_of(self.next).contains(&unit.index());
-        let topic = if follows { self.next } else { self.problem.topic_of(unit).0.index() };
-        self.next = topic + 1;
-        self.positions = topics.units_of(topic);
-        let located = replica_sets.of_topic.get(topic);
+        // Most walk through all topics, up or down.
+        let beside = [self.topic + 1, self.topic.saturating_sub(1)].into_iter();
+        let found = beside
+            .filter(|topic| *topic < topics.len())
+            .find(|topic| topics.units_of(*topic).contains(&unit.index()));
+        self.topic = found.unwrap_or_else(|| self.problem.topic_of(unit).0.index());
+        self.positions = topics.units_of(self.topic);
+        let located = replica_sets.of_topic.get(self.topic);
         self.sets = located.map_or(&[], |located| &replica_sets.sets[located.first_set as usize..]);
         self.of_partition = located.map_or(&[], |located| &located.of_partition);
     }

@@ -63,9 +63,12 @@ impl Givers<'_> {
         if self.problem.has_replica_racks() {
             let problem = self.problem;
             let mut reader = RackReader::of(problem);
+            // More than these of its near units no giver will have to give.
+            let mut enough = self.surplus.clone();
             self.let_go_if(owner, |position, giver| {
                 let is_far = is_far(reader.racks(UnitIndex::new(position)), problem.member(giver).rack);
-                if !is_far {
+                if !is_far && enough[giver.index()] > 0 {
+                    enough[giver.index()] -= 1;
                     near.push(position);
                 }
                 is_far
