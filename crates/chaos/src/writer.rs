@@ -25,7 +25,8 @@ use crate::topic;
 pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
     let history = Arc::new(History(Journal::open(&settings.history)?));
-    let writer = Writer::new(Log::new(&settings.brokers)?, Some(history.clone()));
+    let log = Log::connect(&settings.brokers, topic::NAME).await?;
+    let writer = Writer::new(log, Some(history.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let transport = settings.place.transport();
     let options = ConsumerOptions {

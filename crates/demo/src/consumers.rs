@@ -193,7 +193,8 @@ async fn write(
     book: Arc<Book>,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let writer = Writer::new(Log::new(&brokers)?, Some(book));
+    let log = Log::connect(&brokers, &options.topics[0]).await?;
+    let writer = Writer::new(log, Some(book));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let endpoint = listener.local_addr()?.to_string();
     let (consumer, reception) = (Consumer::new(ConsumerOptions { endpoint, ..options })?, writer.reception());

@@ -1,6 +1,7 @@
 //! The log: one topic of Kafka.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{FutureExt as _, TryFutureExt as _};
 use kafka_assigner_client::TopicPartition;
@@ -8,7 +9,8 @@ use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::consumer::{Consumer as _, ConsumerContext, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::BorrowedMessage;
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::metadata::Metadata;
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::util::DefaultRuntime;
 use rdkafka::{ClientConfig, ClientContext, Message as _, Offset, TopicPartitionList};
@@ -42,6 +44,9 @@ const READING: [(&str, &str); 9] = [
     ("fetch.wait.max.ms", "20"),
     ("fetch.queue.backoff.ms", "10"),
 ];
+
+/// How long a start waits for brokers.
+const CONNECTING: Duration = Duration::from_secs(5);
 
 /// Why the log can't be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -92,12 +97,28 @@ impl std::fmt::Debug for Log {
 }
 
 impl Log {
-    /// The log on `brokers`, as "host:port,host:port". No broker is asked yet. Must be called within a runtime.
+    /// The log that is `topic` on `brokers`, as "host:port,host:port", once they have said who leads its partitions, or
+    /// have had [time](CONNECTING) to do so: if they are away, they are tried all the time. Must be called within a
+    /// runtime.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     ///
     /// [`LogError::Kafka`]: librdkafka can't be set up.
-    pub fn new(brokers: &str) -> Result<Self, LogError> {
+    pub async fn connect(brokers: &str, topic: &str) -> Result<Self, LogError> {
+        let log = Self::on(brokers)?;
+        // Otherwise the first entry would wait: who leads a topic that it has not heard of librdkafka finds out with the
+        // next of its rounds, which are a second apart.
+        let (writer, reader) = (log.producer.clone(), log.consumer.clone());
+        tokio::join!(
+            ask(topic, move |topic| writer.client().fetch_metadata(Some(topic), CONNECTING)),
+            ask(topic, move |topic| reader.fetch_metadata(Some(topic), CONNECTING)),
+        );
+        Ok(log)
+    }
+
+    fn on(brokers: &str) -> Result<Self, LogError> {
         let config = |settings: &[(&str, &str)]| {
             let mut config = ClientConfig::new();
             for (key, value) in settings {
@@ -146,6 +167,16 @@ impl Log {
         let queue = queue.ok_or(KafkaError::Subscription(at.to_string()))?;
         self.consumer.incremental_assign(&list(at, Offset::Offset(offset))?)?;
         Ok(Reader { queue: Some(queue), log: self.clone(), at: at.clone() })
+    }
+}
+
+/// Waits for what is known of a topic. Brokers that do not answer, and a topic that is missing so far, will be asked for
+/// again.
+async fn ask(topic: &str, fetch: impl FnOnce(&str) -> KafkaResult<Metadata> + Send + 'static) {
+    let topic = topic.to_owned();
+    let fetched = tokio::task::spawn_blocking(move || fetch(&topic)).await;
+    if let Ok(Err(error)) = fetched {
+        tracing::warn!(%error, "the brokers do not answer yet");
     }
 }
 

@@ -49,7 +49,7 @@ async fn main() -> anyhow::Result<()> {
     let process = format!("{}#{}", options.name, std::process::id());
     let journal = options.log.as_deref().map(|path| Journal::open(path, process)).transpose()?;
     let witness = journal.map(|journal| Arc::new(journal) as Arc<dyn Witness>);
-    let writer = Writer::new(Log::new(&options.brokers)?, witness);
+    let writer = Writer::new(Log::connect(&options.brokers, &options.topic).await?, witness);
     let listener = TcpListener::bind(options.listen).await?;
     let consumer = Consumer::new(ConsumerOptions {
         group: options.group,
