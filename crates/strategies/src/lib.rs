@@ -36,7 +36,8 @@
 //!   from it, and only active members take units.
 //! - A member on hold keeps what it may own. A draining member gives whatever another can take.
 //! - A limit keeps a member from taking, not from keeping what no other member can take.
-//! - A second run on the result of the first moves nothing.
+//! - A second run on the result of the first moves nothing, but for two: `balanced` goes on with what a movement budget
+//!   left undone, and `sticky` and `cooperative-sticky` may go on where there are racks or limits.
 //!
 //! # Where to start
 //!

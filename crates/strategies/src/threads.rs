@@ -15,6 +15,10 @@ use std::collections::BTreeMap;
 ///
 /// The result is sorted by unit; repeated units are dealt once. With no threads it is empty.
 ///
+/// # Panics
+///
+/// If there are more threads than memory could count: it keeps a few words for each.
+///
 /// ```
 /// use kafka_assigner_strategies::threads;
 ///

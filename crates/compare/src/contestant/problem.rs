@@ -29,7 +29,6 @@ impl<'a> Asked<'a> {
             let handle = topics.topic(name(set), set[0].partitions);
             topics.want_standbys(handle, input.standbys);
             set[0].replica_racks.iter().for_each(|racks| topics.replica_racks(handle, racks));
-            tell_weights(&mut topics, set, handle);
             handles.by_place.extend(set.iter().map(|topic| (topic.name.as_ptr(), handle)));
         }
         Self { input, topics, handles }
@@ -48,6 +47,9 @@ impl<'a> Asked<'a> {
     /// All of it as a problem.
     pub(super) fn problem(&self) -> Problem {
         let mut builder = self.topics.clone();
+        for set in self.input.topics.chunks(self.input.set_size) {
+            tell_weights(&mut builder, set, self.handles.named(&set[0].name));
+        }
         let mut lists = Lists::default();
         for member in &self.input.members {
             let subscription = lists.of(&member.topics, || self.subscription(&member.topics));

@@ -95,9 +95,10 @@ impl Set {
         problem.is_ever_banned() && self.units(slot).any(|unit| problem.is_barred(unit, member, place))
     }
 
-    /// Whether `slot` is with several members today, where it is on its way to one included.
+    /// Whether `slot` is with several members today, where it is on its way to one included. What is nobody's, such as
+    /// a new topic's part, is with none.
     pub(super) fn is_spread(&self, problem: &Problem, slot: u32) -> bool {
-        let mut holders = self.units(slot).map(|unit| problem.fixed(unit).or(problem.current(unit)));
+        let mut holders = self.units(slot).filter_map(|unit| problem.fixed(unit).or(problem.current(unit)));
         let first = holders.next();
         holders.any(|holder| Some(holder) != first)
     }

@@ -19,7 +19,7 @@ pub struct Move {
     pub to: Option<MemberIndex>,
     /// Why it does not stay.
     pub reason: MoveReason,
-    /// What speaks for its new owner.
+    /// What speaks for its new owner; [`Choice::Room`] also where it is to be nobody's.
     pub choice: Choice,
 }
 

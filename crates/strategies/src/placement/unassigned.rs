@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::counts;
 use crate::{MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
 
 /// Why nobody should own a unit: the first of these that is true. Displays as a phrase for people.
@@ -17,6 +18,8 @@ pub enum Unassigned {
     OnlyDrainingOrHolding,
     /// Every member that could take it has reached its limit.
     AllFull,
+    /// The strategy gives it to nobody, although a member could take it. None of this crate does so.
+    LeftOut,
 }
 
 impl fmt::Display for Unassigned {
@@ -27,6 +30,7 @@ impl fmt::Display for Unassigned {
             Self::AllBanned => "every subscribed member is banned from it",
             Self::OnlyDrainingOrHolding => "every member that may own it is draining or on hold",
             Self::AllFull => "every member that could take it has reached its limit",
+            Self::LeftOut => "the strategy gives it to nobody",
         })
     }
 }
@@ -37,10 +41,12 @@ pub(crate) fn explain(problem: &Problem, owner: &[Option<MemberIndex>]) -> Vec<(
     if owner.iter().fold(0, |any, owner| any | u32::from(owner.is_none())) == 0 {
         return Vec::new();
     }
+    let counts = counts(problem, |unit| owner[unit.index()]);
+    let has_room = |member: MemberIndex| counts[member.index()] < problem.member(member).room();
     let of_topic = |topic| {
         let mut usual = None;
         let nobodys = problem.units_of(topic).filter(|unit| owner[unit.index()].is_none());
-        nobodys.map(move |unit| (unit, reason(problem, topic, unit, &mut usual)))
+        nobodys.map(move |unit| (unit, reason(problem, topic, unit, &mut usual, has_room)))
     };
     problem.topic_indices().flat_map(of_topic).collect()
 }
@@ -51,14 +57,20 @@ fn reason(
     topic: TopicIndex,
     unit: UnitIndex,
     usual: &mut Option<Unassigned>,
+    has_room: impl Fn(MemberIndex) -> bool,
 ) -> Unassigned {
     if problem.has_bans(unit) {
-        return first_true(problem, topic, |member| problem.is_banned(unit, member));
+        return first_true(problem, topic, |member| problem.is_banned(unit, member), has_room);
     }
-    *usual.get_or_insert_with(|| first_true(problem, topic, |_| false))
+    *usual.get_or_insert_with(|| first_true(problem, topic, |_| false, has_room))
 }
 
-fn first_true(problem: &Problem, topic: TopicIndex, banned: impl Fn(MemberIndex) -> bool) -> Unassigned {
+fn first_true(
+    problem: &Problem,
+    topic: TopicIndex,
+    banned: impl Fn(MemberIndex) -> bool,
+    has_room: impl Fn(MemberIndex) -> bool,
+) -> Unassigned {
     if problem.members().is_empty() {
         return Unassigned::NoMembers;
     }
@@ -66,11 +78,13 @@ fn first_true(problem: &Problem, topic: TopicIndex, banned: impl Fn(MemberIndex)
     if subscribed().next().is_none() {
         return Unassigned::NobodySubscribed;
     }
-    let mut eligible = subscribed().filter(|member| !banned(*member)).peekable();
-    if eligible.peek().is_none() {
+    let eligible = || subscribed().filter(|member| !banned(*member));
+    if eligible().next().is_none() {
         Unassigned::AllBanned
-    } else if eligible.all(|member| problem.member(member).state != MemberState::Active) {
+    } else if eligible().all(|member| problem.member(member).state != MemberState::Active) {
         Unassigned::OnlyDrainingOrHolding
+    } else if eligible().any(has_room) {
+        Unassigned::LeftOut
     } else {
         Unassigned::AllFull
     }

@@ -21,8 +21,9 @@ pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 /// The first mistake is kept and returned by [`build`](Self::build), so that callers need one
 /// check only.
 ///
-/// A clone shares all topics and where their replicas are with what it was cloned from. So whoever asks about the same
-/// topics again and again tells them once, and tells members to a clone each time.
+/// A clone shares the topics and where their replicas are with what it was cloned from, until either is told more of
+/// them. So whoever asks about the same topics again and again tells them once, best in the order of their names and with
+/// replicas [made together](ReplicaRacks::of_topics), and tells members to a clone each time.
 ///
 /// ```
 /// use kafka_assigner_strategies::{MemberSpec, Problem};
@@ -151,6 +152,9 @@ impl ProblemBuilder {
         let Some(told) = self.topics.get(topic.index()) else {
             return self.refuse(InvalidProblem::ForeignHandle);
         };
+        if told.standbys == standbys {
+            return;
+        }
         let name = told.name.clone();
         let wanted = Arc::make_mut(&mut self.topics).want_standbys(topic.index(), standbys);
         if wanted > Problem::MAX_UNITS as u64 {
@@ -262,8 +266,8 @@ impl ProblemBuilder {
         }
     }
 
-    /// Says that the partition moved lately: it stays with its owner as long as that may own it and
-    /// does not drain.
+    /// Says that the partition moved lately: where the strategy heeds that, it stays with its owner as long as that may
+    /// own it and does not drain.
     pub fn cool(&mut self, topic: TopicHandle, partition: u32) {
         match self.slot(topic, partition) {
             Ok(_) => self.cooling.push((topic, partition)),

@@ -171,6 +171,11 @@ fn what_nobody_weighed_weighs_one() {
 }
 
 #[test]
+fn a_weight_of_one_is_as_good_as_none() {
+    assert_eq!(two_by_two(|builder, topic, _| builder.weight(topic, 1, 1.0)), two_by_two(|_, _, _| {}));
+}
+
+#[test]
 fn racks_are_sorted_by_name_and_sets_by_racks() {
     let told = |flip: bool| {
         let mut builder = Problem::builder();
@@ -221,6 +226,29 @@ fn topics_with_racks_may_be_told_in_any_order_and_made_together_or_not() {
         let mut reader = RackReader::of(&problem);
         let units = problem.unit_indices().chain(problem.unit_indices().rev().step_by(2));
         units.for_each(|unit| assert_eq!(reader.racks(unit), problem.replica_racks(unit)));
+    }
+}
+
+#[test]
+fn racks_are_read_right_wherever_one_looks_next() {
+    let mut builder = Problem::builder();
+    for (topic, partitions) in [2, 0, 1, 0, 3].into_iter().enumerate() {
+        let handle = builder.topic(format!("t{topic}"), partitions);
+        if topic < 4 {
+            let names =
+                (0..partitions).map(|partition| vec![format!("r{topic}"), format!("r{topic}-{partition}")]);
+            builder.replica_racks(handle, &ReplicaRacks::new(names));
+        }
+    }
+    let problem = builder.build().unwrap();
+    for first in problem.unit_indices() {
+        for second in problem.unit_indices() {
+            let mut reader = RackReader::of(&problem);
+            assert_eq!(
+                [first, second].map(|unit| reader.racks(unit)),
+                [first, second].map(|unit| problem.replica_racks(unit))
+            );
+        }
     }
 }
 
@@ -275,6 +303,9 @@ fn topics_told_in_the_order_of_their_names_are_shared_and_not_copied() {
     let told = two_topics(["t", "u"]);
     let problems = [told.clone(), told.clone()].map(|builder| builder.build().unwrap());
     assert!(problems.iter().all(|problem| Arc::ptr_eq(&problem.topics, &told.topics)));
+    let mut clone = told.clone();
+    clone.want_standbys(TopicHandle::new(0), 0);
+    assert!(Arc::ptr_eq(&clone.topics, &told.topics), "nothing new was told");
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub struct Options {
     /// default.
     pub acceptable_lag: u64,
     /// The most units that may leave an owner that could have kept them. `None`, the default, for
-    /// as many as balance takes.
+    /// as many as balance takes. Of this crate's strategies `balanced` heeds it.
     pub movement_budget: Option<u32>,
 }
 

@@ -130,7 +130,7 @@ impl Order {
     }
 
     fn weights(&self, told: &ProblemBuilder) -> Vec<Weight> {
-        if told.weights.is_empty() {
+        if told.weights.iter().all(|weight| *weight == Weight::ONE) {
             return Vec::new();
         }
         let mut weights = Vec::with_capacity(told.topics.units());

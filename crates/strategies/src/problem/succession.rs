@@ -35,7 +35,7 @@ impl Problem {
     ///
     /// # Panics
     ///
-    /// If `placement` is of a problem with another number of units.
+    /// If `placement` is of a problem with another number of units or with more members.
     #[must_use]
     pub fn after(mut self, placement: Placement) -> Self {
         assert_eq!(placement.owner.len(), self.units(), "the placement is of this problem");

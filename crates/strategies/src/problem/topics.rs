@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::directory::Directory;
 use crate::Topic;
 
-/// Topics in some order, and their units in that order. Builders share one with their clones and with the problems that
-/// they make, for as long as nobody adds a topic.
+/// Topics in some order, and their units in that order. A builder shares one with its clones, and with the problems that
+/// they make if it is sorted by name, for as long as nobody adds a topic or wants other standbys.
 #[derive(Clone, Debug)]
 pub(super) struct TopicTable {
     list: Vec<Topic>,

@@ -173,9 +173,9 @@ pub(crate) fn any_scenario() -> impl Strategy<Value = Scenario> {
     scenario_of((0..=6_usize, vec(0..=7_u32, 0..=5)))
 }
 
-/// Problems of every kind without weights that are small enough to try every placement: at most 4 members and 7 units.
+/// Problems of every kind without weights that are small enough to try every placement: at most 4 members and 8 units.
 pub(crate) fn small_scenario() -> impl Strategy<Value = Scenario> {
-    let topics = prop_oneof![vec(0..=7_u32, 1), vec(0..=3_u32, 2), vec(0..=2_u32, 3)];
+    let topics = prop_oneof![vec(0..=8_u32, 1), vec(0..=4_u32, 2), vec(0..=2_u32, 3)];
     scenario_of((1..=4_usize, topics)).prop_map(|mut scenario| {
         scenario.units.iter_mut().flatten().for_each(|fate| fate.weight = None);
         scenario

@@ -1,8 +1,8 @@
 //! Nobody owns what it must not, and everything that can be owned is.
 
 use kafka_assigner_strategies::{
-    MemberIndex, MemberSpec, MemberState, Move, MoveReason, Placement, Problem, Run, Unassigned, UnitIndex,
-    all, by_name,
+    MemberIndex, MemberSpec, MemberState, Move, MoveReason, Placement, Problem, Run, TopicIndex, Unassigned,
+    UnitIndex, all, by_name,
 };
 use proptest::prelude::*;
 
@@ -47,6 +47,53 @@ impl<'a> Outcome<'a> {
     /// The units that the strategy was free to place.
     fn free(&self) -> impl Iterator<Item = UnitIndex> {
         self.problem.unit_indices().filter(|unit| self.problem.fixed(*unit).is_none())
+    }
+
+    /// Who has the unit today, or is on the way to have it.
+    fn holder(&self, unit: UnitIndex) -> Option<MemberIndex> {
+        self.problem.fixed(unit).or(self.problem.current(unit))
+    }
+
+    /// The units that `member` holds today.
+    fn held(&self, member: MemberIndex) -> impl Iterator<Item = UnitIndex> {
+        self.problem.unit_indices().filter(move |unit| self.holder(*unit) == Some(member))
+    }
+
+    /// What `units` weigh, in thousandths.
+    fn weight(&self, units: impl Iterator<Item = UnitIndex>) -> u64 {
+        units.map(|unit| self.problem.weight(unit).thousandths()).sum()
+    }
+
+    /// The other topics' units with the number of `unit`, where topics have as many.
+    fn set_of(&self, unit: UnitIndex) -> impl Iterator<Item = UnitIndex> {
+        let (of, partition) = self.problem.topic_of(unit);
+        let is_like = move |topic: &TopicIndex| {
+            self.problem.topic(*topic).partitions == self.problem.topic(of).partitions && *topic != of
+        };
+        let topics = self.problem.topic_indices().filter(is_like);
+        topics.map(move |topic| self.problem.unit(topic, partition))
+    }
+
+    /// Whether what is said of a unit that `from` could keep is true.
+    fn is_why(&self, unit: UnitIndex, from: MemberIndex, reason: MoveReason) -> bool {
+        let placed = |unit: &UnitIndex| self.owner(*unit) == Some(from);
+        match reason {
+            MoveReason::OverLimit => {
+                let limit = self.problem.member(from).max_partitions;
+                limit.is_some_and(|limit| self.held(from).count() > limit as usize)
+            }
+            MoveReason::OverTarget { had, target } => {
+                had as usize == self.held(from).count() && target == self.load[from.index()]
+            }
+            MoveReason::Overloaded { had, target } => {
+                had == self.weight(self.held(from))
+                    && target == self.weight(self.problem.unit_indices().filter(placed))
+            }
+            MoveReason::SetSpread => {
+                self.set_of(unit).filter_map(|other| self.holder(other)).any(|holder| holder != from)
+            }
+            _ => true,
+        }
     }
 
     fn taken(&self) -> impl Iterator<Item = (UnitIndex, MemberIndex)> {
@@ -203,6 +250,8 @@ proptest! {
                     | MoveReason::SetSpread | MoveReason::Hash => {
                         prop_assert!(may);
                         prop_assert_eq!(state, Some(MemberState::Active));
+                        let from = from.expect("it may keep it");
+                        prop_assert!(outcome.is_why(*unit, from, *reason), "{unit:?}: {reason:?}");
                     }
                 }
             }
@@ -230,6 +279,7 @@ proptest! {
                     (.., false) => Unassigned::OnlyDrainingOrHolding,
                     (.., true) => Unassigned::AllFull,
                 };
+                prop_assert!(outcome.willing(*unit).next().is_none());
                 prop_assert_eq!(*reason, expected);
             }
         }
@@ -245,4 +295,17 @@ fn a_run_goes_on_as_long_as_its_topic() {
     let problem = builder.build().unwrap();
     let runs = by_name("balanced").unwrap().assign(&problem).runs(&problem);
     assert_eq!(runs.iter().map(|run| run.partitions.clone()).collect::<Vec<_>>(), [0..5_000, 0..1]);
+}
+
+#[test]
+fn what_a_strategy_of_others_leaves_out_is_not_called_full() {
+    let mut builder = Problem::builder();
+    let [t, u] = ["t", "u"].map(|topic| builder.topic(topic, 1));
+    builder.member(MemberSpec { max_partitions: Some(1), ..MemberSpec::new("a") });
+    let problem = builder.build().unwrap();
+    let a = problem.member_named("a");
+    let why = |owner: Vec<Option<MemberIndex>>| Placement::of(&problem, owner).unassigned;
+    let [t, u] = [t, u].map(|topic| UnitIndex::new(topic.index()));
+    assert_eq!(why(vec![None, None]), [(t, Unassigned::LeftOut), (u, Unassigned::LeftOut)]);
+    assert_eq!(why(vec![a, None]), [(u, Unassigned::AllFull)]);
 }
