@@ -1,5 +1,6 @@
 //! A line that makes sense: [`Checked`], with positions in place of names.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use kafka_assigner_strategies::{Capacity, Options, Problem, Weight};
@@ -18,7 +19,7 @@ pub(super) struct Checked<'a> {
     pub(super) subscribed: Vec<Vec<usize>>,
     /// By topic: how many standbys are wanted.
     pub(super) standbys: Vec<u32>,
-    /// Topics that are placed as one, by name; each at most once.
+    /// Topics that are placed as one, the longest first and those of one length by name; each at most once.
     pub(super) sets: Vec<Vec<usize>>,
     /// Topic, partition and member.
     pub(super) pins: Vec<(usize, u32, usize)>,
@@ -178,7 +179,7 @@ fn sets(input: &Input, topics: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>,
             }
             set.push(topic);
         }
-        set.sort_by_key(|topic| &input.topics[*topic].0);
+        set.sort_by_key(|topic| (Reverse(input.topics[*topic].1), &input.topics[*topic].0));
         sets.push(set);
     }
     Ok(sets)

@@ -5,7 +5,7 @@ use super::checked::Checked;
 /// What a problem's topics are made of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Topics whose partitions of the same number are one unit, by name; none is empty.
+    /// Topics whose partitions of the same number are one unit, in the order of [`Checked::sets`]; none is empty.
     pub(super) sets: Vec<Vec<usize>>,
     /// By topic: its set.
     pub(super) set_of: Vec<usize>,
@@ -31,18 +31,57 @@ impl Layout {
         Self { sets, set_of }
     }
 
-    /// The topics of a set that reach as far as the partition.
+    /// The topics of a set that reach as far as the partition: the first few, so that it takes no look at the others.
     pub(super) fn reaching(
         &self,
         line: &Checked<'_>,
         set: usize,
         partition: u32,
     ) -> impl Iterator<Item = usize> {
-        self.sets[set].iter().copied().filter(move |topic| partition < line.partitions(*topic))
+        self.sets[set].iter().copied().take_while(move |topic| partition < line.partitions(*topic))
     }
 
     /// How many units a set has: as many as its longest topic has partitions.
     pub(super) fn units(&self, line: &Checked<'_>, set: usize) -> u32 {
-        self.sets[set].iter().map(|topic| line.partitions(*topic)).max().unwrap_or_default()
+        line.partitions(self.sets[set][0])
+    }
+
+    /// How many partitions the units of a set have; nothing of a set without units.
+    pub(super) fn sizes(&self, line: &Checked<'_>, set: usize) -> Option<Sizes> {
+        let last = self.units(line, set).checked_sub(1)?;
+        let size = |partition| self.reaching(line, set, partition).map(|_| 1).sum();
+        Some(Sizes { smallest: size(last), largest: size(0) })
+    }
+}
+
+/// How many partitions units have; none has zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sizes {
+    pub(super) smallest: u32,
+    pub(super) largest: u32,
+}
+
+impl Sizes {
+    /// The sizes of these units and the `other` ones.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { smallest: self.smallest.min(other.smallest), largest: self.largest.max(other.largest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::input::Input;
+    use super::*;
+
+    #[test]
+    fn who_reaches_a_partition_is_found_without_a_look_at_the_others() {
+        let line = br#"{"topics":[["a",0],["b",1],["c",3],["d",3]],"members":[],"copartition":[["a","b","c","d"]]}"#;
+        let input = Input::parse(line).unwrap();
+        let line = Checked::new(&input).unwrap();
+        let layout = Layout::together(&line);
+        assert_eq!(layout.sets, [[2, 3, 1, 0]]);
+        let reaching = |partition| layout.reaching(&line, 0, partition).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2, 3].map(reaching), [&[2, 3, 1][..], &[2, 3], &[2, 3], &[]]);
+        assert_eq!(layout.sizes(&line, 0), Some(Sizes { smallest: 2, largest: 3 }));
     }
 }

@@ -2,6 +2,8 @@
 
 mod standbys;
 
+use std::collections::BTreeSet;
+
 use kafka_assigner_strategies::{
     InvalidProblem, MemberHandle, MemberSpec, Problem, ProblemBuilder, ReplicaRacks, Subscription,
     TopicHandle,
@@ -80,7 +82,8 @@ impl Telling<'_> {
             .filter(|racks| !racks.is_empty());
         let mut common: Vec<&str> = known.next().into_iter().flatten().map(String::as_str).collect();
         for racks in known {
-            common.retain(|rack| racks.iter().any(|other| other == rack));
+            let others: BTreeSet<&str> = racks.iter().map(String::as_str).collect();
+            common.retain(|rack| others.contains(rack));
         }
         common
     }
