@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn who_reaches_a_partition_is_found_without_a_look_at_the_others() {
-        let line = br#"{"topics":[["a",0],["b",1],["c",3],["d",3]],"members":[],"copartition":[["a","b","c","d"]]}"#;
+        let line =
+            br#"{"topics":[["a",0],["b",1],["c",3],["d",3]],"members":[],"copartition":[["a","b","c","d"]]}"#;
         let input = Input::parse(line).unwrap();
         let line = Checked::new(&input).unwrap();
         let layout = Layout::together(&line);

@@ -11,7 +11,7 @@ use kafka_assigner_strategies::{
 
 use super::checked::Checked;
 use super::claims::Owners;
-use super::layout::Layout;
+use super::layout::{Layout, Sizes};
 
 /// The problem of placing what the line has, with units as `layout` says and owners as `owners` says.
 ///
@@ -22,8 +22,14 @@ pub(super) fn problem(
     owners: &Owners,
     layout: &Layout,
 ) -> Result<Problem, InvalidProblem> {
-    let mut telling =
-        Telling { line, layout, builder: Problem::builder(), topics: Vec::new(), members: Vec::new() };
+    let mut telling = Telling {
+        line,
+        layout,
+        weights_differ: weights_differ(line, layout),
+        builder: Problem::builder(),
+        topics: Vec::new(),
+        members: Vec::new(),
+    };
     telling.builder.options(line.options);
     (0..layout.sets.len()).for_each(|set| telling.topic(set));
     (0..line.input.members.len()).for_each(|member| telling.member(member));
@@ -33,9 +39,18 @@ pub(super) fn problem(
     telling.builder.build()
 }
 
+/// Whether units may weigh more or less than others: partitions have weights, or units differ in partitions. Where
+/// neither is so, all may as well weigh one, for which strategies find the best there is.
+fn weights_differ(line: &Checked<'_>, layout: &Layout) -> bool {
+    let sizes = (0..layout.sets.len()).filter_map(|set| layout.sizes(line, set)).reduce(Sizes::and);
+    line.input.topics.iter().any(|topic| topic.3.is_some())
+        || sizes.is_some_and(|sizes| sizes.smallest < sizes.largest)
+}
+
 struct Telling<'a> {
     line: &'a Checked<'a>,
     layout: &'a Layout,
+    weights_differ: bool,
     builder: ProblemBuilder,
     /// By set.
     topics: Vec<TopicHandle>,
@@ -55,7 +70,7 @@ impl Telling<'_> {
         let has_any = |told: fn(&super::input::Topic) -> bool| {
             topics.iter().any(|at| told(&self.line.input.topics[*at]))
         };
-        if has_any(|topic| topic.3.is_some()) {
+        if self.weights_differ && (topics.len() > 1 || has_any(|topic| topic.3.is_some())) {
             (0..units).for_each(|partition| self.weight(set, partition));
         }
         if has_any(|topic| topic.2.is_some()) {

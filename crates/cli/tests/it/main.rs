@@ -7,6 +7,7 @@
 
 mod answers;
 mod assign;
+mod copartition;
 mod instance;
 mod scripts;
 mod serve;
