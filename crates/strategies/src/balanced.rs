@@ -46,11 +46,25 @@ use roles::Roles;
 ///
 /// # With weights
 ///
-/// Members within the tolerance of the mean count as balanced ([`Options::tolerance`](crate::Options)), the mean being
-/// that of what can be evened out: a unit that is more than a member's share counts with a member of its own. Units
-/// without an owner go to the emptiest, the heaviest first. While a member is out of tolerance, a unit moves, or two
-/// are swapped, if that lowers the higher of two levels by a quarter of the tolerance at least. So the bound is: no
-/// member above tolerance has a unit whose move to one of the 32 lightest, or swap for one of theirs, would do that.
+/// Members that can take the same units form a **circle**, with all that hang together by such pairs; no unit passes
+/// from one circle to another. A circle's mean is that of what can be evened out: a unit that is more than a member's
+/// share counts with a member of its own. Members within the tolerance of that mean count as balanced
+/// ([`Options::tolerance`](crate::Options), in parts of the mean), and those within the tolerance of the level to which
+/// their heaviest unit alone brings them.
+///
+/// Units without an owner go to the emptiest, the heaviest first. While a member is out of tolerance, a unit moves, or
+/// two are swapped, if that lowers the higher of two levels by a quarter of the tolerance at least; units too light for
+/// that move if several together do that. A member above tolerance looks at the 32 lightest of its circle that can
+/// trade with it, one below at the 32 heaviest. So the bound is, for each of these pairs:
+///
+/// - No unit of the heavier can move to the lighter, or be swapped for one of it, such that the higher of the two
+///   levels falls by more than a quarter of the tolerance.
+/// - If they are further apart than the tolerance, and limits leave the lighter room, all units that could move between
+///   them and are no heavier than half of the difference together weigh no more than that quarter.
+///
+/// Where subscriptions overlap only in part, the mean may be out of everybody's reach; the bound holds all the same.
+/// The search stops after a hundred million looks at units, which only problems made to be hard come near; then trades
+/// that would help may be left, and a later run goes on with them.
 ///
 /// # Who takes part
 ///
@@ -60,7 +74,7 @@ use roles::Roles;
 ///   rolling deployment moves each partition once.
 /// - A **movement budget** takes back the moves for balance that help least.
 ///
-/// A second run on its own result moves nothing, unless a budget left something to do.
+/// A second run on its own result moves nothing, unless a budget or the end of a search left something to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Balanced;
 

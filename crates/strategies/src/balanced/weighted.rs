@@ -4,9 +4,12 @@
 //! is nobody's, the heaviest first, each on the emptiest member; then move and swap units between members that are
 //! out of tolerance and others, as long as that helps.
 
+mod circles;
 mod improve;
 mod pool;
 mod scales;
+mod shelves;
+mod target;
 
 use super::classes::Classes;
 use super::equal;

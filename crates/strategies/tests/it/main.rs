@@ -20,4 +20,5 @@ mod sound;
 mod steady;
 mod streams;
 mod succession;
+mod trades;
 mod weights;

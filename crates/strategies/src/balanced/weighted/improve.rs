@@ -1,54 +1,81 @@
 //! Moves and swaps between members that are out of tolerance and others, as long as that helps.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::scales::{Level, Scales};
-use crate::balanced::roles::Role;
+use super::shelves::{Shelf, Shelves};
+use super::target::Target;
 use crate::{MemberIndex, UnitIndex};
 
-/// With how many members a member tries to trade: the lightest if it has too much, else the heaviest. Where no unit
-/// fits between these, one between others hardly does.
+/// With how many members a member tries to trade: of those that can, the lightest if it has too much, else the
+/// heaviest. Where no unit fits between these, one between others hardly does.
 const PARTNERS: usize = 32;
 
-/// How many units may be looked at for swaps: about a second's worth.
-const MOST_LOOKS: usize = 100_000_000;
+/// How many shelves and units may be looked at: about a second's worth.
+const MOST_LOOKS: u64 = 100_000_000;
 
 /// Trades until everybody is within tolerance or no trade helps.
 ///
 /// It ends: a trade helps if it lowers the higher of the two levels, so that the levels, sorted from the highest down,
 /// become smaller in the order of a dictionary. It stops earlier after [`MOST_LOOKS`], which only problems made to be
-/// hard come near.
+/// hard come near. Circles share these by their units, and what one leaves goes to the others.
 pub(super) fn improve(scales: &mut Scales<'_>) {
-    let levels = Levels::of(scales);
-    if levels.all_within(scales, |_| 0) {
+    let uneven: Vec<_> = (0..scales.targets.len()).filter_map(|circle| Circle::of(scales, circle)).collect();
+    if uneven.is_empty() {
         return;
     }
-    let mut market = Market::of(scales, levels);
-    while market.trade() {}
-}
-
-/// The members that take and give, by level.
-struct Levels(BTreeSet<(Level, MemberIndex)>);
-
-impl Levels {
-    fn of(scales: &Scales<'_>) -> Self {
-        let takers =
-            scales.problem.member_indices().filter(|member| scales.roles.role(*member) == Role::Takes);
-        Self(takers.map(|member| (scales.level(member), member)).collect())
-    }
-
-    fn all_within(&self, scales: &Scales<'_>, heaviest: impl Fn(MemberIndex) -> Level) -> bool {
-        let is_low = self.0.first().is_some_and(|(level, _)| *level < scales.target.low());
-        !is_low && self.0.iter().rev().all(|(level, member)| *level <= scales.target.high(heaviest(*member)))
+    let units = |circle: &Circle| circle.units(scales);
+    let sizes: Vec<u64> = uneven.iter().map(units).collect();
+    let (mut looks, mut left) = (MOST_LOOKS, sizes.iter().sum::<u64>());
+    let mut shelves = Shelves::of(scales);
+    for (circle, units) in uneven.into_iter().zip(sizes) {
+        let share = (looks * units).checked_div(left).unwrap_or(0);
+        let mut market = Market { scales, shelves: &mut shelves, circle, looks: Cell::new(share) };
+        market.trade_out();
+        looks -= share - market.looks.get();
+        left -= units;
     }
 }
 
-/// Units of one member and class, the lightest first.
-#[derive(Clone, Debug, Default)]
-struct Shelf {
-    class: u32,
-    units: Vec<(u64, UnitIndex)>,
+/// Members by level, the lightest first.
+type Levels = BTreeSet<(Level, MemberIndex)>;
+
+/// Members that trade with each other.
+struct Circle {
+    target: Target,
+    all: Levels,
+    /// Those that have not looked for a trade in vain since this round began, or have traded since.
+    hopeful: Levels,
+}
+
+impl Circle {
+    /// The one of that number, if anybody in it is out of tolerance.
+    fn of(scales: &Scales<'_>, number: usize) -> Option<Self> {
+        let target = scales.targets[number];
+        let within = |level: Level| (target.low()..=target.high(0)).contains(&level);
+        let members = &scales.circles.members[number];
+        if members.iter().all(|member| within(scales.level(*member))) {
+            return None;
+        }
+        let all: Levels = members.iter().map(|member| (scales.level(*member), *member)).collect();
+        Some(Self { target, hopeful: all.clone(), all })
+    }
+
+    fn units(&self, scales: &Scales<'_>) -> u64 {
+        self.all.iter().map(|(_, member)| u64::from(scales.count(*member))).sum()
+    }
+
+    fn leave(&mut self, entry: (Level, MemberIndex)) {
+        self.all.remove(&entry);
+        self.hopeful.remove(&entry);
+    }
+
+    fn enter(&mut self, entry: (Level, MemberIndex)) {
+        self.all.insert(entry);
+        self.hopeful.insert(entry);
+    }
 }
 
 /// A unit that moves from one member to another, and perhaps one that moves back.
@@ -62,109 +89,111 @@ struct Trade {
     taker: MemberIndex,
 }
 
-struct Market<'s, 'a> {
-    scales: &'s mut Scales<'a>,
-    levels: Levels,
-    /// By member: the units that it can give, by class.
-    shelves: Vec<Vec<Shelf>>,
-    /// By member: the weight of the heaviest unit that it has and cannot give.
-    heaviest_kept: Vec<u64>,
-    /// How many units may still be looked at.
-    looks: Cell<usize>,
+struct Market<'m, 'a> {
+    scales: &'m mut Scales<'a>,
+    shelves: &'m mut Shelves,
+    circle: Circle,
+    /// How much may still be looked at.
+    looks: Cell<u64>,
 }
 
-impl<'s, 'a> Market<'s, 'a> {
-    fn of(scales: &'s mut Scales<'a>, levels: Levels) -> Self {
-        let members = scales.problem.members().len();
-        let mut market = Self {
-            scales,
-            levels,
-            shelves: vec![Vec::new(); members],
-            heaviest_kept: vec![0; members],
-            looks: Cell::new(MOST_LOOKS),
-        };
-        market.stock();
-        market
-    }
-
-    fn stock(&mut self) {
-        let mut units: Vec<(u32, u64, UnitIndex)> = Vec::with_capacity(self.scales.problem.units());
-        for unit in self.scales.problem.unit_indices() {
-            units.push((self.scales.class_of[unit.index()], self.scales.weight(unit), unit));
-        }
-        units.sort_unstable();
-        for (class, weight, unit) in units {
-            let Some(owner) = self.scales.owner[unit.index()] else { continue };
-            if self.scales.is_free[unit.index()] && self.scales.roles.role(owner) == Role::Takes {
-                self.shelf(owner, class).units.push((weight, unit));
-            } else {
-                self.heaviest_kept[owner.index()] = self.heaviest_kept[owner.index()].max(weight);
-            }
+impl Market<'_, '_> {
+    /// Trades until a whole round has gone by in which nobody that is out of tolerance finds a trade.
+    fn trade_out(&mut self) {
+        while self.round() {
+            self.circle.hopeful = self.circle.all.clone();
         }
     }
 
-    /// The level to which its heaviest unit alone brings `member`.
-    fn heaviest(&self, member: MemberIndex) -> Level {
-        let free = self.shelves[member.index()].iter().filter_map(|shelf| shelf.units.last());
-        let heaviest = free.map(|(weight, _)| *weight).max().unwrap_or(0);
-        self.scales.level_of(member, heaviest.max(self.heaviest_kept[member.index()]))
-    }
-
-    fn shelf(&mut self, member: MemberIndex, class: u32) -> &mut Shelf {
-        let shelves = &mut self.shelves[member.index()];
-        let position = shelves.partition_point(|shelf| shelf.class < class);
-        if shelves.get(position).is_none_or(|shelf| shelf.class != class) {
-            shelves.insert(position, Shelf { class, units: Vec::new() });
-        }
-        &mut shelves[position]
-    }
-
-    /// Makes the first trade that helps somebody who is out of tolerance; false if none is found.
-    fn trade(&mut self) -> bool {
-        if self.looks.get() == 0 {
-            return false;
-        }
-        let trade = self.relief().or_else(|| self.supply());
-        if let Some(trade) = trade {
+    /// Lets everybody that is out of tolerance look for trades, until each has looked in vain once since it last traded.
+    /// Returns whether anybody has traded.
+    fn round(&mut self) -> bool {
+        let mut has_traded = false;
+        while let Some(trade) = self.relief().or_else(|| self.supply()) {
             self.carry_out(trade);
+            has_traded = true;
         }
-        trade.is_some()
+        has_traded
     }
 
     /// A trade for the heaviest member above its target that has one.
-    fn relief(&self) -> Option<Trade> {
-        let heavy = self.levels.0.iter().rev().map(|(_, member)| *member);
-        let least = self.scales.target.high(0);
-        heavy
-            .take_while(|member| self.scales.level(*member) > least)
-            .filter(|member| self.scales.level(*member) > self.scales.target.high(self.heaviest(*member)))
-            .find_map(|giver| {
-                let takers = self.levels.0.iter().map(|(_, taker)| *taker).filter(|taker| *taker != giver);
-                self.best(takers.map(|taker| (giver, taker)))
-            })
+    fn relief(&mut self) -> Option<Trade> {
+        while let Some((level, giver)) = self.heavy() {
+            let takers = self.circle.all.iter().map(|(_, taker)| *taker);
+            let trade = self.best(takers.map(|taker| (giver, taker)));
+            if trade.is_some() {
+                return trade;
+            }
+            self.circle.hopeful.remove(&(level, giver));
+        }
+        None
     }
 
     /// A trade for the lightest member below its target that has one.
-    fn supply(&self) -> Option<Trade> {
-        let light = self.levels.0.iter().map(|(_, member)| *member);
-        let low = self.scales.target.low();
-        light.take_while(|member| self.scales.level(*member) < low).find_map(|taker| {
-            let givers = self.levels.0.iter().rev().map(|(_, giver)| *giver).filter(|giver| *giver != taker);
-            self.best(givers.map(|giver| (giver, taker)))
-        })
+    fn supply(&mut self) -> Option<Trade> {
+        while let Some((level, taker)) = self.light() {
+            let givers = self.circle.all.iter().rev().map(|(_, giver)| *giver);
+            let trade = self.best(givers.map(|giver| (giver, taker)));
+            if trade.is_some() {
+                return trade;
+            }
+            self.circle.hopeful.remove(&(level, taker));
+        }
+        None
     }
 
-    /// The first of some pairs between whom a move helps; else the best swap between any of them.
+    /// The heaviest that is above its target and has hope.
+    fn heavy(&self) -> Option<(Level, MemberIndex)> {
+        let target = self.circle.target;
+        let heaviest = |member| self.scales.level_of(member, self.shelves.heaviest(member));
+        let mut above =
+            self.circle.hopeful.iter().rev().copied().take_while(|(level, _)| *level > target.high(0));
+        above.find(|(level, member)| *level > target.high(heaviest(*member)))
+    }
+
+    /// The lightest that is below its target and has hope.
+    fn light(&self) -> Option<(Level, MemberIndex)> {
+        let lightest = self.circle.hopeful.first().copied();
+        lightest.filter(|(level, _)| *level < self.circle.target.low())
+    }
+
+    /// The first of some pairs between whom a move helps, of one unit or else of one after the other; else the best swap
+    /// between any of them. Pairs that cannot trade do not count.
     fn best(&self, pairs: impl Iterator<Item = (MemberIndex, MemberIndex)>) -> Option<Trade> {
-        let helpful = |(giver, taker): &(MemberIndex, MemberIndex)| {
-            self.scales.level(*taker) < self.scales.level(*giver)
+        let differs = |(giver, taker): &(MemberIndex, MemberIndex)| {
+            self.looks.get() > 0 && self.is_worth(*giver, self.scales.level(*taker))
         };
-        let pairs: Vec<_> = pairs.take_while(helpful).take(PARTNERS).collect();
+        let can = |(giver, taker): &(MemberIndex, MemberIndex)| self.can_trade(*giver, *taker);
+        let pairs: Vec<_> = pairs.take_while(differs).filter(can).take(PARTNERS).collect();
         let moves = pairs.iter().find_map(|(giver, taker)| self.best_move(*giver, *taker));
-        moves.or_else(|| {
+        let parts = || pairs.iter().find_map(|(giver, taker)| self.best_part(*giver, *taker));
+        moves.or_else(parts).or_else(|| {
             let swaps = pairs.iter().filter_map(|(giver, taker)| self.best_swap(*giver, *taker));
             swaps.min_by_key(|trade| (trade.level, trade.unit))
         })
+    }
+
+    /// Whether a trade between them could be worth it: they are far enough apart, `taker` may take units of `giver` that
+    /// could be heavy enough together, and has room or something that `giver` may take for one.
+    fn can_trade(&self, giver: MemberIndex, taker: MemberIndex) -> bool {
+        let level = |weight| self.scales.level_of(giver, weight);
+        let least = self.circle.target.worthwhile();
+        self.offers(giver, taker).any(|shelf| level(shelf.at_most()) >= least)
+            && self.is_worth(giver, level(self.scales.carried(giver) - self.ideal(giver, taker)))
+            && (self.scales.room(taker) > 0 || self.offers(taker, giver).next().is_some())
+    }
+
+    /// What `giver` has that `taker` may take.
+    fn offers(&self, giver: MemberIndex, taker: MemberIndex) -> impl Iterator<Item = &Shelf> {
+        let shelves = self.shelves.of_member(giver);
+        shelves.iter().filter(move |shelf| {
+            self.look(1);
+            !shelf.units.is_empty() && self.scales.takes(taker, shelf.class)
+        })
+    }
+
+    fn look(&self, looks: usize) {
+        self.looks.set(self.looks.get().saturating_sub(looks as u64));
     }
 
     /// How much weight should change hands for both to be level.
@@ -178,13 +207,11 @@ impl<'s, 'a> Market<'s, 'a> {
 
     /// The unit whose move brings the two closest, if one does.
     fn best_move(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
-        if !self.scales.has_room(taker) {
+        if self.scales.room(taker) == 0 {
             return None;
         }
         let ideal = self.ideal(giver, taker);
-        let shelves =
-            self.shelves[giver.index()].iter().filter(|shelf| self.scales.takes(taker, shelf.class));
-        let nearest = shelves.flat_map(|shelf| {
+        let nearest = self.offers(giver, taker).flat_map(|shelf| {
             let at = shelf.units.partition_point(|(weight, _)| *weight <= ideal);
             let below = at.checked_sub(1).map(|below| shelf.units[below]);
             [below, shelf.units.get(at).copied()].into_iter().flatten()
@@ -194,24 +221,45 @@ impl<'s, 'a> Market<'s, 'a> {
             .min_by_key(|trade| (trade.level, trade.unit))
     }
 
+    /// The first of several units that bring the two closer together, if they do by enough to be worth it: each alone may
+    /// be too light for that. None is heavier than what should change hands, so that each helps.
+    fn best_part(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
+        let ideal = self.ideal(giver, taker);
+        let light = self.offers(giver, taker).flat_map(|shelf| {
+            let light = shelf.units.partition_point(|(weight, _)| *weight <= ideal);
+            shelf.units[..light].iter().rev()
+        });
+        let (mut sum, mut room) = (0, self.scales.room(taker));
+        let mut first = None;
+        for (weight, unit) in light {
+            self.look(1);
+            if room > 0 && sum + weight <= ideal {
+                (sum, room) = (sum + weight, room - 1);
+                first = first.max(Some((*weight, Reverse(*unit))));
+            }
+            let level = self.scales.level_of(giver, self.scales.carried(giver) - sum);
+            if self.is_worth(giver, level) {
+                let (weight, Reverse(unit)) = first?;
+                let level = self.scales.level_of(giver, self.scales.carried(giver) - weight);
+                return Some(Trade { level, unit, back: None, giver, taker });
+            }
+        }
+        None
+    }
+
     /// The swap that brings the two closest, if one does.
     fn best_swap(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
-        let looks = [giver, taker]
-            .map(|member| self.shelves[member.index()].iter().map(|shelf| shelf.units.len()).sum());
-        self.looks.set(self.looks.get().saturating_sub(looks.iter().sum::<usize>()));
         let ideal = self.ideal(giver, taker);
-        let giving = self.shelves[giver.index()].iter().filter(|shelf| self.scales.takes(taker, shelf.class));
-        giving
-            .flat_map(|shelf| {
-                let backs =
-                    self.shelves[taker.index()].iter().filter(|back| self.scales.takes(giver, back.class));
-                backs.filter_map(move |back| self.best_of(giver, taker, shelf, back, ideal))
-            })
+        let pairs = self
+            .offers(giver, taker)
+            .flat_map(|shelf| self.offers(taker, giver).map(move |back| (shelf, back)));
+        pairs
+            .filter_map(|(shelf, back)| self.best_of(giver, taker, shelf, back, ideal))
             .min_by_key(|trade| (trade.level, trade.unit))
     }
 
-    /// For each unit the one to swap it for whose weight differs by about `ideal`: both shelves are sorted, so one
-    /// walk along both finds them all.
+    /// For each unit the one to swap it for whose weight differs by about `ideal`, or the lightest if none is that much
+    /// lighter: both shelves are sorted, so one walk along both finds them all.
     fn best_of(
         &self,
         giver: MemberIndex,
@@ -220,10 +268,11 @@ impl<'s, 'a> Market<'s, 'a> {
         back: &Shelf,
         ideal: u64,
     ) -> Option<Trade> {
+        self.look(shelf.units.len() + back.units.len());
         let mut at = 0;
         let mut best: Option<Trade> = None;
         for (weight, unit) in &shelf.units {
-            let Some(wanted) = weight.checked_sub(ideal) else { continue };
+            let wanted = weight.saturating_sub(ideal);
             while back.units.get(at).is_some_and(|(weight, _)| *weight < wanted) {
                 at += 1;
             }
@@ -250,37 +299,31 @@ impl<'s, 'a> Market<'s, 'a> {
         let after_giver = scales.level_of(giver, scales.carried(giver) - there + here);
         let after_taker = scales.level_of(taker, scales.carried(taker) + there - here);
         let level = after_giver.max(after_taker);
-        (level + scales.target.worthwhile() < scales.level(giver)).then_some(Trade {
-            level,
-            unit,
-            back,
-            giver,
-            taker,
-        })
+        self.is_worth(giver, level).then_some(Trade { level, unit, back, giver, taker })
+    }
+
+    /// Whether `level` is so far below that of `giver` that a trade is worth it.
+    fn is_worth(&self, giver: MemberIndex, level: Level) -> bool {
+        level + self.circle.target.worthwhile() < self.scales.level(giver)
     }
 
     fn carry_out(&mut self, trade: Trade) {
         let Trade { unit, back, giver, taker, .. } = trade;
         for member in [giver, taker] {
-            self.levels.0.remove(&(self.scales.level(member), member));
+            self.circle.leave((self.scales.level(member), member));
         }
         self.hand_over(unit, giver, taker);
         if let Some(back) = back {
             self.hand_over(back, taker, giver);
         }
         for member in [giver, taker] {
-            self.levels.0.insert((self.scales.level(member), member));
+            self.circle.enter((self.scales.level(member), member));
         }
     }
 
     fn hand_over(&mut self, unit: UnitIndex, giver: MemberIndex, taker: MemberIndex) {
-        let (class, entry) = (self.scales.class_of[unit.index()], (self.scales.weight(unit), unit));
-        let shelf = self.shelf(giver, class);
-        let position = shelf.units.binary_search(&entry).expect("the giver has it");
-        shelf.units.remove(position);
-        let shelf = self.shelf(taker, class);
-        let position = shelf.units.binary_search(&entry).expect_err("the taker has it not");
-        shelf.units.insert(position, entry);
+        let entry = (self.scales.class_of[unit.index()], self.scales.weight(unit), unit);
+        self.shelves.pass(entry, giver, taker);
         self.scales.take(unit);
         self.scales.put(unit, taker);
     }

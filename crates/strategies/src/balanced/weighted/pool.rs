@@ -72,7 +72,7 @@ impl Takers {
     ) -> Option<MemberIndex> {
         let fits = |member: &MemberIndex| {
             let level = scales.level_of(*member, scales.carried(*member) + scales.weight(unit));
-            level <= scales.target.high(0)
+            level <= scales.target(*member).high(0)
         };
         let standbys = scales.problem.standbys(unit).iter().map(|standby| standby.member);
         let mut able = standbys.filter(|member| {

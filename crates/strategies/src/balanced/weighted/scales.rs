@@ -1,5 +1,7 @@
 //! What everybody carries, and what would be right.
 
+use super::circles::Circles;
+use super::target::{self, Target};
 use crate::balanced::classes::{Class, Classes};
 use crate::balanced::roles::{Role, Roles};
 use crate::balanced::stock::Eligible;
@@ -10,7 +12,7 @@ pub(super) type Level = u128;
 
 /// How finely levels are told apart: loads and capacities both are in thousandths, so that one unit of weight on one
 /// of capacity is this.
-const ONE: Level = 1 << 20;
+pub(super) const ONE: Level = 1 << 20;
 
 /// A placement while it is made, with everybody's loads.
 pub(super) struct Scales<'a> {
@@ -28,34 +30,10 @@ pub(super) struct Scales<'a> {
     count: Vec<u32>,
     /// By member: how many units it may come to have.
     most: Vec<u32>,
-    pub(super) target: Target,
-}
-
-/// Which levels count as balanced.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    /// The mean, without what no placement can even out.
-    mean: Level,
-    tolerance: Level,
-}
-
-impl Target {
-    /// The highest level at which a member counts as balanced whose heaviest unit alone brings it to `heaviest`.
-    pub(super) fn high(self, heaviest: Level) -> Level {
-        let level = self.mean.max(heaviest);
-        level + level * self.tolerance / 1_000
-    }
-
-    /// The lowest level at which a member counts as balanced.
-    pub(super) fn low(self) -> Level {
-        self.mean - self.mean * self.tolerance / 1_000
-    }
-
-    /// By how much a trade must lower a level: a quarter of what is tolerated, so that no unit moves for less than
-    /// anybody would notice.
-    pub(super) fn worthwhile(self) -> Level {
-        self.mean * self.tolerance / 4_000
-    }
+    /// Who can trade with whom.
+    pub(super) circles: Circles,
+    /// By circle: which levels count as balanced.
+    pub(super) targets: Vec<Target>,
 }
 
 /// Units that look for an owner, with the one that keeps them if there is no other.
@@ -75,14 +53,15 @@ impl<'a> Scales<'a> {
             load: vec![0; members],
             count: vec![0; members],
             most: problem.members().iter().map(Member::limit).collect(),
-            target: Target { mean: 0, tolerance: Level::from(problem.options().tolerance) },
+            circles: Circles::of(roles, classes),
+            targets: Vec::new(),
         };
         let mut pool = Pool::new();
         for (number, class) in classes.classes.iter().enumerate() {
             scales.load_class(u32::try_from(number).expect("classes are counted in u32"), class, &mut pool);
         }
         scales.shed(&mut pool);
-        scales.target.mean = scales.mean(&pool);
+        scales.targets = target::of_circles(&scales, &pool);
         (scales, pool)
     }
 
@@ -120,42 +99,6 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The mean level of those that take, without the units that are too heavy for any member to have only its
-    /// share, and without a member for each of these.
-    fn mean(&self, pool: &Pool) -> Level {
-        let takers: Vec<_> =
-            self.problem.member_indices().filter(|member| self.roles.role(*member) == Role::Takes).collect();
-        let carried: u128 = takers.iter().map(|taker| u128::from(self.load[taker.index()])).sum();
-        let free: u128 = pool.iter().map(|(unit, _)| u128::from(self.weight(*unit))).sum();
-        let capacity: u128 =
-            takers.iter().map(|taker| u128::from(self.problem.member(*taker).capacity.thousandths())).sum();
-        let (mut total, mut left) = (carried + free, takers.len() as u128);
-        for weight in self.heaviest(takers.len()) {
-            if left < 2 || u128::from(weight) * left <= total {
-                break;
-            }
-            total -= u128::from(weight);
-            left -= 1;
-        }
-        let members = takers.len() as u128;
-        (total * members * ONE).checked_div(capacity * left).unwrap_or(0)
-    }
-
-    /// The weights of the `most` heaviest units that members that take have or might get, descending.
-    fn heaviest(&self, most: usize) -> Vec<u64> {
-        let counts = |unit: &UnitIndex| {
-            self.owner[unit.index()].is_none_or(|owner| self.roles.role(owner) == Role::Takes)
-        };
-        let mut weights: Vec<u64> =
-            self.problem.unit_indices().filter(counts).map(|unit| self.weight(unit)).collect();
-        if most < weights.len() {
-            weights.select_nth_unstable_by(most, |a, b| b.cmp(a));
-            weights.truncate(most);
-        }
-        weights.sort_unstable_by(|a, b| b.cmp(a));
-        weights
-    }
-
     pub(super) fn weight(&self, unit: UnitIndex) -> u64 {
         self.problem.weight(unit).thousandths()
     }
@@ -173,9 +116,24 @@ impl<'a> Scales<'a> {
         self.load[member.index()]
     }
 
+    /// Which levels of `member`, which takes and gives, count as balanced.
+    pub(super) fn target(&self, member: MemberIndex) -> Target {
+        self.targets[self.circles.of_member(member).expect("who takes and gives is in a circle")]
+    }
+
+    /// How many units `member` has.
+    pub(super) fn count(&self, member: MemberIndex) -> u32 {
+        self.count[member.index()]
+    }
+
+    /// How many units more `member` may have.
+    pub(super) fn room(&self, member: MemberIndex) -> u32 {
+        self.most[member.index()].saturating_sub(self.count[member.index()])
+    }
+
     /// Whether `member` may have one unit more.
     pub(super) fn has_room(&self, member: MemberIndex) -> bool {
-        self.count[member.index()] < self.most[member.index()]
+        self.room(member) > 0
     }
 
     /// Makes `owners` the owners.

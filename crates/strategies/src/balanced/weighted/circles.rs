@@ -1,0 +1,136 @@
+//! Who can trade with whom: [`Circles`].
+
+use crate::MemberIndex;
+use crate::balanced::classes::{Class, Classes};
+use crate::balanced::roles::{Role, Roles};
+
+/// The members that take and give, divided so that no unit can pass from one circle to another.
+///
+/// Two members that can take the same units are in one circle, and so are all that hang together by such pairs. What
+/// the members of a circle carry together is therefore the same in every placement, but for units that come in or
+/// find nobody; which level would be even is a question to each circle alone.
+#[derive(Debug)]
+pub(super) struct Circles {
+    /// By circle: its members, ascending.
+    pub(super) members: Vec<Vec<MemberIndex>>,
+    /// By member: its circle, if it takes and gives.
+    of_member: Vec<Option<u32>>,
+    /// By class: the circle of those that take its units and give them, if there are such.
+    of_class: Vec<Option<u32>>,
+}
+
+impl Circles {
+    pub(super) fn of(roles: &Roles, classes: &Classes) -> Self {
+        let mut links = Links::of(classes);
+        let first_of: Vec<Option<usize>> =
+            classes.classes.iter().map(|class| links.join_takers(roles, classes, class)).collect();
+        links.join_kinds(classes);
+        let mut circles = Self {
+            members: Vec::new(),
+            of_member: vec![None; classes.kind_of.len()],
+            of_class: vec![None; first_of.len()],
+        };
+        circles.number(roles, &mut links);
+        for (of_class, first) in circles.of_class.iter_mut().zip(first_of) {
+            *of_class = first.and_then(|node| links.number_of(node));
+        }
+        circles
+    }
+
+    /// Numbers the circles in the order of their first members.
+    fn number(&mut self, roles: &Roles, links: &mut Links) {
+        for member in (0..self.of_member.len()).map(MemberIndex::new) {
+            if roles.role(member) != Role::Takes {
+                continue;
+            }
+            let root = links.root(member.index());
+            let next = u32::try_from(self.members.len()).expect("members are counted in u32");
+            let circle = *links.number[root].get_or_insert(next);
+            if circle == next {
+                self.members.push(Vec::new());
+            }
+            self.members[circle as usize].push(member);
+            self.of_member[member.index()] = Some(circle);
+        }
+    }
+
+    /// The circle of `member`, if it takes and gives.
+    pub(super) fn of_member(&self, member: MemberIndex) -> Option<usize> {
+        self.of_member[member.index()].map(|circle| circle as usize)
+    }
+
+    /// The circle whose members take units of the class numbered `class`, if there are such.
+    pub(super) fn of_class(&self, class: u32) -> Option<usize> {
+        self.of_class[class as usize].map(|circle| circle as usize)
+    }
+}
+
+/// What hangs together: a forest over the members and, after them, the kinds.
+struct Links {
+    parent: Vec<usize>,
+    /// By root: the number of its circle, once it has one.
+    number: Vec<Option<u32>>,
+    members: usize,
+    /// By kind: whether there are units that all its members take.
+    is_whole: Vec<bool>,
+}
+
+impl Links {
+    fn of(classes: &Classes) -> Self {
+        let (members, kinds) = (classes.kind_of.len(), classes.kinds.len());
+        let nodes = members + kinds;
+        Self {
+            parent: (0..nodes).collect(),
+            number: vec![None; nodes],
+            members,
+            is_whole: vec![false; kinds],
+        }
+    }
+
+    /// Joins all that take units of `class` and give them; returns one of them.
+    fn join_takers(&mut self, roles: &Roles, classes: &Classes, class: &Class) -> Option<usize> {
+        if class.len() == 0 {
+            return None;
+        }
+        let trades = |member: &MemberIndex| roles.role(*member) == Role::Takes;
+        let kinds =
+            class.kinds.iter().copied().filter(|kind| classes.kinds[*kind].members.iter().all(trades));
+        let mut first = None;
+        for kind in kinds {
+            self.is_whole[kind] = true;
+            self.join(*first.get_or_insert(self.members + kind), self.members + kind);
+        }
+        for member in class.members.iter().filter(|member| trades(member)) {
+            self.join(*first.get_or_insert(member.index()), member.index());
+        }
+        first
+    }
+
+    /// Joins the members of each kind for which there are units that all of them take.
+    fn join_kinds(&mut self, classes: &Classes) {
+        for (number, kind) in classes.kinds.iter().enumerate() {
+            if self.is_whole[number] {
+                kind.members.iter().for_each(|member| self.join(self.members + number, member.index()));
+            }
+        }
+    }
+
+    /// The number of the circle that `node` is in, if it has one.
+    fn number_of(&mut self, node: usize) -> Option<u32> {
+        let root = self.root(node);
+        self.number[root]
+    }
+
+    fn root(&mut self, mut node: usize) -> usize {
+        while self.parent[node] != node {
+            self.parent[node] = self.parent[self.parent[node]];
+            node = self.parent[node];
+        }
+        node
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let [one, other] = [one, other].map(|node| self.root(node));
+        self.parent[other] = one;
+    }
+}

@@ -1,0 +1,321 @@
+//! `balanced` with weights where members take different topics: no trade that helps is left out.
+
+use std::collections::BTreeSet;
+
+use kafka_assigner_strategies::{
+    Balanced, MemberHandle, MemberIndex, MemberSpec, Placement, Problem, ProblemBuilder, Strategy as _,
+    TopicHandle, UnitIndex,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Members that take the same topics, by position, and what each of them has.
+type Bucket<'a> = (&'a [TopicHandle], &'a str, usize);
+
+/// Members of one bucket, their ids numbered.
+fn join(builder: &mut ProblemBuilder, (topics, prefix, count): Bucket<'_>) -> Vec<MemberHandle> {
+    let spec = |at| MemberSpec {
+        subscription: topics.iter().copied().collect(),
+        ..MemberSpec::new(format!("{prefix}{at:02}"))
+    };
+    (0..count).map(|at| builder.member(spec(at))).collect()
+}
+
+/// Tells that `owner` has the partition, of that weight.
+fn tell(builder: &mut ProblemBuilder, topic: TopicHandle, partition: u32, weight: f64, owner: MemberHandle) {
+    builder.current(topic, partition, owner);
+    builder.weight(topic, partition, weight);
+}
+
+fn loads(problem: &Problem, placement: &Placement) -> Vec<u64> {
+    let mut loads = vec![0; problem.members().len()];
+    for unit in problem.unit_indices() {
+        let owner = placement.owner[unit.index()];
+        owner.iter().for_each(|owner| loads[owner.index()] += problem.weight(unit).thousandths());
+    }
+    loads
+}
+
+/// What the member carries, in thousandths.
+fn load_of(problem: &Problem, placement: &Placement, id: &str) -> u64 {
+    let at = problem.members().iter().position(|member| &*member.id == id).unwrap();
+    loads(problem, placement)[at]
+}
+
+/// Topic `a`, of which two members have four partitions each and a third has none, and others who have more.
+fn a_joiner_and_33_others(link: bool) -> Problem {
+    let mut builder = Problem::builder();
+    let [a, b] = [("a", 8), ("b", 66)].map(|(name, partitions)| builder.topic(name, partitions));
+    let owners = join(&mut builder, (&[a], "a", 3));
+    let others = join(&mut builder, (&[b], "b", 33));
+    if link {
+        join(&mut builder, (&[a, b], "c", 1));
+    }
+    for partition in 0..8 {
+        let weight = if partition == 0 { 1.1 } else { 1.0 };
+        tell(&mut builder, a, partition, weight, owners[partition as usize / 4]);
+    }
+    (0..66).for_each(|partition| tell(&mut builder, b, partition, 10.0, others[partition as usize / 2]));
+    builder.build().unwrap()
+}
+
+#[test]
+fn a_joiner_gets_its_share_however_many_members_without_anything_for_it_have_more() {
+    for link in [false, true] {
+        let problem = a_joiner_and_33_others(link);
+        let placement = Balanced.assign(&problem);
+        assert!(load_of(&problem, &placement, "a02") >= 2_000, "link {link}");
+    }
+}
+
+#[test]
+fn who_has_too_much_gives_however_many_members_that_may_not_take_it_have_less() {
+    let mut builder = Problem::builder();
+    let [a, b] = [("a", 12), ("b", 32)].map(|(name, partitions)| builder.topic(name, partitions));
+    let owners = join(&mut builder, (&[a], "a", 2));
+    let others = join(&mut builder, (&[b], "b", 32));
+    for partition in 0..12 {
+        tell(&mut builder, a, partition, 10.0, owners[usize::from(partition >= 10)]);
+    }
+    (0..32).for_each(|partition| tell(&mut builder, b, partition, 1.0, others[partition as usize]));
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    let [first, second] = ["a00", "a01"].map(|id| load_of(&problem, &placement, id));
+    assert_eq!((first, second), (60_000, 60_000));
+}
+
+#[test]
+fn light_loads_are_even_too_beside_a_bucket_that_carries_a_thousand_times_more() {
+    let mut builder = Problem::builder();
+    let [a, b] = [("a", 10), ("b", 200)].map(|(name, partitions)| builder.topic(name, partitions));
+    let owners = join(&mut builder, (&[a], "a", 2));
+    let others = join(&mut builder, (&[b], "b", 2));
+    (0..10).for_each(|partition| tell(&mut builder, a, partition, 1.0, owners[usize::from(partition >= 7)]));
+    (0..200).for_each(|partition| {
+        tell(&mut builder, b, partition, 100.0, others[partition as usize % 2]);
+    });
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    let [first, second] = ["a00", "a01"].map(|id| load_of(&problem, &placement, id));
+    assert_eq!((first, second), (5_000, 5_000));
+}
+
+#[test]
+fn units_lighter_than_what_is_to_change_hands_are_swapped_too() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 4);
+    let a = builder.member(MemberSpec::new("a"));
+    let b = builder.member(MemberSpec { max_partitions: Some(1), ..MemberSpec::new("b") });
+    (0..3).for_each(|partition| tell(&mut builder, topic, partition, 3.0, a));
+    tell(&mut builder, topic, 3, 1.0, b);
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    let [first, second] = ["a", "b"].map(|id| load_of(&problem, &placement, id));
+    assert_eq!((first, second), (7_000, 3_000));
+}
+
+#[test]
+fn a_joiner_gets_its_share_of_units_so_light_that_none_matters_alone() {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 4_000);
+    let members = join(&mut builder, (&[topic], "m", 5));
+    for partition in 0..4_000 {
+        let weight = f64::from(1 + partition % 3);
+        tell(&mut builder, topic, partition, weight, members[partition as usize / 1_000]);
+    }
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    let loads = loads(&problem, &placement);
+    // The mean is 1 600; single units are at most 3, a quarter of the tolerance is 8.
+    assert!(loads.iter().all(|load| (1_568_000..=1_632_000).contains(load)), "{loads:?}");
+    // The joiner's share in the heaviest units.
+    let moves = placement.changes(&problem).count();
+    assert!((523..=533).contains(&moves), "{moves}");
+}
+
+/// A group by position: which topics there are, of what weights, and who takes what.
+#[derive(Clone, Debug)]
+struct Group {
+    /// By topic and partition: the weight, and the owner by id.
+    topics: Vec<Vec<(u16, Option<usize>)>>,
+    /// By bucket: the topics.
+    buckets: Vec<Vec<usize>>,
+    /// The members' ids, each with its bucket.
+    members: Vec<(usize, usize)>,
+}
+
+impl Group {
+    fn problem(&self) -> Problem {
+        let mut builder = Problem::builder();
+        let topics: Vec<_> = (0..)
+            .zip(&self.topics)
+            .map(|(at, units)| builder.topic(format!("t{at:03}"), u32::try_from(units.len()).unwrap()))
+            .collect();
+        for (id, bucket) in &self.members {
+            let subscription = self.buckets[*bucket].iter().map(|topic| topics[*topic]).collect();
+            builder.member(MemberSpec { subscription, ..MemberSpec::new(id_of(*id)) });
+        }
+        for (topic, units) in topics.iter().zip(&self.topics) {
+            for (partition, (weight, owner)) in (0..).zip(units) {
+                builder.weight(*topic, partition, f64::from(*weight));
+                let owner = owner.and_then(|owner| builder.member_handle(&id_of(owner)));
+                owner.into_iter().for_each(|owner| builder.current(*topic, partition, owner));
+            }
+        }
+        builder.build().unwrap()
+    }
+
+    fn settle(&mut self, problem: &Problem, placement: &Placement) {
+        let mut owners = placement.owner.iter();
+        for (_, owner) in self.topics.iter_mut().flatten() {
+            let id = |member: MemberIndex| problem.member(member).id[1..].parse();
+            *owner = owners.next().unwrap().map(|member| id(member).unwrap());
+        }
+    }
+
+    /// Asks, checks the answer, and lets it come true.
+    fn assign(&mut self) -> Result<(), TestCaseError> {
+        let problem = self.problem();
+        let placement = Balanced.assign(&problem);
+        nothing_is_left_that_helps(&problem, &placement)?;
+        self.settle(&problem, &placement);
+        let problem = self.problem();
+        prop_assert_eq!(Balanced.assign(&problem).changes(&problem).count(), 0);
+        Ok(())
+    }
+}
+
+fn id_of(member: usize) -> String {
+    format!("m{member:04}")
+}
+
+/// By member: the lowest and the highest load that count as balanced, and by how much a trade must lower a load.
+/// All in thousandths, without the tolerance for who has one unit that is too heavy.
+fn targets(problem: &Problem) -> Vec<[f64; 3]> {
+    let mut targets = vec![[0.0; 3]; problem.members().len()];
+    let mut left: BTreeSet<_> = problem.member_indices().collect();
+    while let Some(first) = left.pop_first() {
+        let (mut circle, mut units) = (vec![first], BTreeSet::new());
+        let mut at = 0;
+        while at < circle.len() {
+            let takes = |member| move |unit: &_| problem.may_own(*unit, member);
+            units.extend(problem.unit_indices().filter(takes(circle[at])));
+            let others = left.iter().copied().filter(|other| units.iter().any(takes(*other)));
+            circle.extend(others.collect::<Vec<_>>());
+            left.retain(|other| !circle.contains(other));
+            at += 1;
+        }
+        let weights = units.iter().map(|unit| problem.weight(*unit).thousandths() as f64).collect();
+        let mean = mean(weights, circle.len());
+        circle.iter().for_each(|member| targets[member.index()] = [mean * 0.98, mean * 1.02, mean * 0.005]);
+    }
+    targets
+}
+
+/// The mean of what `members` carry without the weights that are more than a share, and without a member for each.
+fn mean(mut weights: Vec<f64>, members: usize) -> f64 {
+    weights.sort_by(f64::total_cmp);
+    let mut left = members as f64;
+    while left > 1.0 && weights.last().is_some_and(|most| most * left > weights.iter().sum()) {
+        weights.pop();
+        left -= 1.0;
+    }
+    weights.iter().sum::<f64>() / left
+}
+
+/// No member above tolerance could give, and none below could get, a unit for nothing or for another such that the
+/// higher of two loads falls by a quarter of the tolerance.
+fn nothing_is_left_that_helps(problem: &Problem, placement: &Placement) -> Result<(), TestCaseError> {
+    let (loads, targets) = (loads(problem, placement), targets(problem));
+    let weight = |unit| problem.weight(unit).thousandths();
+    let units_of = |member| {
+        let is_its = move |unit: &UnitIndex| placement.owner[unit.index()] == Some(member);
+        problem.unit_indices().filter(is_its)
+    };
+    for giver in problem.member_indices() {
+        let load = loads[giver.index()];
+        let [_, high, least] = targets[giver.index()];
+        let heaviest = units_of(giver).map(weight).max().unwrap_or(0) as f64;
+        let is_high = load as f64 > high.max(heaviest * 1.02) + 1.0;
+        let takers = problem.member_indices().filter(|taker| {
+            *taker != giver && (is_high || (loads[taker.index()] as f64) < targets[taker.index()][0] - 1.0)
+        });
+        for taker in takers {
+            let taken = loads[taker.index()];
+            nothing_light_is_left(
+                problem,
+                (load, taken),
+                least,
+                units_of(giver).filter(|unit| problem.may_own(*unit, taker)),
+            )?;
+            for unit in units_of(giver).filter(|unit| problem.may_own(*unit, taker)) {
+                let backs = units_of(taker).filter(|back| problem.may_own(*back, giver)).map(weight);
+                for back in std::iter::once(0).chain(backs) {
+                    let after = (load + back - weight(unit)).max(taken + weight(unit) - back);
+                    let helps = after as f64 + least + 1.0 < load as f64;
+                    prop_assert!(
+                        !helps,
+                        "{unit:?} from {giver:?} ({load}) to {taker:?} ({taken}) for {back}"
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Between two that are further apart than the tolerance there are not so many light units that they would help together.
+fn nothing_light_is_left(
+    problem: &Problem,
+    (giver, taker): (u64, u64),
+    least: f64,
+    units: impl Iterator<Item = UnitIndex>,
+) -> Result<(), TestCaseError> {
+    let gap = giver.saturating_sub(taker);
+    let light = units.map(|unit| problem.weight(unit).thousandths()).filter(|weight| *weight <= gap / 2);
+    let sum = light.sum::<u64>() as f64;
+    prop_assert!((gap as f64) < 4.0 * least + 4.0 || sum <= least + 1.0, "{giver} {taker} {sum} {least}");
+    Ok(())
+}
+
+/// Buckets with the topics that each takes.
+fn group(buckets: Vec<Vec<usize>>) -> impl Strategy<Value = Group> {
+    let topics = buckets.iter().flatten().max().unwrap() + 1;
+    let weight = prop_oneof![3 => 1..=10_u16, 1 => 50..=60_u16, 1 => Just(1_000_u16)];
+    // What one bucket takes may be much heavier than what another does.
+    let topic = (prop_oneof![Just(1_u16), Just(60)], vec(weight, 0..=12));
+    let topic =
+        topic.prop_map(|(factor, units)| units.into_iter().map(|weight| (weight * factor, None)).collect());
+    let sizes = vec(1..=5_usize, buckets.len());
+    (vec(topic, topics), sizes).prop_map(move |(topics, sizes)| {
+        let of_buckets = sizes.iter().enumerate().flat_map(|(bucket, size)| vec![bucket; *size]);
+        Group { topics, buckets: buckets.clone(), members: (0..).zip(of_buckets).collect() }
+    })
+}
+
+/// Five buckets that share nothing, or two halves that share a topic.
+fn mixed_group() -> impl Strategy<Value = Group> {
+    let disjoint = (0..5).map(|at| vec![2 * at, 2 * at + 1]).collect();
+    prop_oneof![group(disjoint), group(vec![vec![0, 1], vec![1, 2]])]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn no_trade_that_helps_is_left_after_joins_and_leaves(
+        mut group in mixed_group(),
+        changes in vec((any::<bool>(), any::<prop::sample::Index>()), 0..=4),
+    ) {
+        group.assign()?;
+        for (number, (joins, which)) in (50..).zip(changes) {
+            let at = which.index(group.members.len().max(1));
+            if joins {
+                group.members.push((number, which.index(group.buckets.len())));
+            } else if group.members.len() > 1 {
+                group.members.remove(at);
+            }
+            group.assign()?;
+        }
+    }
+}
