@@ -17,7 +17,10 @@ mod kafka;
 mod layout;
 mod lines;
 mod place;
+mod reason;
 mod refused;
+mod rules;
+mod sets;
 mod telling;
 
 use std::fs::File;

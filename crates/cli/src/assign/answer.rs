@@ -9,13 +9,14 @@ use super::Refused;
 use super::balance::Balance;
 use super::input::Member;
 use super::place::Placed;
+use super::reason::Reason;
 
 /// The answer to a line that was placed.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer<'a> {
     assignment: ByMember<'a>,
     standbys: ByMember<'a>,
-    unassigned: Vec<Unassigned<'a>>,
+    unassigned: Nobodys<'a>,
     moves: usize,
     moves_lower_bound: usize,
     balance: Balance,
@@ -28,18 +29,35 @@ impl<'a> Answer<'a> {
         let known =
             |member: &Member| problem.member_named(&member.id).expect("the line's members are placed on");
         let order: Vec<_> = members.iter().map(known).collect();
-        let unassigned = |(unit, reason): &'a (UnitIndex, String)| {
-            let (topic, partition) = problem.topic_of(*unit);
-            Unassigned { topic: &problem.topic(topic).name, partition, reason }
-        };
         Self {
             assignment: ByMember { problem, order: order.clone(), units: &placed.owned },
             standbys: ByMember { problem, order, units: &placed.standbys },
-            unassigned: placed.unassigned.iter().map(unassigned).collect(),
+            unassigned: Nobodys { problem, units: &placed.unassigned },
             moves: placement.changes(problem).filter(|(_, from, _)| from.is_some()).count(),
-            moves_lower_bound: placement.moves_lower_bound(problem),
+            moves_lower_bound: placed.moves_lower_bound,
             balance: Balance::of(problem, placement),
         }
+    }
+}
+
+/// `[{topic, partition, reason}, …]`, of what nobody gets.
+struct Nobodys<'a> {
+    problem: &'a Problem,
+    units: &'a [(UnitIndex, Reason)],
+}
+
+impl fmt::Debug for Nobodys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nobodys").field("units", &self.units).finish_non_exhaustive()
+    }
+}
+
+impl Serialize for Nobodys<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.units.iter().map(|(unit, reason)| {
+            let (topic, partition) = self.problem.topic_of(*unit);
+            Unassigned { topic: &self.problem.topic(topic).name, partition, reason: *reason }
+        }))
     }
 }
 
@@ -48,7 +66,7 @@ impl<'a> Answer<'a> {
 struct Unassigned<'a> {
     topic: &'a str,
     partition: u32,
-    reason: &'a str,
+    reason: Reason,
 }
 
 /// `{member: [[topic, [partition, …]], …], …}`.

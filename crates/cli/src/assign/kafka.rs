@@ -8,9 +8,7 @@ use kafka_assigner_strategies::{InvalidProblem, MemberIndex, Placement, Problem,
 use super::checked::Checked;
 use super::input::{Member, State, Topic};
 use super::place::{Placed, none_each};
-
-/// Why the cooperative strategy leaves out what it is about to move.
-const WITHHELD: &str = "withheld until its owner lets go";
+use super::reason::Reason;
 
 /// What decides as one of Kafka's classes does.
 pub(super) type Assignor = fn(&Group) -> Assignment;
@@ -47,9 +45,11 @@ pub(super) fn place(
     let group = group(line)?;
     let assignment = assignor(&group);
     let (owned, owner) = by_member(&problem, &group, &assignment);
-    let placement = Placement::of(&problem, owner);
-    let unassigned = unassigned(&problem, &group, &assignment, &placement);
-    Ok(Placed { standbys: none_each(&problem), problem, placement, owned, unassigned })
+    let mut placement = Placement::of(&problem, owner);
+    let nobodys = std::mem::take(&mut placement.unassigned);
+    let unassigned = unassigned(&problem, &group, &assignment, nobodys);
+    let moves_lower_bound = placement.moves_lower_bound(&problem);
+    Ok(Placed { standbys: none_each(&problem), problem, placement, owned, unassigned, moves_lower_bound })
 }
 
 /// The line as Kafka sees it.
@@ -116,14 +116,14 @@ fn unassigned(
     problem: &Problem,
     group: &Group,
     assignment: &Assignment,
-    placement: &Placement,
-) -> Vec<(UnitIndex, String)> {
+    nobodys: Vec<(UnitIndex, Unassigned)>,
+) -> Vec<(UnitIndex, Reason)> {
     let mut withheld: Vec<_> =
         assignment.withheld().iter().map(|(unit, _)| partition(problem, group, *unit)).collect();
     withheld.sort_unstable();
-    let why = |(unit, reason): &(UnitIndex, Unassigned)| match withheld.binary_search(unit) {
-        Ok(_) => (*unit, WITHHELD.to_owned()),
-        Err(_) => (*unit, reason.to_string()),
+    let why = |(unit, reason): (UnitIndex, Unassigned)| match withheld.binary_search(&unit) {
+        Ok(_) => (unit, Reason::Withheld),
+        Err(_) => (unit, Reason::OfPartition(reason)),
     };
-    placement.unassigned.iter().map(why).collect()
+    nobodys.into_iter().map(why).collect()
 }

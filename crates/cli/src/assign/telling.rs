@@ -12,8 +12,10 @@ use kafka_assigner_strategies::{
 use super::checked::Checked;
 use super::claims::Owners;
 use super::layout::{Layout, Sizes};
+use super::rules::Rules;
 
-/// The problem of placing what the line has, with units as `layout` says and owners as `owners` says.
+/// The problem of placing what the line has, with units as `layout` says and owners as `owners` says. The rules are
+/// those of the layout.
 ///
 /// # Errors
 /// None for a checked line.
@@ -21,10 +23,12 @@ pub(super) fn problem(
     line: &Checked<'_>,
     owners: &Owners,
     layout: &Layout,
+    rules: &Rules,
 ) -> Result<Problem, InvalidProblem> {
     let mut telling = Telling {
         line,
         layout,
+        rules,
         weights_differ: weights_differ(line, layout),
         builder: Problem::builder(),
         topics: Vec::new(),
@@ -50,6 +54,7 @@ fn weights_differ(line: &Checked<'_>, layout: &Layout) -> bool {
 struct Telling<'a> {
     line: &'a Checked<'a>,
     layout: &'a Layout,
+    rules: &'a Rules,
     weights_differ: bool,
     builder: ProblemBuilder,
     /// By set.
@@ -142,12 +147,11 @@ impl Telling<'_> {
     }
 
     fn pairs(&mut self) {
-        let placed = |topic: usize| self.topics[self.layout.set_of[topic]];
-        for (topic, partition, member) in &self.line.pins {
-            self.builder.pin(placed(*topic), *partition, self.members[*member]);
+        for (set, partition, member) in &self.rules.pins {
+            self.builder.pin(self.topics[*set], *partition, self.members[*member]);
         }
-        for (topic, partition, member) in &self.line.bans {
-            self.builder.ban(placed(*topic), *partition, self.members[*member]);
+        for (set, partition, member) in &self.rules.bans {
+            self.builder.ban(self.topics[*set], *partition, self.members[*member]);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::assign::balanced;
+use crate::assign::{answers, assign, balanced};
 
 /// `x` and `y` of so many partitions go together, and both `a` and `b` are subscribed to everything.
 fn pair(partitions: u32, more: &Value) -> Value {
@@ -37,4 +37,47 @@ fn a_set_of_several_topics_weighs_more_than_a_topic_of_its_own() {
     assert_eq!(counts(&answer), [4, 4], "{answer}");
     let answer = balanced(&pair(0, &json!({"topics": [["x", 4], ["y", 2]]})));
     assert_eq!(counts(&answer), [3, 3], "{answer}");
+}
+
+/// How often partitions leave their owner, and how often they had to.
+fn moves(answer: &Value) -> [u64; 2] {
+    [&answer["moves"], &answer["moves_lower_bound"]].map(|count| count.as_u64().unwrap())
+}
+
+#[test]
+fn a_pin_that_nobody_can_meet_demands_no_move() {
+    let owned = json!([["x", [0]], ["y", [0]]]);
+    let answer = balanced(&pair(
+        1,
+        &json!({
+            "members": [{"id": "a", "topics": ["x"]}, {"id": "b", "topics": ["x", "y"], "owned": owned}],
+            "pins": [["x", 0, "a"]],
+        }),
+    ));
+    assert_eq!((moves(&answer), counts(&answer)), ([0, 0], vec![0, 2]), "{answer}");
+}
+
+#[test]
+fn pins_of_what_goes_together_must_have_a_member_in_common() {
+    let line = pair(2, &json!({"pins": [["x", 0, "a"], ["y", 1, "a"], ["y", 0, "b"]]}));
+    let output = assign("balanced", line.to_string().as_bytes());
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(answers(&output)[0]["field"], json!("pins[2]"));
+    let agree = json!([["x", 0, "b"], ["x", 0, "a"], ["y", 0, "b"], ["y", 1, "b"]]);
+    assert_eq!(counts(&balanced(&pair(2, &json!({ "pins": agree })))), [0, 4]);
+}
+
+#[test]
+fn what_is_said_of_a_partition_nobody_gets_is_true_of_its_set() {
+    let reasons = |more: &Value| {
+        let answer = balanced(&pair(1, more));
+        let reasons = answer["unassigned"].as_array().unwrap().iter();
+        reasons.map(|partition| partition["reason"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let of_one_each = json!({"members": [{"id": "a", "topics": ["x"]}, {"id": "b", "topics": ["y"]}]});
+    assert_eq!(reasons(&of_one_each), ["no member is subscribed to all topics of its set"; 2]);
+    let banned = "every member that is subscribed to all topics of its set is banned from a partition that goes with it";
+    assert_eq!(reasons(&json!({"bans": [["x", 0, "a"], ["y", 0, "b"]]})), [banned; 2]);
+    let topics = json!([["x", 0], ["y", 0], ["w", 1]]);
+    assert_eq!(reasons(&json!({ "topics": topics })), ["no member is subscribed to its topic"]);
 }
