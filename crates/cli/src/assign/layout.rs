@@ -46,6 +46,15 @@ impl Layout {
         line.partitions(self.sets[set][0])
     }
 
+    /// The sets that a member takes, since it is subscribed to all of their topics; ascending.
+    pub(super) fn taken_by(&self, line: &Checked<'_>, member: usize) -> impl Iterator<Item = usize> {
+        let mut sets: Vec<usize> = line.subscribed[member].iter().map(|topic| self.set_of[*topic]).collect();
+        sets.sort_unstable();
+        let listed = sets.chunk_by(|a, b| a == b).map(|set| (set[0], set.len()));
+        let whole = listed.filter(|(set, topics)| *topics == self.sets[*set].len());
+        whole.map(|(set, _)| set).collect::<Vec<_>>().into_iter()
+    }
+
     /// How many partitions the units of a set have; nothing of a set without units.
     pub(super) fn sizes(&self, line: &Checked<'_>, set: usize) -> Option<Sizes> {
         let last = self.units(line, set).checked_sub(1)?;

@@ -1,6 +1,6 @@
 //! Who gets what on a line, by the strategy that was asked for.
 
-use kafka_assigner_strategies::{InvalidProblem, Placement, Problem, Strategy, UnitIndex};
+use kafka_assigner_strategies::{Placement, Problem, Strategy, UnitIndex};
 
 use super::Refused;
 use super::checked::Checked;
@@ -32,22 +32,17 @@ pub(super) struct Placed {
 /// # Errors
 /// [`Refused`], where the strategy can't be asked.
 pub(super) fn place(line: &Checked<'_>, strategy: &dyn Strategy) -> Result<Placed, Refused> {
-    let refused = |invalid: InvalidProblem| Refused::line(invalid.to_string());
     let owners = claims::owners(line);
     let alone = Layout::apart(line);
-    let problem = telling::problem(line, &owners, &alone, &Rules::new(line, &alone)?).map_err(refused)?;
+    let problem = telling::problem(line, &owners, &alone, &Rules::new(line, &alone)?)?;
     if let Some(assignor) = kafka::assignor(strategy.name()).filter(|_| kafka::says_it_all(line)) {
-        return kafka::place(line, problem, assignor).map_err(refused);
+        return Ok(kafka::place(line, problem, assignor)?);
     }
     if line.sets.is_empty() {
         let placement = strategy.assign(&problem);
         return Ok(apart(problem, placement));
     }
-    let layout = Layout::together(line);
-    let rules = Rules::new(line, &layout)?;
-    let units = telling::problem(line, &owners, &layout, &rules).map_err(refused)?;
-    let placement = strategy.assign(&units);
-    Ok(Sets::new(line, &layout, &units, problem).split(&placement))
+    Sets::place(line, &Layout::together(line), &owners, problem, strategy)
 }
 
 /// A placement of partitions as it is.

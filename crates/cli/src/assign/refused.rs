@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use kafka_assigner_strategies::InvalidProblem;
 use serde_path_to_error::Error;
 
 /// What is wrong with a line, and where.
@@ -22,6 +23,12 @@ impl Refused {
     /// Refuses the whole line.
     pub(super) fn line(error: impl Into<String>) -> Self {
         Self { field: ".".to_owned(), error: error.into() }
+    }
+}
+
+impl From<InvalidProblem> for Refused {
+    fn from(error: InvalidProblem) -> Self {
+        Self::line(error.to_string())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::Refused;
 use super::checked::Checked;
-use super::layout::Layout;
+use super::input::Member;
+use super::layout::{Layout, Sizes};
 
 /// A set, a partition and a member.
 pub(super) type Pair = (usize, u32, usize);
@@ -14,6 +15,10 @@ pub(super) struct Rules {
     pub(super) pins: Vec<Pair>,
     /// A unit is banned from whom one of its partitions is banned from.
     pub(super) bans: Vec<Pair>,
+    /// By member the most units that it may own, if there is a limit.
+    pub(super) limits: Vec<Option<u32>>,
+    /// The most units that may move for balance only, if there is a limit: never more partitions than the line allows.
+    pub(super) movement_budget: Option<u32>,
 }
 
 impl Rules {
@@ -23,8 +28,65 @@ impl Rules {
     /// Pins of a unit that no member can meet together.
     pub(super) fn new(line: &Checked<'_>, layout: &Layout) -> Result<Self, Refused> {
         let of_unit = |(topic, partition, member): &Pair| (layout.set_of[*topic], *partition, *member);
-        Ok(Self { pins: pins(line, layout)?, bans: line.bans.iter().map(of_unit).collect() })
+        let sets = (0..layout.sets.len()).filter_map(|set| layout.sizes(line, set));
+        let largest = sets.reduce(Sizes::and).map_or(1, |sizes| sizes.largest);
+        Ok(Self {
+            pins: pins(line, layout)?,
+            bans: line.bans.iter().map(of_unit).collect(),
+            limits: limits(line, layout),
+            movement_budget: line.options.movement_budget.map(|partitions| partitions / largest),
+        })
     }
+
+    /// Lowers the limits of members that got more partitions than they may have by as many units as are too many at
+    /// least, if all of them are the largest. Returns whether there are any.
+    pub(super) fn lower(&mut self, line: &Checked<'_>, layout: &Layout, shares: &[Share]) -> bool {
+        let mut any = false;
+        for (at, (share, member)) in shares.iter().zip(&line.input.members).enumerate() {
+            let over = member.max_partitions.and_then(|limit| share.partitions.checked_sub(limit));
+            let Some(over) = over.filter(|over| *over > 0) else { continue };
+            let lowered = share.units.saturating_sub(over.div_ceil(largest(line, layout, at)));
+            if self.limits[at] > Some(lowered) {
+                self.limits[at] = Some(lowered);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Sets all limits so low that nobody can get more partitions than it may have, whichever units it gets.
+    pub(super) fn lower_all(&mut self, line: &Checked<'_>, layout: &Layout) {
+        for (at, (limit, member)) in self.limits.iter_mut().zip(&line.input.members).enumerate() {
+            *limit = member.max_partitions.map(|partitions| partitions / largest(line, layout, at));
+        }
+    }
+}
+
+/// What a member gets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Share {
+    pub(super) units: u32,
+    pub(super) partitions: u32,
+}
+
+/// How many partitions the largest unit has that the member could take.
+fn largest(line: &Checked<'_>, layout: &Layout, member: usize) -> u32 {
+    sizes_for(line, layout, member).map_or(1, |sizes| sizes.largest)
+}
+
+/// How many partitions the units have that the member could take, if there are any.
+fn sizes_for(line: &Checked<'_>, layout: &Layout, member: usize) -> Option<Sizes> {
+    layout.taken_by(line, member).filter_map(|set| layout.sizes(line, set)).reduce(Sizes::and)
+}
+
+/// The limits in units, each counted as the smallest that its member could take. That is exact where these are of one
+/// size; elsewhere a member may get more partitions than it may have, and [`lower`](Rules::lower) takes some away.
+fn limits(line: &Checked<'_>, layout: &Layout) -> Vec<Option<u32>> {
+    let limit = |(at, member): (usize, &Member)| {
+        let limit = member.max_partitions?;
+        Some(limit / sizes_for(line, layout, at).map_or(1, |sizes| sizes.smallest))
+    };
+    line.input.members.iter().enumerate().map(limit).collect()
 }
 
 /// A pin of one partition, with the unit first and its place in the line last.

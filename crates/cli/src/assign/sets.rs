@@ -1,37 +1,74 @@
 //! Partitions that are placed as one: [`Sets`].
 
-use kafka_assigner_strategies::{MemberIndex, Placement, Problem, Standbys, Unassigned, UnitIndex};
+use kafka_assigner_strategies::{MemberIndex, Placement, Problem, Standbys, Strategy, Unassigned, UnitIndex};
 
 use super::checked::Checked;
+use super::claims::Owners;
+use super::input::Member;
 use super::layout::Layout;
 use super::place::{Placed, by_member};
 use super::reason::Reason;
+use super::rules::{Rules, Share};
+use super::{Refused, telling};
+
+/// How often a strategy is asked, each time with lower limits, until every limit is as low as it can be. Where limits
+/// matter, twice is common; each time takes as long as the first.
+const ROUNDS: usize = 5;
 
 /// A problem whose units are of several partitions, and the one of these partitions. The members of both are the same.
 #[derive(Debug)]
 pub(super) struct Sets<'a> {
     line: &'a Checked<'a>,
     layout: &'a Layout,
-    units: &'a Problem,
+    units: Problem,
     partitions: Problem,
     /// By partition the unit that it belongs to.
     whole: Vec<UnitIndex>,
 }
 
 impl<'a> Sets<'a> {
-    /// The `units` of a line with that layout, and its `partitions`.
-    pub(super) fn new(
+    /// Places the units that `layout` makes of the `partitions` of a line, which `owners` own.
+    ///
+    /// # Errors
+    /// [`Refused`], where the strategy can't be asked.
+    pub(super) fn place(
         line: &'a Checked<'a>,
         layout: &'a Layout,
-        units: &'a Problem,
+        owners: &Owners,
         partitions: Problem,
-    ) -> Self {
-        let whole = wholes(line, layout, units, &partitions);
-        Self { line, layout, units, partitions, whole }
+        strategy: &dyn Strategy,
+    ) -> Result<Placed, Refused> {
+        let mut rules = Rules::new(line, layout)?;
+        let units = telling::problem(line, owners, layout, &rules)?;
+        let whole = wholes(line, layout, &units, &partitions);
+        let mut sets = Self { line, layout, units, partitions, whole };
+        let mut placement = strategy.assign(&sets.units);
+        for round in 2..=ROUNDS {
+            if !rules.lower(line, layout, &sets.shares(&placement)) {
+                break;
+            }
+            if round == ROUNDS {
+                rules.lower_all(line, layout);
+            }
+            sets.units = telling::problem(line, owners, layout, &rules)?;
+            placement = strategy.assign(&sets.units);
+        }
+        Ok(sets.split(&placement))
+    }
+
+    /// What each member gets, in the order of the line.
+    fn shares(&self, placement: &Placement) -> Vec<Share> {
+        let mut shares = vec![Share::default(); self.units.members().len()];
+        let of_unit = placement.owner.iter().flatten();
+        of_unit.for_each(|owner| shares[owner.index()].units += 1);
+        let of_partition = self.whole.iter().filter_map(|unit| placement.owner[unit.index()]);
+        of_partition.for_each(|owner| shares[owner.index()].partitions += 1);
+        let named = |member: &Member| self.units.member_named(&member.id).expect("it was told of");
+        self.line.input.members.iter().map(|member| shares[named(member).index()].clone()).collect()
     }
 
     /// What `placement` says of units, said of their partitions.
-    pub(super) fn split(self, placement: &Placement) -> Placed {
+    fn split(self, placement: &Placement) -> Placed {
         let owner = self.whole.iter().map(|unit| placement.owner[unit.index()]).collect();
         let mut split = Placement::of(&self.partitions, owner);
         split.standbys = self.standbys(placement);

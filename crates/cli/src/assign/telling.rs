@@ -5,7 +5,7 @@ mod standbys;
 use std::collections::BTreeSet;
 
 use kafka_assigner_strategies::{
-    InvalidProblem, MemberHandle, MemberSpec, Problem, ProblemBuilder, ReplicaRacks, Subscription,
+    InvalidProblem, MemberHandle, MemberSpec, Options, Problem, ProblemBuilder, ReplicaRacks, Subscription,
     TopicHandle,
 };
 
@@ -34,7 +34,7 @@ pub(super) fn problem(
         topics: Vec::new(),
         members: Vec::new(),
     };
-    telling.builder.options(line.options);
+    telling.builder.options(Options { movement_budget: rules.movement_budget, ..line.options });
     (0..layout.sets.len()).for_each(|set| telling.topic(set));
     (0..line.input.members.len()).for_each(|member| telling.member(member));
     (0..layout.sets.len()).for_each(|set| telling.owners(set, owners));
@@ -117,7 +117,7 @@ impl Telling<'_> {
             .map(|rack| self.builder.rack(&rack.into()));
         let spec = MemberSpec {
             subscription: self.subscription(at),
-            max_partitions: member.max_partitions,
+            max_partitions: self.rules.limits[at],
             state: member.state.into(),
             capacity: member.capacity.unwrap_or(1.0),
             rack,
@@ -129,11 +129,7 @@ impl Telling<'_> {
 
     /// A member takes a set where it subscribes to all of its topics.
     fn subscription(&self, member: usize) -> Subscription<TopicHandle> {
-        let mut sets: Vec<usize> =
-            self.line.subscribed[member].iter().map(|topic| self.layout.set_of[*topic]).collect();
-        sets.sort_unstable();
-        let whole = sets.chunk_by(|a, b| a == b).filter(|set| set.len() == self.layout.sets[set[0]].len());
-        whole.map(|set| self.topics[set[0]]).collect()
+        self.layout.taken_by(self.line, member).map(|set| self.topics[set]).collect()
     }
 
     /// A unit is owned by whoever owns the first of its partitions that anybody owns.

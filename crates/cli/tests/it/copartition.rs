@@ -81,3 +81,42 @@ fn what_is_said_of_a_partition_nobody_gets_is_true_of_its_set() {
     let topics = json!([["x", 0], ["y", 0], ["w", 1]]);
     assert_eq!(reasons(&json!({ "topics": topics })), ["no member is subscribed to its topic"]);
 }
+
+#[test]
+fn a_limit_counts_partitions_and_not_sets() {
+    let limited = |limit: u32, topics: &Value| {
+        let member = json!({"id": "a", "topics": ["x", "y", "z"], "max_partitions": limit});
+        balanced(&pair(0, &json!({"topics": topics, "members": [member]})))
+    };
+    let alike = json!([["x", 4], ["y", 4]]);
+    let got = [0, 1, 2, 5, 100].map(|limit| counts(&limited(limit, &alike))[0]);
+    assert_eq!(got, [0, 0, 2, 4, 8]);
+    let mixed = json!([["x", 4], ["y", 2], ["z", 3]]);
+    for limit in 0..10 {
+        let got = counts(&limited(limit, &mixed))[0];
+        let limit = limit as usize;
+        assert!(got <= limit && got + 1 >= limit.min(9), "{got} of {limit}");
+    }
+}
+
+#[test]
+fn a_limit_is_kept_by_everybody_where_sizes_differ() {
+    let member = |id: &str| json!({"id": id, "topics": ["x", "y", "z"], "max_partitions": 5});
+    let topics = json!([["x", 4], ["y", 2], ["z", 3]]);
+    let answer = balanced(&pair(0, &json!({"topics": topics, "members": [member("a"), member("b")]})));
+    assert!(counts(&answer).iter().all(|got| *got <= 5), "{answer}");
+    assert_eq!(answer["unassigned"], json!([]));
+}
+
+#[test]
+fn a_movement_budget_counts_partitions_and_not_sets() {
+    let owned = json!([["x", [0, 1, 2, 3, 4, 5]], ["y", [0, 1, 2, 3, 4, 5]]]);
+    let moved = |budget: u32| {
+        let members = json!([
+            {"id": "a", "topics": ["x", "y"], "owned": owned},
+            {"id": "b", "topics": ["x", "y"]},
+        ]);
+        moves(&balanced(&pair(6, &json!({"members": members, "options": {"movement_budget": budget}}))))[0]
+    };
+    assert_eq!([0, 1, 2, 5, 100].map(moved), [0, 0, 2, 4, 6]);
+}
