@@ -28,7 +28,11 @@ impl Refused {
 
 impl From<InvalidProblem> for Refused {
     fn from(error: InvalidProblem) -> Self {
-        Self::line(error.to_string())
+        let field = match &error {
+            InvalidProblem::TooManyStandbys { .. } => "standbys",
+            _ => ".",
+        };
+        Self { field: field.to_owned(), error: error.to_string() }
     }
 }
 

@@ -90,6 +90,13 @@ fn a_line_that_is_refused_is_named_with_its_field_and_the_others_are_answered() 
             r#"{"topics":[["t",1]],"members":[{"id":"a","topics":["t"]},{"id":"a","topics":[]}]}"#,
             Some("members[1].id"),
         ),
+        (r#"[[["t",1]],[]]"#, Some(".")),
+        (
+            r#"{"topics":[["t",1]],"members":[{"id":"a","topics":["t"]},["b",null,null,["t"],null,null,null,null,"active",null,[]]]}"#,
+            Some("members[1]"),
+        ),
+        (r#"{"topics":[["t",1]],"members":[],"options":[0.1,null,null]}"#, Some("options")),
+        (r#"{"topics":[["t",1]],"members":[],"standbys":4294967295}"#, Some("standbys")),
         (good, None),
     ];
     let input: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
