@@ -1,6 +1,7 @@
 //! What a line says: [`Input`], in the form in which it is written.
 
 mod counts;
+mod object;
 mod racks;
 mod standby;
 
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 pub(super) use counts::StandbyCounts;
+use object::{Object, object, objects};
 pub(super) use racks::Racks;
 pub(super) use standby::StandbyPartition;
 
@@ -20,6 +22,7 @@ use super::Refused;
 pub(super) struct Input {
     pub(super) topics: Vec<Topic>,
     /// In the order in which the group lists them.
+    #[serde(deserialize_with = "objects")]
     pub(super) members: Vec<Member>,
     #[serde(default)]
     pub(super) standbys: StandbyCounts,
@@ -30,7 +33,7 @@ pub(super) struct Input {
     pub(super) pins: Vec<Pair>,
     #[serde(default)]
     pub(super) bans: Vec<Pair>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub(super) options: Options,
     #[serde(default)]
     #[expect(dead_code, reason = "results and labels of collected examples are accepted and not looked at")]
@@ -53,7 +56,7 @@ impl Input {
     /// Where it is not JSON of this form.
     pub(super) fn parse(line: &[u8]) -> Result<Self, Refused> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let input = serde_path_to_error::deserialize(&mut json)?;
+        let Object(input) = serde_path_to_error::deserialize(&mut json)?;
         json.end()?;
         Ok(input)
     }
