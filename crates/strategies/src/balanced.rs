@@ -68,7 +68,8 @@ use roles::Roles;
 ///
 /// # Who takes part
 ///
-/// - Members **on hold** keep what they have. What is **cooling** stays with an active owner.
+/// - Members **on hold** keep what they have, copies too, and take nothing; **draining** ones give both. What is
+///   **cooling** stays with an active owner.
 /// - While members of several **generations** are active, all keep what they have, and those of the newest take what is
 ///   nobody's, without weights each up to its share among all that are active. Older ones take only the rest. So a
 ///   rolling deployment moves each partition once.

@@ -10,7 +10,7 @@ use super::cost::{Scale, Toll};
 use super::fill::Vessels;
 use super::network::{ANY, Account};
 use super::roles::Roles;
-use crate::{MemberIndex, Place, Problem, RackIndex, Standbys, UnitIndex};
+use crate::{MemberIndex, MemberState, Place, Problem, RackIndex, Standbys, UnitIndex};
 
 /// How far to look among the next turns. Consecutive members differ, and are in different racks, where they can be.
 const LOOK_AHEAD: usize = 16;
@@ -18,7 +18,7 @@ const LOOK_AHEAD: usize = 16;
 /// The standbys of each unit whose owner is in `owners`.
 ///
 /// Those that a unit has stay as far as they may, before them its previous owner, whose copy is as good as new. What is
-/// missing goes to those that hold the fewest. Then standbys move while that brings two members closer without putting
+/// missing goes to those that hold the fewest. Those of members on hold stay; then others move while that brings two members closer without putting
 /// two copies in one rack, or takes two copies apart without making the loads more uneven than by one.
 ///
 /// Pins bind the owner only: copies of a pinned unit may be with anybody who may have one.
@@ -60,9 +60,10 @@ impl<'a> Copies<'a> {
         first.push(0);
         let members = u32::try_from(problem.members().len()).expect("members are counted in u32");
         for topic in problem.topics() {
-            let each = topic.standbys.min(members.saturating_sub(1));
             for _ in 0..topic.partitions {
-                first.push(first[first.len() - 1] + each);
+                let unit = first.len() - 1;
+                let others = members - u32::from(owners[unit].is_some());
+                first.push(first[unit] + topic.standbys.min(others));
             }
         }
         let places = vec![None; first[problem.units()] as usize];
@@ -82,10 +83,25 @@ impl<'a> Copies<'a> {
         let known = self.problem.standbys(unit).iter().map(|standby| standby.member);
         for member in previous.into_iter().chain(known) {
             let Some(place) = self.vacancy(unit) else { return };
-            if self.may_hold(class, unit, member) {
+            if self.may_keep(class, unit, member) {
                 self.hold(place, member);
             }
         }
+    }
+
+    /// Whether `member`, which has a copy of `unit`, may go on with it: who is on hold keeps what it may have, although
+    /// it takes nothing.
+    fn may_keep(&self, class: &Class, unit: UnitIndex, member: MemberIndex) -> bool {
+        if !self.is_on_hold(member) {
+            return self.may_hold(class, unit, member);
+        }
+        self.problem.is_subscribed(self.problem.topic_of(unit).0, member)
+            && !self.problem.is_barred(unit, member, Place::Standby)
+            && !self.has(unit, member)
+    }
+
+    fn is_on_hold(&self, member: MemberIndex) -> bool {
+        self.problem.member(member).state == MemberState::Hold
     }
 
     fn range(&self, unit: UnitIndex) -> std::ops::Range<usize> {
@@ -99,10 +115,12 @@ impl<'a> Copies<'a> {
 
     /// Whether `member` takes units of `class` and has no copy of `unit` yet.
     fn may_hold(&self, class: &Class, unit: UnitIndex, member: MemberIndex) -> bool {
-        let takes = self.classes.takes(member, class);
-        takes
-            && self.owners[unit.index()] != Some(member)
-            && !self.places[self.range(unit)].contains(&Some(member))
+        self.classes.takes(member, class) && !self.has(unit, member)
+    }
+
+    /// Whether `member` owns `unit` or has a copy of it already.
+    fn has(&self, unit: UnitIndex, member: MemberIndex) -> bool {
+        self.owners[unit.index()] == Some(member) || self.places[self.range(unit)].contains(&Some(member))
     }
 
     /// How many other copies of `unit`, apart from the one at `place`, are in the rack of `member`.

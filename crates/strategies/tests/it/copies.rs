@@ -102,6 +102,16 @@ fn able<'a>(
     })
 }
 
+/// Members on hold that have a copy of the unit, or were its owner.
+fn keepers(problem: &Problem, placement: &Placement, unit: UnitIndex) -> BTreeSet<MemberIndex> {
+    let copies = problem.standbys(unit).iter().map(|standby| standby.member);
+    copies
+        .chain(problem.current(unit))
+        .filter(|member| problem.member(*member).state == MemberState::Hold)
+        .filter(|member| problem.may_own(unit, *member) && placement.owner[unit.index()] != Some(*member))
+        .collect()
+}
+
 fn held(problem: &Problem, placement: &Placement) -> Vec<usize> {
     let mut held = vec![0; problem.members().len()];
     for unit in problem.unit_indices() {
@@ -119,11 +129,14 @@ proptest! {
         let placement = Balanced.assign(&problem);
         for unit in problem.unit_indices() {
             let standbys: BTreeSet<_> = placement.standbys.of(unit).iter().copied().collect();
-            let able: BTreeSet<_> = able(&problem, &placement, unit).collect();
+            let keepers = keepers(&problem, &placement, unit);
+            let able: BTreeSet<_> = able(&problem, &placement, unit).chain(keepers.iter().copied()).collect();
             let wanted = problem.topic(problem.topic_of(unit).0).standbys as usize;
             prop_assert_eq!(standbys.len(), placement.standbys.of(unit).len());
             prop_assert!(standbys.is_subset(&able));
             prop_assert_eq!(standbys.len(), wanted.min(able.len()));
+            // There is a place for all copies, and for the one of the previous owner.
+            prop_assert!(problem.standbys(unit).len() >= wanted || keepers.is_subset(&standbys));
         }
     }
 
@@ -173,6 +186,35 @@ fn a_promoted_standby_is_replaced_and_the_old_owner_takes_its_place() {
     let [a, b] = [0, 1].map(MemberIndex::new);
     assert_eq!(placement.owner, [Some(a), Some(b)]);
     assert_eq!((placement.standbys.of(first), placement.standbys.of(second)), (&[b][..], &[a][..]));
+}
+
+/// Who holds the copy of a unit of `a` that was told to be with `b`, beside an idle `c`.
+fn copy_of(spec: impl Fn(MemberSpec) -> MemberSpec, racks: bool) -> MemberIndex {
+    let mut builder = Problem::builder();
+    let topic = builder.topic("t", 1);
+    builder.want_standbys(topic, 1);
+    let [here, there] = ["here", "there"].map(|rack| racks.then(|| builder.rack(&rack.into())));
+    let a = builder.member(MemberSpec { rack: here, ..MemberSpec::new("a") });
+    let b = builder.member(spec(MemberSpec { rack: here, ..MemberSpec::new("b") }));
+    builder.member(MemberSpec { rack: there, ..MemberSpec::new("c") });
+    builder.current(topic, 0, a);
+    builder.standby(topic, 0, b, 0);
+    let placement = Balanced.assign(&builder.build().unwrap());
+    assert_eq!(placement.owner, [Some(MemberIndex::new(0))]);
+    placement.standbys.of(UnitIndex::new(0))[0]
+}
+
+#[test]
+fn who_is_on_hold_keeps_its_copies_and_who_drains_gives_them() {
+    let [b, c] = [1, 2].map(MemberIndex::new);
+    let of = |state| move |spec| MemberSpec { state, ..spec };
+    assert_eq!(copy_of(of(MemberState::Hold), false), b);
+    assert_eq!(copy_of(of(MemberState::Hold), true), b, "it is in the rack of the owner");
+    assert_eq!(copy_of(of(MemberState::Active), true), c, "it is in the rack of the owner");
+    assert_eq!(copy_of(of(MemberState::Draining), false), c);
+    let elsewhere =
+        |spec| MemberSpec { subscription: std::iter::empty().collect(), ..of(MemberState::Hold)(spec) };
+    assert_eq!(copy_of(elsewhere, false), c);
 }
 
 #[test]

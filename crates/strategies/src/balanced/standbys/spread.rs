@@ -127,9 +127,10 @@ impl<'c, 'a> Spreading<'c, 'a> {
     /// Moves the copy at `place` if another is in its rack. Returns whether it did.
     fn part_from_others(&mut self, unit: UnitIndex, place: usize) -> bool {
         let giver = self.copies.places[place];
-        let Some(giver) = giver.filter(|giver| self.copies.company(unit, place, *giver) > 0) else {
-            return false;
+        let gives = |giver: &MemberIndex| {
+            !self.copies.is_on_hold(*giver) && self.copies.company(unit, place, *giver) > 0
         };
+        let Some(giver) = giver.filter(gives) else { return false };
         let taker = self.elsewhere(unit, place, giver);
         taker.into_iter().for_each(|taker| self.hand_over(place, giver, taker));
         taker.is_some()
