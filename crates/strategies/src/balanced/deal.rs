@@ -29,7 +29,7 @@ pub(super) fn deal(
     if problem.has_standbys() {
         pools.iter_mut().for_each(|pool| dealer.serve_warm(pool, &mut owner));
     }
-    if !problem.racks().is_empty() {
+    if problem.has_replica_racks() {
         let mut nearby = Nearby::of(problem, classes);
         pools.iter_mut().for_each(|pool| dealer.serve_near(pool, &mut nearby, &mut owner));
     }
@@ -50,10 +50,14 @@ struct Pool<'a> {
 
 impl Pool<'_> {
     /// Who may get units in `rack`, the next one last: one kind after the other, then the members.
-    fn candidates(&self, problem: &Problem, rack: RackIndex) -> Vec<Candidate> {
+    fn candidates(&self, problem: &Problem, nearby: &Nearby, rack: RackIndex) -> Vec<Candidate> {
         let is_near = |position: &usize| problem.member(self.class.members[*position]).rack == Some(rack);
         let members = (0..self.class.members.len()).filter(is_near).rev().map(Candidate::Member);
-        members.chain((0..self.kinds.len()).rev().map(Candidate::Kind)).collect()
+        let kind = |position: usize| {
+            let list = nearby.list(self.class.kinds[position], rack)?;
+            Some(Candidate::Kind { position, list })
+        };
+        members.chain((0..self.kinds.len()).rev().filter_map(kind)).collect()
     }
 
     /// Lets the class's member at `position` have one more, if it is to get more.
@@ -64,10 +68,14 @@ impl Pool<'_> {
     }
 }
 
-/// Who may get units of a class, by position.
+/// Who may get units of a class in one rack, by position.
 #[derive(Clone, Copy)]
 enum Candidate {
-    Kind(usize),
+    Kind {
+        position: usize,
+        /// Which of the lists of [`Nearby`] has its members in the rack.
+        list: usize,
+    },
     Member(usize),
 }
 
@@ -137,8 +145,9 @@ impl Dealer<'_> {
         let mut reader = RackReader::of(problem);
         self.give_some(pool, owner, |dealer, pool, unit| {
             reader.racks(unit).iter().find_map(|rack| {
-                let in_rack = candidates.entry(*rack).or_insert_with(|| pool.candidates(problem, *rack));
-                dealer.give_near(pool, nearby, in_rack, *rack)
+                let in_rack =
+                    candidates.entry(*rack).or_insert_with(|| pool.candidates(problem, nearby, *rack));
+                dealer.give_near(pool, nearby, in_rack)
             })
         });
     }
@@ -178,20 +187,19 @@ impl Dealer<'_> {
         may
     }
 
-    /// Gives a unit of the pool to the last of `candidates` that is still to get any in `rack`. Those that are not will
-    /// not be either, so each is found wanting but once, however many units there are.
+    /// Gives a unit of the pool to the last of `candidates` that is still to get any. Those that are not will not be
+    /// either, so each is found wanting but once, however many units there are.
     fn give_near(
         &mut self,
         pool: &mut Pool<'_>,
         nearby: &mut Nearby,
         candidates: &mut Vec<Candidate>,
-        rack: RackIndex,
     ) -> Option<MemberIndex> {
         while let Some(candidate) = candidates.last() {
             let given = match *candidate {
                 Candidate::Member(position) => pool.give_member(position),
-                Candidate::Kind(position) => {
-                    let member = nearby.next(pool.class.kinds[position], rack, &self.takes);
+                Candidate::Kind { position, list } => {
+                    let member = nearby.next(list, &self.takes);
                     member.filter(|member| self.give_kind(pool, position, *member))
                 }
             };
@@ -239,29 +247,67 @@ pub(super) fn is_far(racks: &[RackIndex], rack: Option<RackIndex>) -> bool {
     rack.is_some_and(|rack| !racks.is_empty() && !racks.contains(&rack))
 }
 
-/// By kind and rack the members that may still get units, the next one last.
+/// By kind and rack the members that may still get units. There are as many lists as are not empty: members in racks of
+/// their own that take topics of their own make a product of kinds and racks that is far larger than they are.
 struct Nearby {
-    racks: usize,
-    members: Vec<Vec<MemberIndex>>,
+    list_of: FxHashMap<(usize, RackIndex), usize>,
+    /// The next member last.
+    lists: Vec<Vec<MemberIndex>>,
 }
 
 impl Nearby {
     fn of(problem: &Problem, classes: &Classes) -> Self {
-        let racks = problem.racks().len();
-        let mut members = vec![Vec::new(); racks * classes.kinds.len()];
+        let mut nearby = Self { list_of: FxHashMap::default(), lists: Vec::new() };
         for member in problem.member_indices().rev() {
-            if let Some((kind, rack)) = classes.kind_of[member.index()].zip(problem.member(member).rack) {
-                members[kind * racks + rack.index()].push(member);
+            if let Some(at) = classes.kind_of[member.index()].zip(problem.member(member).rack) {
+                let list = *nearby.list_of.entry(at).or_insert(nearby.lists.len());
+                if list == nearby.lists.len() {
+                    nearby.lists.push(Vec::new());
+                }
+                nearby.lists[list].push(member);
             }
         }
-        Self { racks, members }
+        nearby
     }
 
-    fn next(&mut self, kind: usize, rack: RackIndex, takes: &[u32]) -> Option<MemberIndex> {
-        let members = &mut self.members[kind * self.racks + rack.index()];
+    /// The list of the members of `kind` in `rack`, if there are any.
+    fn list(&self, kind: usize, rack: RackIndex) -> Option<usize> {
+        self.list_of.get(&(kind, rack)).copied()
+    }
+
+    /// The first member of `list` that is still to get units.
+    fn next(&mut self, list: usize, takes: &[u32]) -> Option<MemberIndex> {
+        let members = &mut self.lists[list];
         while members.last().is_some_and(|member| takes[member.index()] == 0) {
             members.pop();
         }
         members.last().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balanced::roles::Roles;
+    use crate::{MemberSpec, Place, ReplicaRacks};
+
+    #[test]
+    fn there_are_no_more_lists_than_members_however_many_kinds_and_racks_there_are() {
+        let mut builder = Problem::builder();
+        for at in 0..100 {
+            let topic = builder.topic(format!("t{at}"), 1);
+            let name = format!("rack-{at}");
+            builder.replica_racks(topic, &ReplicaRacks::new([[&name]]));
+            let rack = builder.rack(&name.as_str().into());
+            builder.member(MemberSpec {
+                subscription: [topic].into_iter().collect(),
+                rack: Some(rack),
+                ..MemberSpec::new(format!("m{at}"))
+            });
+        }
+        let problem = builder.build().unwrap();
+        let classes = Classes::of(&problem, &Roles::of(&problem), Place::Owner);
+        assert_eq!((classes.kinds.len(), problem.racks().len()), (100, 100));
+        assert_eq!(Nearby::of(&problem, &classes).lists.len(), 100);
     }
 }
