@@ -94,11 +94,13 @@ impl Strategy for Balanced {
         }
         let roles = Roles::of(problem);
         let classes = Classes::of(problem, &roles, Place::Owner);
-        let place = if problem.has_weights() { weighted::place } else { equal::place };
-        let mut owner = place(problem, &roles, &classes);
+        let (mut owner, surplus) = if problem.has_weights() {
+            weighted::place(problem, &roles, &classes)
+        } else {
+            (equal::place(problem, &roles, &classes), Surplus::Count)
+        };
         budget::restrict(problem, &roles, &mut owner);
         let standbys = standbys::place(problem, &roles, &classes, &owner);
-        let surplus = if problem.has_weights() { Surplus::Weight } else { Surplus::Count };
         Placement { standbys, ..Placement::new(problem, owner, surplus) }
     }
 }

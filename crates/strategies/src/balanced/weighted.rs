@@ -14,24 +14,32 @@ mod target;
 use super::classes::Classes;
 use super::equal;
 use super::roles::{Role, Roles};
+use crate::placement::Surplus;
 use crate::{MemberIndex, Problem};
 use scales::Scales;
 
-/// The owner of each unit.
+/// The owner of each unit, and why units move that their owners could have kept.
 ///
 /// Weights never stand before constraints: if units are left without a place, the cheapest flow of units that all count
-/// alike shows whether they need be. If not, that is where trades start from.
-pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<Option<MemberIndex>> {
+/// alike shows whether they need be. If not, that is where trades start from; then
+/// units may have moved so that none is nobody's, whatever anybody carries, and the reason only tells numbers of units.
+pub(super) fn place(
+    problem: &Problem,
+    roles: &Roles,
+    classes: &Classes,
+) -> (Vec<Option<MemberIndex>>, Surplus) {
     let (mut scales, pool) = Scales::load(problem, roles, classes);
     let left = pool::place(&mut scales, pool);
+    let mut surplus = Surplus::Weight;
     if !left.is_empty() {
         let owners = equal::place(problem, roles, classes);
         if shortcomings(problem, roles, &owners) < shortcomings(problem, roles, &scales.owner) {
             scales.adopt(owners);
+            surplus = Surplus::Count;
         }
     }
     improve::improve(&mut scales);
-    scales.owner
+    (scales.owner, surplus)
 }
 
 /// How many units are nobody's, at members that give, and above limits.

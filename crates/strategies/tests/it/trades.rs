@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_strategies::{
-    Balanced, MemberHandle, MemberIndex, MemberSpec, Placement, Problem, ProblemBuilder, Strategy as _,
-    TopicHandle, UnitIndex,
+    Balanced, MemberHandle, MemberIndex, MemberSpec, MoveReason, Placement, Problem, ProblemBuilder,
+    Strategy as _, TopicHandle, UnitIndex,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -131,6 +131,24 @@ fn a_joiner_gets_its_share_of_units_so_light_that_none_matters_alone() {
     // The joiner's share in the heaviest units.
     let moves = placement.changes(&problem).count();
     assert!((523..=533).contains(&moves), "{moves}");
+}
+
+#[test]
+fn who_makes_room_for_what_would_be_nobodys_is_not_said_to_do_so_for_balance() {
+    let mut builder = Problem::builder();
+    let [x, y] = ["x", "y"].map(|name| builder.topic(name, 1));
+    let a = builder.member(MemberSpec { max_partitions: Some(1), ..MemberSpec::new("a") });
+    let subscription = [x].into_iter().collect();
+    builder.member(MemberSpec { subscription, max_partitions: Some(1), ..MemberSpec::new("b") });
+    tell(&mut builder, x, 0, 1.0, a);
+    builder.weight(y, 0, 5.0);
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    let [a, b] = [0, 1].map(|at| Some(MemberIndex::new(at)));
+    assert_eq!(placement.owner, [b, a]);
+    let moves = placement.moves(&problem);
+    assert_eq!(moves[0].reason, MoveReason::OverTarget { had: 1, target: 1 });
+    assert_eq!(moves[0].reason.to_string(), "its owner takes others instead");
 }
 
 /// A group by position: which topics there are, of what weights, and who takes what.
