@@ -9,12 +9,13 @@ use kafka_assigner_strategies::{
 };
 
 use super::WhatIf;
+use super::interests::{Interest, Interests};
 use super::sets::{Set, sets};
 use crate::advance::{Now, may_have};
 use crate::id::{Member, TopicPartition};
 use crate::name::MemberName;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, Mode, Standing};
+use crate::record::{Consumer, Standing};
 use crate::state::{Entry, GroupState, Presence};
 
 /// Holds what can't be decided; no consumer can have this name.
@@ -91,7 +92,10 @@ struct Telling<'a> {
     state: &'a GroupState,
     now: Now<'a>,
     builder: ProblemBuilder,
-    topics: Vec<(TopicHandle, &'a Set)>,
+    topics: Vec<TopicHandle>,
+    interests: Interests<'a>,
+    /// Whether some units have more partitions than others, and so are more work.
+    is_uneven: bool,
     handles: BTreeMap<MemberName, MemberHandle>,
     nobody: Option<MemberHandle>,
 }
@@ -99,8 +103,12 @@ struct Telling<'a> {
 impl<'a> Telling<'a> {
     fn new(state: &'a GroupState, now: Now<'a>, sets: &'a [Set]) -> Self {
         let mut builder = Problem::builder();
-        let topics = sets.iter().map(|set| (builder.topic(set.name().shared(), set.units()), set)).collect();
-        Self { state, now, builder, topics, handles: BTreeMap::new(), nobody: None }
+        let topics: Vec<_> = sets.iter().map(|set| builder.topic(set.name().shared(), set.units())).collect();
+        let interests = Interests::new(state, topics.iter().copied().zip(sets));
+        let mut sizes = sets.iter().filter(|set| set.units() > 0).flat_map(Set::sizes);
+        let first = sizes.next();
+        let is_uneven = sizes.any(|size| Some(size) != first);
+        Self { state, now, builder, topics, interests, is_uneven, handles: BTreeMap::new(), nobody: None }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -121,11 +129,13 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn member(&mut self, name: &MemberName, consumer: &Consumer, is_out: bool) -> MemberSpec {
+    fn member(&mut self, name: &MemberName, consumer: &'a Consumer, is_out: bool) -> MemberSpec {
+        let Interest { subscription, largest_unit } = self.interests.of(consumer);
         let drains = is_out || consumer.standing == Standing::Draining;
         MemberSpec {
-            subscription: self.subscription(consumer),
-            max_partitions: consumer.max_partitions,
+            subscription,
+            // Strategies count units, so it may get less than it would take, and never more.
+            max_partitions: consumer.max_partitions.map(|most| most / largest_unit),
             state: if drains { MemberState::Draining } else { MemberState::Active },
             // A record that says nonsense here must not keep the whole group from being planned.
             capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
@@ -135,21 +145,9 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// A consumer takes a set where it subscribes to all of its topics and can keep what their mode promises.
-    fn subscription(&self, consumer: &Consumer) -> Subscription<TopicHandle> {
-        if consumer.topics.is_empty() && Mode::ALL.into_iter().all(|mode| consumer.keeps(mode)) {
-            return Subscription::All;
-        }
-        let takes = |set: &Set| {
-            consumer.keeps(self.state.mode_of(&set.firsts()))
-                && set.topics.iter().all(|(topic, _)| consumer.subscribes(topic))
-        };
-        self.topics.iter().filter(|(_, set)| takes(set)).map(|(t, _)| *t).collect()
-    }
-
     /// Tells the units of one set.
     fn units(&mut self, set: &Set, position: usize) -> Vec<(Vec<TopicPartition>, Option<String>)> {
-        let topic = self.topics[position].0;
+        let topic = self.topics[position];
         (0..set.units()).map(|number| self.unit(set, topic, number)).collect()
     }
 
@@ -160,6 +158,10 @@ impl<'a> Telling<'a> {
             .filter(|(_, count)| number < *count)
             .map(|(topic, _)| TopicPartition::new(topic.clone(), number))
             .collect();
+        if self.is_uneven {
+            let size = u32::try_from(partitions.len()).expect("a set has a few topics");
+            self.builder.weight(topic, number, f64::from(size));
+        }
         let broken = || partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
         let unreadable = set.unreadable.clone().or_else(broken);
         if unreadable.is_some() {

@@ -79,7 +79,7 @@ impl World {
     fn pass(&mut self, moment: &Moment) {
         match moment {
             Moment::Happens(event) => self.story.happen(event),
-            Moment::Act => drop(self.story.lab.everybody_acts()),
+            Moment::Act => self.story.act(),
             Moment::SpoilHandoff(which) => self.spoil_handoff(*which),
             Moment::Look(who) => self.look(NAMES[*who]),
             Moment::CatchUp => self.catch_up(),

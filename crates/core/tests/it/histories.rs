@@ -178,6 +178,12 @@ impl Story {
         self.tell();
     }
 
+    /// Everybody does what is asked of them, and so was told of it.
+    pub(crate) fn act(&mut self) {
+        self.lab.everybody_acts();
+        self.tell();
+    }
+
     fn topic_mode(&mut self, which: usize, mode: Option<Mode>) {
         let key = Key::Topic(TOPICS[which].parse().unwrap());
         if self.lab.state.topics().contains_key(TOPICS[which]) {

@@ -141,3 +141,20 @@ fn the_rest_of_a_set_is_not_granted_to_a_consumer_that_drains() {
     lab.settle();
     assert_eq!(owners(&lab, 0), ["d", "d"]);
 }
+
+#[test]
+fn what_is_balanced_is_partitions_and_not_sets() {
+    let mut lab = set_of(&[("t", 4), ("u", 4), ("v", 4)]);
+    lab.topic("single", 12);
+    ["a", "b"].iter().for_each(|name| drop(lab.join(name)));
+    lab.settle();
+    assert_eq!(lab.loads().into_values().collect::<Vec<_>>(), [12, 12]);
+}
+
+#[test]
+fn a_limit_counts_partitions_and_not_sets() {
+    let mut lab = set_of(&[("t", 4), ("u", 4)]);
+    lab.join_as("a", |a| a.max_partitions = Some(5));
+    lab.settle();
+    assert_eq!(lab.loads()["a"], 4, "two whole units, and no third");
+}

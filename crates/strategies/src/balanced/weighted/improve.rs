@@ -205,7 +205,7 @@ impl Market<'_, '_> {
         u64::try_from(surplus / (give + take)).expect("it is no more than the giver has")
     }
 
-    /// The unit whose move brings the two closest, if one does.
+    /// The unit whose move brings the two closest, if one does; of two such the lighter, which costs less to move.
     fn best_move(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
         if self.scales.room(taker) == 0 {
             return None;
@@ -218,7 +218,7 @@ impl Market<'_, '_> {
         });
         nearest
             .filter_map(|(_, unit)| self.weigh(giver, taker, unit, None))
-            .min_by_key(|trade| (trade.level, trade.unit))
+            .min_by_key(|trade| (trade.level, self.scales.weight(trade.unit), trade.unit))
     }
 
     /// The first of several units that bring the two closer together, if they do by enough to be worth it: each alone may
