@@ -53,7 +53,8 @@ pub fn advance_by(rules: &[Rule], state: &GroupState, lead: &TopicPartition, now
     carry_out(state, handoff, follow, now.wall)
 }
 
-fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {
+/// Whether all records of the handoff's unit can be read, of partitions too that no longer move with the others.
+pub(crate) fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {
     handoff.unit.iter().all(|at| {
         state.assignments().get(at).is_none_or(|entry| entry.readable().is_some())
             && state.handoffs().get(at).is_none_or(|entry| entry.readable().is_some())

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::problem::{Desired, Unit};
 use super::{Planner, is_over};
 use crate::action::{Action, Step};
-use crate::advance::{claim_end, may_have};
+use crate::advance::{claim_end, is_readable, may_have};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::handover::{Grant, awaiting};
@@ -59,7 +59,8 @@ impl Planner<'_> {
         let is_awaited = handoff.phase == Phase::Complete
             && !handoff.mode.is_strict()
             && !is_over(self.state.presence(&handoff.old));
-        if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited {
+        let is_readable = is_readable(self.state, handoff);
+        if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited || !is_readable {
             return;
         }
         let write = Draft::on(self.state).clear(handoff).into_write();

@@ -8,7 +8,7 @@ use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::plan::unreadable_settings;
 use kafka_assigner_core::record::{Phase, Source, Topic, encode};
-use kafka_assigner_core::session::is_drained;
+use kafka_assigner_core::session::{Leaving, is_drained};
 use kafka_assigner_core::state::GroupState;
 
 /// Somebody breaks a record; what it was is returned, to mend it.
@@ -63,6 +63,20 @@ fn an_unreadable_assignment_leaves_its_partition_alone_and_only_that() {
         lab.settle();
         assert_eq!(lab.loads()["b"], 4);
     }
+}
+
+#[test]
+fn a_handoff_stays_as_long_as_a_part_of_it_can_not_be_read_though_that_no_longer_moves_with_it() {
+    let (mut lab, _, b) = moving_set();
+    let good = spoil(&mut lab, &Key::Assignment(tp("u", 1)));
+    lab.topic("u", 2);
+    lab.crash("a");
+    lab.leave(&b, &Leaving::Now);
+    lab.settle();
+    assert!(lab.state.handoff_of(&tp("u", 1)).is_some(), "nobody knows what is to become of u/1");
+    lab.put(&Key::Assignment(tp("u", 1)), good);
+    lab.settle();
+    assert!(lab.state.handoffs().is_empty());
 }
 
 #[test]
