@@ -16,38 +16,48 @@ const OVER_LIMIT: Cost = OUTDATED << 2;
 const DRAINING: Cost = OVER_LIMIT << 2;
 const NOBODYS: Cost = DRAINING << 2;
 
-/// Turns capacities into slopes: what the next unit costs rises by that much with each unit.
+/// Turns capacities into slopes: what the next unit costs rises by that much with each unit. A slope is this over the
+/// capacity in thousandths.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale(u64);
+pub(super) struct Scale(u128);
 
 impl Scale {
-    /// Slopes are rounded if there is no scale up to this at which all are whole.
-    const MOST: u64 = 1 << 40;
+    /// The steepest slope: that of the smallest capacity, if slopes have to be rounded.
+    const MOST: u128 = 1 << 40;
 
     /// A scale for members of these capacities: their least common multiple, so that slopes are exact and ties
-    /// are ties, unless it is too large.
+    /// are ties, unless a slope would be steeper than [`MOST`](Self::MOST). Otherwise slopes are rounded down, by
+    /// less than one: the part by which a slope is too small is less than the capacity's ratio to the smallest in
+    /// 2⁴⁰.
     pub(super) fn of(capacities: impl Iterator<Item = Capacity>) -> Self {
-        let common = |scale: u64, capacity: Capacity| {
-            let thousandths = u64::from(capacity.thousandths());
-            if scale.is_multiple_of(thousandths) {
-                return Some(scale);
-            }
-            let multiple = (scale / gcd(scale, thousandths)).checked_mul(thousandths);
-            multiple.filter(|multiple| *multiple <= Self::MOST)
-        };
-        let mut last = None;
+        let (mut common, mut smallest, mut last) = (Some(1), u32::MAX, None);
         // Most are like the one before.
-        let mut capacities = capacities.filter(|capacity| last.replace(*capacity) != Some(*capacity));
-        Self(capacities.try_fold(1, common).unwrap_or(Self::MOST))
+        for capacity in capacities.filter(|capacity| last.replace(*capacity) != Some(*capacity)) {
+            smallest = smallest.min(capacity.thousandths());
+            common = common.and_then(|common| Self::multiple(common, capacity));
+        }
+        let most = Self::MOST * u128::from(smallest);
+        Self(common.filter(|common| *common <= most).unwrap_or(most))
+    }
+
+    /// The least common multiple of `common` and the capacity, if it might be a scale.
+    fn multiple(common: u128, capacity: Capacity) -> Option<u128> {
+        let thousandths = u128::from(capacity.thousandths());
+        if common.is_multiple_of(thousandths) {
+            return Some(common);
+        }
+        let multiple = common / gcd(common, thousandths) * thousandths;
+        (multiple <= Self::MOST * u128::from(u32::MAX)).then_some(multiple)
     }
 
     /// In the smallest differences in balance.
     fn slope(self, capacity: Capacity) -> u64 {
-        (self.0 / u64::from(capacity.thousandths())).max(1)
+        let slope = self.0 / u128::from(capacity.thousandths());
+        u64::try_from(slope).expect("no slope is steeper than the steepest")
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
@@ -146,7 +156,32 @@ mod tests {
     #[test]
     fn capacities_without_a_small_multiple_are_rounded() {
         let odd = [999.983, 999.979, 999.961, 999.959].map(capacity);
-        assert_eq!(Scale::of(odd.into_iter()).0, Scale::MOST);
+        assert_eq!(Scale::of(odd.into_iter()).0, Scale::MOST * 999_959);
+    }
+
+    #[test]
+    fn a_rounded_slope_is_too_small_by_less_than_the_ratio_to_the_smallest_capacity_in_two_to_the_fortieth() {
+        let odd = [Capacity::MIN, 0.997, 31.607, 999.983, 999_983.0, Capacity::MAX].map(capacity);
+        for smallest in 0..odd.len() {
+            let some = &odd[smallest..];
+            let scale = Scale::of(some.iter().copied());
+            for each in some {
+                let thousandths = u128::from(each.thousandths());
+                let short = scale.0 - u128::from(scale.slope(*each)) * thousandths;
+                let smallest = u128::from(some[0].thousandths());
+                // As parts of the scale: short / scale < (thousandths / smallest) / 2⁴⁰.
+                assert!(short * smallest * (1 << 40) < scale.0 * thousandths, "{each:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_slope_is_steeper_than_the_terms_before_allow() {
+        for odd in [[0.001, 0.997, 999_983.0], [999_983.0, 999_979.0, 1_000_000.0], [0.001, 0.002, 0.003]] {
+            let capacities = odd.map(capacity);
+            let scale = Scale::of(capacities.into_iter());
+            assert!(capacities.iter().all(|each| u128::from(scale.slope(*each)) <= Scale::MOST));
+        }
     }
 
     #[test]

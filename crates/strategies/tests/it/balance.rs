@@ -1,6 +1,8 @@
 //! `sticky-balanced` and `balanced` are as balanced as they say, with as few moves as that takes.
 
-use kafka_assigner_strategies::{Balanced, MemberState, Placement, Problem, StickyBalanced, Strategy};
+use kafka_assigner_strategies::{
+    Balanced, MemberSpec, MemberState, Placement, Problem, StickyBalanced, Strategy,
+};
 use proptest::prelude::*;
 
 use crate::scenario::{any_scenario, plain_scenario};
@@ -79,4 +81,16 @@ proptest! {
             prop_assert_eq!(better, None, "{:?} of {:?}", unit, owner);
         }
     }
+}
+
+#[test]
+fn capacities_that_differ_by_little_and_have_no_small_multiple_are_told_apart() {
+    let mut builder = Problem::builder();
+    builder.topic("t", 400_000);
+    for (id, capacity) in [("a", 999_983.0), ("b", 1_000_000.0)] {
+        builder.member(MemberSpec { capacity, ..MemberSpec::new(id) });
+    }
+    let problem = builder.build().unwrap();
+    // The shares are 199 998.3 and 200 001.7.
+    assert_eq!(loads(&problem, &Balanced.assign(&problem)), [199_998, 200_002]);
 }
