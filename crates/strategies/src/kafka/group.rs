@@ -35,27 +35,29 @@ pub struct GroupMember {
 pub(super) struct Class {
     /// Ascending; a topic that is listed twice is here twice, as Kafka counts it twice.
     pub(super) topics: Vec<TopicIndex>,
-    /// By topic, a bit each.
+    /// By topic, a bit each; empty where `topics` is so short that it takes less memory, and is searched instead.
     wants: Vec<u64>,
     /// Ascending.
     pub(super) members: Vec<MemberIndex>,
 }
 
 impl Class {
+    /// The class of those who list `topics`, ascending, `of` all there are.
     pub(super) fn new(topics: Vec<TopicIndex>, of: usize) -> Self {
-        let mut wants = vec![0; of.div_ceil(64)];
-        for topic in &topics {
-            wants[topic.index() / 64] |= 1 << (topic.index() % 64);
+        let words = of.div_ceil(64);
+        let mut wants = Vec::new();
+        if words * size_of::<u64>() <= size_of_val(&*topics) {
+            wants.resize(words, 0);
+            topics.iter().for_each(|topic| wants[topic.index() / 64] |= 1 << (topic.index() % 64));
         }
         Self { topics, wants, members: Vec::new() }
     }
 
     pub(super) fn wants(&self, topic: TopicIndex) -> bool {
-        self.wants[topic.index() / 64] >> (topic.index() % 64) & 1 == 1
-    }
-
-    fn distinct(&self) -> usize {
-        self.wants.iter().map(|word| word.count_ones() as usize).sum()
+        match self.wants.get(topic.index() / 64) {
+            Some(word) => word >> (topic.index() % 64) & 1 == 1,
+            None => self.topics.binary_search(&topic).is_ok(),
+        }
     }
 }
 
@@ -199,8 +201,9 @@ impl Group {
     pub(super) fn all_subscribe_alike(&self) -> bool {
         let Some((first, rest)) = self.map_order.split_first() else { return true };
         let model = self.class_of(*first);
-        let distinct = model.distinct();
-        let alike = |class: &Class| class.topics.len() == distinct && class.wants == model.wants;
+        let mut distinct = model.topics.clone();
+        distinct.dedup();
+        let alike = |class: &Class| class.topics == distinct;
         let alike_by_class: Vec<bool> = self.classes.iter().map(alike).collect();
         rest.iter().all(|member| alike_by_class[self.members[member.index()].class])
     }
@@ -220,5 +223,21 @@ impl Group {
     /// Whether racks make a difference in the group as a whole.
     pub(super) fn racks_matter(&self) -> bool {
         self.racks.matter(self.member_indices(), self.served_units())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_takes_memory_for_its_own_topics_and_not_for_all() {
+        let topics = [3, 64, 64, 100, 130, 131, 132, 200].map(TopicIndex::new).to_vec();
+        for (of, is_searched) in [(201, false), (100_000, true)] {
+            let class = Class::new(topics.clone(), of);
+            assert_eq!(class.wants.is_empty(), is_searched);
+            let wanted: Vec<_> = (0..201).filter(|topic| class.wants(TopicIndex::new(*topic))).collect();
+            assert_eq!(wanted, [3, 64, 100, 130, 131, 132, 200], "of {of}");
+        }
     }
 }
