@@ -102,9 +102,20 @@ impl Serialize for ByTopic<'_> {
         let topic = |unit: &UnitIndex| self.problem.topic_of(*unit).0;
         let topics = self.units.chunk_by(|a, b| topic(a) == topic(b));
         serializer.collect_seq(topics.map(|units| {
-            let partitions: Vec<u32> = units.iter().map(|unit| self.problem.topic_of(*unit).1).collect();
-            (&*self.problem.topic(topic(&units[0])).name, partitions)
+            (&*self.problem.topic(topic(&units[0])).name, Partitions { problem: self.problem, units })
         }))
+    }
+}
+
+/// `[partition, …]`.
+struct Partitions<'a> {
+    problem: &'a Problem,
+    units: &'a [UnitIndex],
+}
+
+impl Serialize for Partitions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.units.iter().map(|unit| self.problem.topic_of(*unit).1))
     }
 }
 

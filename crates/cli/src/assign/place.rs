@@ -4,11 +4,12 @@ use kafka_assigner_strategies::{Placement, Problem, Strategy, UnitIndex};
 
 use super::Refused;
 use super::checked::Checked;
+use super::claims::Owners;
 use super::layout::Layout;
 use super::reason::Reason;
 use super::rules::Rules;
 use super::sets::Sets;
-use super::{claims, kafka, telling};
+use super::{kafka, telling};
 
 /// What comes of a line. Units are single partitions.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(super) struct Placed {
 /// # Errors
 /// [`Refused`], where the strategy can't be asked.
 pub(super) fn place(line: &Checked<'_>, strategy: &dyn Strategy) -> Result<Placed, Refused> {
-    let owners = claims::owners(line);
+    let owners = Owners::of(line);
     let alone = Layout::apart(line);
     let problem = telling::problem(line, &owners, &alone, &Rules::new(line, &alone)?)?;
     if let Some(assignor) = kafka::assignor(strategy.name()).filter(|_| kafka::says_it_all(line)) {

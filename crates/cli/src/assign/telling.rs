@@ -134,9 +134,12 @@ impl Telling<'_> {
 
     /// A unit is owned by whoever owns the first of its partitions that anybody owns.
     fn owners(&mut self, set: usize, owners: &Owners) {
+        if !self.layout.sets[set].iter().any(|topic| owners.has_any(*topic)) {
+            return;
+        }
         for partition in 0..self.layout.units(self.line, set) {
             let mut reaching = self.layout.reaching(self.line, set, partition);
-            if let Some(owner) = reaching.find_map(|topic| owners[topic][partition as usize]) {
+            if let Some(owner) = reaching.find_map(|topic| owners.owner(topic, partition)) {
                 self.builder.current(self.topics[set], partition, self.members[owner]);
             }
         }
