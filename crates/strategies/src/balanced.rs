@@ -64,8 +64,8 @@ use roles::Roles;
 ///
 /// - No unit of the heavier can move to the lighter, or be swapped for one of it, such that the higher of the two
 ///   levels falls by more than a quarter of the tolerance.
-/// - If they are further apart than the tolerance, and limits leave the lighter room, all units that could move between
-///   them and are no heavier than half of the difference together weigh no more than that quarter.
+/// - If to be level with each other would lower the heavier by half of the tolerance, and limits leave the lighter room,
+///   all units that could move and are no heavier than that takes weigh, together, at most a quarter of the tolerance.
 ///
 /// Where subscriptions overlap only in part, the mean may be out of everybody's reach; the bound holds all the same.
 /// The search stops after a hundred million looks at units, which only problems made to be hard come near; then trades

@@ -160,6 +160,8 @@ struct Group {
     buckets: Vec<Vec<usize>>,
     /// The members' ids, each with its bucket.
     members: Vec<(usize, usize)>,
+    /// Whether some members can do more than others.
+    differ: bool,
 }
 
 impl Group {
@@ -171,7 +173,8 @@ impl Group {
             .collect();
         for (id, bucket) in &self.members {
             let subscription = self.buckets[*bucket].iter().map(|topic| topics[*topic]).collect();
-            builder.member(MemberSpec { subscription, ..MemberSpec::new(id_of(*id)) });
+            let capacity = if self.differ { [1.0, 2.5, 0.7][id % 3] } else { 1.0 };
+            builder.member(MemberSpec { subscription, capacity, ..MemberSpec::new(id_of(*id)) });
         }
         for (topic, units) in topics.iter().zip(&self.topics) {
             for (partition, (weight, owner)) in (0..).zip(units) {
@@ -195,7 +198,8 @@ impl Group {
     fn assign(&mut self) -> Result<(), TestCaseError> {
         let problem = self.problem();
         let placement = Balanced.assign(&problem);
-        nothing_is_left_that_helps(&problem, &placement)?;
+        let (loads, targets) = (loads(&problem, &placement), targets(&problem));
+        Outcome { problem: &problem, placement: &placement, loads, targets }.check()?;
         self.settle(&problem, &placement);
         let problem = self.problem();
         prop_assert_eq!(Balanced.assign(&problem).changes(&problem).count(), 0);
@@ -207,10 +211,18 @@ fn id_of(member: usize) -> String {
     format!("m{member:04}")
 }
 
-/// By member: the lowest and the highest load that count as balanced, and by how much a trade must lower a load.
-/// All in thousandths, without the tolerance for who has one unit that is too heavy.
-fn targets(problem: &Problem) -> Vec<[f64; 3]> {
-    let mut targets = vec![[0.0; 3]; problem.members().len()];
+/// What counts as balanced in a circle: the lowest and the highest level, and by how much a trade must lower one.
+/// Levels are thousandths of weight by capacity.
+#[derive(Clone, Copy, Default)]
+struct Target {
+    low: f64,
+    high: f64,
+    least: f64,
+}
+
+/// By member its target.
+fn targets(problem: &Problem) -> Vec<Target> {
+    let mut targets = vec![Target::default(); problem.members().len()];
     let mut left: BTreeSet<_> = problem.member_indices().collect();
     while let Some(first) = left.pop_first() {
         let (mut circle, mut units) = (vec![first], BTreeSet::new());
@@ -224,10 +236,16 @@ fn targets(problem: &Problem) -> Vec<[f64; 3]> {
             at += 1;
         }
         let weights = units.iter().map(|unit| problem.weight(*unit).thousandths() as f64).collect();
-        let mean = mean(weights, circle.len());
-        circle.iter().for_each(|member| targets[member.index()] = [mean * 0.98, mean * 1.02, mean * 0.005]);
+        let capacity: f64 = circle.iter().map(|member| capacity(problem, *member)).sum();
+        let mean = mean(weights, circle.len()) * circle.len() as f64 / capacity;
+        let target = Target { low: mean * 0.98, high: mean * 1.02, least: mean * 0.005 };
+        circle.iter().for_each(|member| targets[member.index()] = target);
     }
     targets
+}
+
+fn capacity(problem: &Problem, member: MemberIndex) -> f64 {
+    f64::from(problem.member(member).capacity.thousandths()) / 1_000.0
 }
 
 /// The mean of what `members` carry without the weights that are more than a share, and without a member for each.
@@ -241,59 +259,79 @@ fn mean(mut weights: Vec<f64>, members: usize) -> f64 {
     weights.iter().sum::<f64>() / left
 }
 
-/// No member above tolerance could give, and none below could get, a unit for nothing or for another such that the
-/// higher of two loads falls by a quarter of the tolerance.
-fn nothing_is_left_that_helps(problem: &Problem, placement: &Placement) -> Result<(), TestCaseError> {
-    let (loads, targets) = (loads(problem, placement), targets(problem));
-    let weight = |unit| problem.weight(unit).thousandths();
-    let units_of = |member| {
-        let is_its = move |unit: &UnitIndex| placement.owner[unit.index()] == Some(member);
-        problem.unit_indices().filter(is_its)
-    };
-    for giver in problem.member_indices() {
-        let load = loads[giver.index()];
-        let [_, high, least] = targets[giver.index()];
-        let heaviest = units_of(giver).map(weight).max().unwrap_or(0) as f64;
-        let is_high = load as f64 > high.max(heaviest * 1.02) + 1.0;
-        let takers = problem.member_indices().filter(|taker| {
-            *taker != giver && (is_high || (loads[taker.index()] as f64) < targets[taker.index()][0] - 1.0)
-        });
-        for taker in takers {
-            let taken = loads[taker.index()];
-            nothing_light_is_left(
-                problem,
-                (load, taken),
-                least,
-                units_of(giver).filter(|unit| problem.may_own(*unit, taker)),
-            )?;
-            for unit in units_of(giver).filter(|unit| problem.may_own(*unit, taker)) {
-                let backs = units_of(taker).filter(|back| problem.may_own(*back, giver)).map(weight);
-                for back in std::iter::once(0).chain(backs) {
-                    let after = (load + back - weight(unit)).max(taken + weight(unit) - back);
-                    let helps = after as f64 + least + 1.0 < load as f64;
-                    prop_assert!(
-                        !helps,
-                        "{unit:?} from {giver:?} ({load}) to {taker:?} ({taken}) for {back}"
-                    );
+/// Who has what, and what of it others may take.
+struct Outcome<'a> {
+    problem: &'a Problem,
+    placement: &'a Placement,
+    loads: Vec<u64>,
+    targets: Vec<Target>,
+}
+
+impl Outcome<'_> {
+    fn load(&self, member: MemberIndex) -> f64 {
+        self.loads[member.index()] as f64
+    }
+
+    /// The level of `member` if it carried that much.
+    fn level(&self, member: MemberIndex, load: f64) -> f64 {
+        load / capacity(self.problem, member)
+    }
+
+    /// The weights of the units of `giver` that `taker` may take.
+    fn offers(&self, giver: MemberIndex, taker: MemberIndex) -> Vec<f64> {
+        let its = |unit: &UnitIndex| self.placement.owner[unit.index()] == Some(giver);
+        let units = self.problem.unit_indices().filter(its);
+        let offered = units.filter(|unit| self.problem.may_own(*unit, taker));
+        offered.map(|unit| self.problem.weight(unit).thousandths() as f64).collect()
+    }
+
+    /// Whether one of the two is out of tolerance on its side.
+    fn is_out(&self, giver: MemberIndex, taker: MemberIndex) -> bool {
+        let [given, taken] = [giver, taker].map(|member| self.level(member, self.load(member)));
+        let Target { low, high, .. } = self.targets[giver.index()];
+        let heaviest = self.offers(giver, giver).into_iter().fold(0.0, f64::max);
+        taken < low - 1.0 || given > high.max(self.level(giver, heaviest) * 1.02) + 1.0
+    }
+
+    /// No unit could move, or be swapped, such that the higher of two levels falls by a quarter of the tolerance.
+    fn no_trade_helps(&self, giver: MemberIndex, taker: MemberIndex) -> Result<(), TestCaseError> {
+        let [load, taken] = [giver, taker].map(|member| self.load(member));
+        let least = self.targets[giver.index()].least;
+        let backs = self.offers(taker, giver);
+        for unit in self.offers(giver, taker) {
+            for back in backs.iter().copied().chain([0.0]) {
+                let [after, other] =
+                    [self.level(giver, load + back - unit), self.level(taker, taken + unit - back)];
+                let helps = after.max(other) + least + 1.0 < self.level(giver, load);
+                prop_assert!(!helps, "{unit} of {load} from {giver:?} to {taker:?} ({taken}) for {back}");
+            }
+        }
+        Ok(())
+    }
+
+    /// If to be level would lower the higher by half of the tolerance, then there are not so many units no heavier than
+    /// it takes that they would do half of that together.
+    fn nothing_light_is_left(&self, giver: MemberIndex, taker: MemberIndex) -> Result<(), TestCaseError> {
+        let [give, take] = [giver, taker].map(|member| capacity(self.problem, member));
+        let ideal = (self.load(giver) * take - self.load(taker) * give) / (give + take);
+        let least = self.targets[giver.index()].least;
+        let sum: f64 = self.offers(giver, taker).into_iter().filter(|unit| *unit + 1.0 <= ideal).sum();
+        let is_far = self.level(giver, ideal) > 2.0 * least + 2.0;
+        prop_assert!(!is_far || self.level(giver, sum) <= least + 2.0, "{giver:?} {taker:?} {ideal} {sum}");
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), TestCaseError> {
+        for giver in self.problem.member_indices() {
+            for taker in self.problem.member_indices().filter(|taker| *taker != giver) {
+                if self.is_out(giver, taker) {
+                    self.no_trade_helps(giver, taker)?;
+                    self.nothing_light_is_left(giver, taker)?;
                 }
             }
         }
+        Ok(())
     }
-    Ok(())
-}
-
-/// Between two that are further apart than the tolerance there are not so many light units that they would help together.
-fn nothing_light_is_left(
-    problem: &Problem,
-    (giver, taker): (u64, u64),
-    least: f64,
-    units: impl Iterator<Item = UnitIndex>,
-) -> Result<(), TestCaseError> {
-    let gap = giver.saturating_sub(taker);
-    let light = units.map(|unit| problem.weight(unit).thousandths()).filter(|weight| *weight <= gap / 2);
-    let sum = light.sum::<u64>() as f64;
-    prop_assert!((gap as f64) < 4.0 * least + 4.0 || sum <= least + 1.0, "{giver} {taker} {sum} {least}");
-    Ok(())
 }
 
 /// Buckets with the topics that each takes.
@@ -305,9 +343,9 @@ fn group(buckets: Vec<Vec<usize>>) -> impl Strategy<Value = Group> {
     let topic =
         topic.prop_map(|(factor, units)| units.into_iter().map(|weight| (weight * factor, None)).collect());
     let sizes = vec(1..=5_usize, buckets.len());
-    (vec(topic, topics), sizes).prop_map(move |(topics, sizes)| {
+    (vec(topic, topics), sizes, any::<bool>()).prop_map(move |(topics, sizes, differ)| {
         let of_buckets = sizes.iter().enumerate().flat_map(|(bucket, size)| vec![bucket; *size]);
-        Group { topics, buckets: buckets.clone(), members: (0..).zip(of_buckets).collect() }
+        Group { topics, buckets: buckets.clone(), members: (0..).zip(of_buckets).collect(), differ }
     })
 }
 

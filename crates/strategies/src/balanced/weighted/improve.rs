@@ -178,8 +178,10 @@ impl Market<'_, '_> {
     fn can_trade(&self, giver: MemberIndex, taker: MemberIndex) -> bool {
         let level = |weight| self.scales.level_of(giver, weight);
         let least = self.circle.target.worthwhile();
+        // One more than whole thousandths of weight that would make them level: no trade leaves both below this.
+        let beyond = self.scales.carried(giver).saturating_sub(self.ideal(giver, taker) + 1);
         self.offers(giver, taker).any(|shelf| level(shelf.at_most()) >= least)
-            && self.is_worth(giver, level(self.scales.carried(giver) - self.ideal(giver, taker)))
+            && self.is_worth(giver, level(beyond))
             && (self.scales.room(taker) > 0 || self.offers(taker, giver).next().is_some())
     }
 
