@@ -39,14 +39,16 @@ impl Rules {
     }
 
     /// Lowers the limits of members that got more partitions than they may have by as many units as are too many at
-    /// least, if all of them are the largest. Returns whether there are any.
+    /// least, if all of them are the largest. Below what [`lower_all`](Self::lower_all) leaves nobody need go: who has more
+    /// even so keeps what nobody else can have. Returns whether there are any.
     pub(super) fn lower(&mut self, line: &Checked<'_>, layout: &Layout, shares: &[Share]) -> bool {
         let mut any = false;
         for (at, (share, member)) in shares.iter().zip(&line.input.members).enumerate() {
-            let over = member.max_partitions.and_then(|limit| share.partitions.checked_sub(limit));
-            let Some(over) = over.filter(|over| *over > 0) else { continue };
-            let lowered = share.units.saturating_sub(over.div_ceil(largest(line, layout, at)));
-            if self.limits[at] > Some(lowered) {
+            let (Some(limit), Some(units)) = (member.max_partitions, self.limits[at]) else { continue };
+            let largest = largest(line, layout, at);
+            let over = share.partitions.saturating_sub(limit).div_ceil(largest);
+            let lowered = units.min(share.units).saturating_sub(over).max(limit / largest);
+            if over > 0 && lowered < units {
                 self.limits[at] = Some(lowered);
                 any = true;
             }
@@ -54,7 +56,7 @@ impl Rules {
         any
     }
 
-    /// Sets all limits so low that nobody can get more partitions than it may have, whichever units it gets.
+    /// Sets all limits so low that nobody can take more partitions than it may have, whichever units it takes.
     pub(super) fn lower_all(&mut self, line: &Checked<'_>, layout: &Layout) {
         for (at, (limit, member)) in self.limits.iter_mut().zip(&line.input.members).enumerate() {
             *limit = member.max_partitions.map(|partitions| partitions / largest(line, layout, at));
