@@ -9,6 +9,7 @@ mod answers;
 mod assign;
 mod copartition;
 mod instance;
+mod lines;
 mod scripts;
 mod serve;
 
