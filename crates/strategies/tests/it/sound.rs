@@ -175,6 +175,13 @@ proptest! {
     }
 
     #[test]
+    fn above_its_limit_a_member_of_balanced_takes_nothing(scenario in any_scenario()) {
+        let problem = scenario.problem();
+        let outcome = Outcome::of(&problem, by_name("balanced").unwrap().assign(&problem));
+        prop_assert!(outcome.taken().all(|(_, owner)| !outcome.is_over(owner)));
+    }
+
+    #[test]
     fn above_its_limit_a_member_takes_nothing_and_keeps_what_others_cannot_take(scenario in any_scenario()) {
         let problem = scenario.problem();
         let strategy = by_name("sticky-balanced").unwrap();

@@ -69,6 +69,23 @@ fn a_joiner_gets_its_share_however_many_members_without_anything_for_it_have_mor
 }
 
 #[test]
+fn who_is_above_its_limit_takes_nothing_not_even_for_one_of_its_own() {
+    let mut builder = Problem::builder();
+    let t = builder.topic("t", 5);
+    builder.member(MemberSpec { max_partitions: Some(1), ..MemberSpec::new("a") });
+    let c = builder.member(MemberSpec { max_partitions: Some(0), capacity: 2.0, ..MemberSpec::new("c") });
+    for (partition, weight) in (0..).zip([2.0, 2.0, 2.0, 1.0, 1.0]) {
+        builder.weight(t, partition, weight);
+    }
+    builder.current(t, 3, c);
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    let c = problem.member_named("c");
+    let at_c = placement.owner.iter().position(|owner| *owner == c);
+    assert!(at_c.is_none_or(|unit| unit == 3), "{placement:?}");
+}
+
+#[test]
 fn who_has_too_much_gives_however_many_members_that_may_not_take_it_have_less() {
     let mut builder = Problem::builder();
     let [a, b] = [("a", 12), ("b", 32)].map(|(name, partitions)| builder.topic(name, partitions));

@@ -182,7 +182,13 @@ impl Market<'_, '_> {
         let beyond = self.scales.carried(giver).saturating_sub(self.ideal(giver, taker) + 1);
         self.offers(giver, taker).any(|shelf| level(shelf.at_most()) >= least)
             && self.is_worth(giver, level(beyond))
-            && (self.scales.room(taker) > 0 || self.offers(taker, giver).next().is_some())
+            && (self.scales.room(taker) > 0 || self.can_swap(giver, taker))
+    }
+
+    /// Whether the taker has anything for the giver, and neither has more than its limit.
+    fn can_swap(&self, giver: MemberIndex, taker: MemberIndex) -> bool {
+        let is_over = [giver, taker].into_iter().any(|member| self.scales.is_over(member));
+        !is_over && self.offers(taker, giver).next().is_some()
     }
 
     /// What `giver` has that `taker` may take.
@@ -251,6 +257,9 @@ impl Market<'_, '_> {
 
     /// The swap that brings the two closest, if one does.
     fn best_swap(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
+        if !self.can_swap(giver, taker) {
+            return None;
+        }
         let ideal = self.ideal(giver, taker);
         let pairs = self
             .offers(giver, taker)

@@ -84,8 +84,7 @@ impl<'a> Scales<'a> {
     /// Takes from members what they have above their limits, the highest units first.
     fn shed(&mut self, pool: &mut Pool) {
         let is_over = |scales: &Self, member: MemberIndex| {
-            scales.count[member.index()] > scales.most[member.index()]
-                && scales.roles.role(member) == Role::Takes
+            scales.is_over(member) && scales.roles.role(member) == Role::Takes
         };
         if !self.problem.member_indices().any(|member| is_over(self, member)) {
             return;
@@ -129,6 +128,11 @@ impl<'a> Scales<'a> {
     /// How many units more `member` may have.
     pub(super) fn room(&self, member: MemberIndex) -> u32 {
         self.most[member.index()].saturating_sub(self.count[member.index()])
+    }
+
+    /// Whether `member` has more units than its limit, and so takes none, not even for one of its own.
+    pub(super) fn is_over(&self, member: MemberIndex) -> bool {
+        self.count[member.index()] > self.most[member.index()]
     }
 
     /// Whether `member` may have one unit more.
