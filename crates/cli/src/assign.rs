@@ -6,7 +6,8 @@
 //!                                                                    answer ◄── place ◄──┘
 //! ```
 //!
-//! One line is in memory at a time, and each has exactly one answer.
+//! What is co-partitioned is placed as one: `layout` says which partitions, `rules` what is asked of them, and `sets` takes
+//! the answer apart again. One line is in memory at a time, and each has exactly one answer.
 
 mod answer;
 mod balance;

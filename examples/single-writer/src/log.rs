@@ -98,7 +98,7 @@ impl std::fmt::Debug for Log {
 
 impl Log {
     /// The log that is `topic` on `brokers`, as "host:port,host:port", once they have said who leads its partitions, or
-    /// have had [time](CONNECTING) to do so: if they are away, they are tried all the time. Must be called within a
+    /// have had five seconds to do so: if they are away, they are tried all the time. Must be called within a
     /// runtime.
     ///
     /// Cancel safe.

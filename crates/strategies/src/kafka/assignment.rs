@@ -26,7 +26,7 @@ impl Assignment {
     }
 
     /// What nobody gets yet, as somebody else may still work on it, each with the member that is
-    /// to have it, ascending. Empty except for [`cooperative_sticky`](super::cooperative_sticky),
+    /// to have it, ascending. Empty except for [`cooperative_sticky`](super::cooperative_sticky()),
     /// which gives it in the next rebalance.
     pub fn withheld(&self) -> &[(UnitIndex, MemberIndex)] {
         &self.withheld
