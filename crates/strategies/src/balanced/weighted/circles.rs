@@ -93,8 +93,9 @@ impl Links {
             return None;
         }
         let trades = |member: &MemberIndex| roles.role(*member) == Role::Takes;
-        let kinds =
-            class.kinds.iter().copied().filter(|kind| classes.kinds[*kind].members.iter().all(trades));
+        // The members of a kind have one role.
+        let kind_trades = |kind: &usize| classes.kinds[*kind].members.first().is_some_and(trades);
+        let kinds = class.kinds.iter().copied().filter(kind_trades);
         let mut first = None;
         for kind in kinds {
             self.is_whole[kind] = true;

@@ -22,16 +22,17 @@ const MOST_LOOKS: u64 = 100_000_000;
 /// become smaller in the order of a dictionary. It stops earlier after [`MOST_LOOKS`], which only problems made to be
 /// hard come near. Circles share these by their units, and what one leaves goes to the others.
 pub(super) fn improve(scales: &mut Scales<'_>) {
-    let uneven: Vec<_> = (0..scales.targets.len()).filter_map(|circle| Circle::of(scales, circle)).collect();
+    let uneven: Vec<usize> =
+        (0..scales.targets.len()).filter(|circle| Circle::is_uneven(scales, *circle)).collect();
     if uneven.is_empty() {
         return;
     }
-    let units = |circle: &Circle| circle.units(scales);
-    let sizes: Vec<u64> = uneven.iter().map(units).collect();
+    let sizes: Vec<u64> = uneven.iter().map(|circle| Circle::units(scales, *circle)).collect();
     let (mut looks, mut left) = (MOST_LOOKS, sizes.iter().sum::<u64>());
     let mut shelves = Shelves::of(scales);
     for (circle, units) in uneven.into_iter().zip(sizes) {
         let share = (looks * units).checked_div(left).unwrap_or(0);
+        let circle = Circle::of(scales, &shelves, circle);
         let mut market = Market { scales, shelves: &mut shelves, circle, looks: Cell::new(share) };
         market.trade_out();
         looks -= share - market.looks.get();
@@ -46,35 +47,45 @@ type Levels = BTreeSet<(Level, MemberIndex)>;
 struct Circle {
     target: Target,
     all: Levels,
+    /// Those that have something to give.
+    givers: Levels,
     /// Those that have not looked for a trade in vain since this round began, or have traded since.
     hopeful: Levels,
 }
 
 impl Circle {
-    /// The one of that number, if anybody in it is out of tolerance.
-    fn of(scales: &Scales<'_>, number: usize) -> Option<Self> {
+    /// Whether anybody in the one of that number is out of tolerance.
+    fn is_uneven(scales: &Scales<'_>, number: usize) -> bool {
         let target = scales.targets[number];
         let within = |level: Level| (target.low()..=target.high(0)).contains(&level);
-        let members = &scales.circles.members[number];
-        if members.iter().all(|member| within(scales.level(*member))) {
-            return None;
-        }
-        let all: Levels = members.iter().map(|member| (scales.level(*member), *member)).collect();
-        Some(Self { target, hopeful: all.clone(), all })
+        !scales.circles.members[number].iter().all(|member| within(scales.level(*member)))
     }
 
-    fn units(&self, scales: &Scales<'_>) -> u64 {
-        self.all.iter().map(|(_, member)| u64::from(scales.count(*member))).sum()
+    /// How many units the members of the one of that number have.
+    fn units(scales: &Scales<'_>, number: usize) -> u64 {
+        scales.circles.members[number].iter().map(|member| u64::from(scales.count(*member))).sum()
+    }
+
+    /// The one of that number.
+    fn of(scales: &Scales<'_>, shelves: &Shelves, number: usize) -> Self {
+        let members = scales.circles.members[number].iter();
+        let all: Levels = members.map(|member| (scales.level(*member), *member)).collect();
+        let givers = all.iter().copied().filter(|(_, member)| shelves.gives(*member)).collect();
+        Self { target: scales.targets[number], hopeful: all.clone(), all, givers }
     }
 
     fn leave(&mut self, entry: (Level, MemberIndex)) {
         self.all.remove(&entry);
+        self.givers.remove(&entry);
         self.hopeful.remove(&entry);
     }
 
-    fn enter(&mut self, entry: (Level, MemberIndex)) {
+    fn enter(&mut self, entry: (Level, MemberIndex), gives: bool) {
         self.all.insert(entry);
         self.hopeful.insert(entry);
+        if gives {
+            self.givers.insert(entry);
+        }
     }
 }
 
@@ -132,7 +143,7 @@ impl Market<'_, '_> {
     /// A trade for the lightest member below its target that has one.
     fn supply(&mut self) -> Option<Trade> {
         while let Some((level, taker)) = self.light() {
-            let givers = self.circle.all.iter().rev().map(|(_, giver)| *giver);
+            let givers = self.circle.givers.iter().rev().map(|(_, giver)| *giver);
             let trade = self.best(givers.map(|giver| (giver, taker)));
             if trade.is_some() {
                 return trade;
@@ -142,13 +153,27 @@ impl Market<'_, '_> {
         None
     }
 
-    /// The heaviest that is above its target and has hope.
-    fn heavy(&self) -> Option<(Level, MemberIndex)> {
-        let target = self.circle.target;
-        let heaviest = |member| self.scales.level_of(member, self.shelves.heaviest(member));
-        let mut above =
-            self.circle.hopeful.iter().rev().copied().take_while(|(level, _)| *level > target.high(0));
-        above.find(|(level, member)| *level > target.high(heaviest(*member)))
+    /// The heaviest that is above its target and has hope. Heavier ones that have nothing to give, or owe their level to
+    /// their heaviest unit, lose hope: neither changes before they trade.
+    fn heavy(&mut self) -> Option<(Level, MemberIndex)> {
+        while let Some(heaviest) = self.circle.hopeful.last().copied() {
+            let (level, _) = heaviest;
+            if level <= self.circle.target.high(0) {
+                return None;
+            }
+            if self.can_be_relieved(heaviest) {
+                return Some(heaviest);
+            }
+            self.circle.hopeful.remove(&heaviest);
+        }
+        None
+    }
+
+    /// Whether it has something to give, and its heaviest unit alone does not bring it to its level.
+    fn can_be_relieved(&self, entry: (Level, MemberIndex)) -> bool {
+        let (level, member) = entry;
+        let heaviest = || self.scales.level_of(member, self.shelves.heaviest(member));
+        self.circle.givers.contains(&entry) && level > self.circle.target.high(heaviest())
     }
 
     /// The lightest that is below its target and has hope.
@@ -158,17 +183,18 @@ impl Market<'_, '_> {
     }
 
     /// The first of some pairs between whom a move helps, of one unit or else of one after the other; else the best swap
-    /// between any of them. Pairs that cannot trade do not count.
+    /// between any of them. Pairs that cannot trade do not count. Finds nothing more once there are no looks left.
     fn best(&self, pairs: impl Iterator<Item = (MemberIndex, MemberIndex)>) -> Option<Trade> {
         let differs = |(giver, taker): &(MemberIndex, MemberIndex)| {
-            self.looks.get() > 0 && self.is_worth(*giver, self.scales.level(*taker))
+            self.may_look() && self.is_worth(*giver, self.scales.level(*taker))
         };
         let can = |(giver, taker): &(MemberIndex, MemberIndex)| self.can_trade(*giver, *taker);
         let pairs: Vec<_> = pairs.take_while(differs).filter(can).take(PARTNERS).collect();
-        let moves = pairs.iter().find_map(|(giver, taker)| self.best_move(*giver, *taker));
-        let parts = || pairs.iter().find_map(|(giver, taker)| self.best_part(*giver, *taker));
+        let pairs = || pairs.iter().copied().take_while(|_| self.may_look());
+        let moves = pairs().find_map(|(giver, taker)| self.best_move(giver, taker));
+        let parts = || pairs().find_map(|(giver, taker)| self.best_part(giver, taker));
         moves.or_else(parts).or_else(|| {
-            let swaps = pairs.iter().filter_map(|(giver, taker)| self.best_swap(*giver, *taker));
+            let swaps = pairs().filter_map(|(giver, taker)| self.best_swap(giver, taker));
             swaps.min_by_key(|trade| (trade.level, trade.unit))
         })
     }
@@ -176,12 +202,13 @@ impl Market<'_, '_> {
     /// Whether a trade between them could be worth it: they are far enough apart, `taker` may take units of `giver` that
     /// could be heavy enough together, and has room or something that `giver` may take for one.
     fn can_trade(&self, giver: MemberIndex, taker: MemberIndex) -> bool {
+        self.look(1);
         let level = |weight| self.scales.level_of(giver, weight);
         let least = self.circle.target.worthwhile();
         // One more than whole thousandths of weight that would make them level: no trade leaves both below this.
-        let beyond = self.scales.carried(giver).saturating_sub(self.ideal(giver, taker) + 1);
+        let beyond = || self.scales.carried(giver).saturating_sub(self.ideal(giver, taker) + 1);
         self.offers(giver, taker).any(|shelf| level(shelf.at_most()) >= least)
-            && self.is_worth(giver, level(beyond))
+            && self.is_worth(giver, level(beyond()))
             && (self.scales.room(taker) > 0 || self.can_swap(giver, taker))
     }
 
@@ -198,6 +225,11 @@ impl Market<'_, '_> {
             self.look(1);
             !shelf.units.is_empty() && self.scales.takes(taker, shelf.class)
         })
+    }
+
+    /// Whether any looks are left.
+    fn may_look(&self) -> bool {
+        self.looks.get() > 0
     }
 
     fn look(&self, looks: usize) {
@@ -265,6 +297,7 @@ impl Market<'_, '_> {
             .offers(giver, taker)
             .flat_map(|shelf| self.offers(taker, giver).map(move |back| (shelf, back)));
         pairs
+            .take_while(|_| self.may_look())
             .filter_map(|(shelf, back)| self.best_of(giver, taker, shelf, back, ideal))
             .min_by_key(|trade| (trade.level, trade.unit))
     }
@@ -328,7 +361,7 @@ impl Market<'_, '_> {
             self.hand_over(back, taker, giver);
         }
         for member in [giver, taker] {
-            self.circle.enter((self.scales.level(member), member));
+            self.circle.enter((self.scales.level(member), member), self.shelves.gives(member));
         }
     }
 
@@ -339,3 +372,7 @@ impl Market<'_, '_> {
         self.scales.put(unit, taker);
     }
 }
+
+#[cfg(test)]
+#[path = "improve_test.rs"]
+mod tests;

@@ -57,6 +57,11 @@ impl Shelves {
         &self.of_member[member.index()]
     }
 
+    /// Whether `member` can give anything.
+    pub(super) fn gives(&self, member: MemberIndex) -> bool {
+        self.of_member(member).iter().any(|shelf| !shelf.units.is_empty())
+    }
+
     /// The weight of the heaviest unit of `member`, whether it can give it or not.
     pub(super) fn heaviest(&self, member: MemberIndex) -> u64 {
         let free = self.of_member(member).iter().map(Shelf::heaviest);
