@@ -40,11 +40,11 @@ use roles::Roles;
 /// than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the smallest. Then the sum of squares is that close to the least, a
 /// part of 10⁻⁹ at most if no capacity is more than a thousand times another.
 ///
-/// Units that the same members can take count as one class,
-/// members that take the same units as one kind, and the cheapest flow from classes to members is found: a first flow
-/// fills up the emptiest, then units are shifted along any way from a fuller to an emptier member, then along any
-/// cycle that needs fewer moves. The last search proves that there is none left. It stops after 50 million steps,
-/// which only problems made to be hard come near; then moves may be more than the fewest, and balance is exact still.
+/// Units that the same members can take count as one class, members that take the same units as one kind, and the
+/// cheapest flow from classes to members is found: a first flow fills up the emptiest, then units are shifted along any
+/// way from a fuller to an emptier member, then along any cycle that needs fewer moves. The last search proves that
+/// there is none left. It stops after 50 million steps, which only problems made to be hard come near; then moves may
+/// be more than the fewest, and balance is exact still.
 ///
 /// Which units make up the numbers is chosen after that, for terms four and five. This is a choice in order, not a
 /// search: it may miss a pairing that serves more standbys or racks.
@@ -64,8 +64,9 @@ use roles::Roles;
 ///
 /// - No unit of the heavier can move to the lighter, or be swapped for one of it, such that the higher of the two
 ///   levels falls by more than a quarter of the tolerance.
-/// - If to be level with each other would lower the heavier by half of the tolerance, and limits leave the lighter room,
-///   all units that could move and are no heavier than that takes weigh, together, at most a quarter of the tolerance.
+/// - If to be level with each other would lower the heavier by half of the tolerance, the units that could move and are
+///   no heavier than that takes weigh, together, at most a quarter of the tolerance, if limits leave the lighter one
+///   room for all of them.
 ///
 /// Where subscriptions overlap only in part, the mean may be out of everybody's reach; the bound holds all the same.
 /// The search stops after a hundred million looks at units, which only problems made to be hard come near; then trades
