@@ -38,8 +38,8 @@ pub struct ConsumerOptions {
     pub endpoint: String,
     /// Its share of the load relative to others, above 0; `None` (the default) = 1.
     pub capacity: Option<f64>,
-    /// The most partitions it takes; 0 (the default) = no limit. Where topics are co-partitioned, partitions that move
-    /// together count as many as the most that do: it may get fewer than it would take, and never more.
+    /// The most partitions it takes; 0 (the default) = no limit. Partitions of co-partitioned topics come together or
+    /// not at all, so that it gets none of a set of which more move together.
     pub max_partitions: u32,
     /// A label of the deployed version; empty (the default) = none.
     pub generation: String,

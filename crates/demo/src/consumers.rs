@@ -193,7 +193,8 @@ async fn write(
     book: Arc<Book>,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let log = Log::connect(&brokers, &options.topics[0]).await?;
+    let connecting = Log::connect(&brokers, &options.topics[0]);
+    let Some(log) = shutdown.run_until_cancelled(connecting).await.transpose()? else { return Ok(()) };
     let writer = Writer::new(log, Some(book));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let endpoint = listener.local_addr()?.to_string();

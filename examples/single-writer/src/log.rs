@@ -101,7 +101,7 @@ impl Log {
     /// have had five seconds to do so: if they are away, they are tried all the time. Must be called within a
     /// runtime.
     ///
-    /// Cancel safe.
+    /// Cancel safe; the questions run on beside the runtime until they are answered, or that time is over.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ async fn ask(topic: &str, fetch: impl FnOnce(&str) -> KafkaResult<Metadata> + Se
     let topic = topic.to_owned();
     let fetched = tokio::task::spawn_blocking(move || fetch(&topic)).await;
     if let Ok(Err(error)) = fetched {
-        tracing::warn!(%error, "the brokers do not answer yet");
+        tracing::warn!(%error, "nothing is known of the topic yet");
     }
 }
 

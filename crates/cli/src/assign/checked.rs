@@ -91,7 +91,7 @@ fn sizes(topics: &[Topic]) -> Result<(), Refused> {
     for (at, topic) in topics.iter().enumerate() {
         units += u64::from(topic.1);
         if units > Problem::MAX_UNITS as u64 {
-            let must = format!("all topics together may have {} partitions", Problem::MAX_UNITS);
+            let must = format!("all topics together may have at most {} partitions", Problem::MAX_UNITS);
             return Err(Refused::value(format!("topics[{at}][1]"), topic.1, must));
         }
     }

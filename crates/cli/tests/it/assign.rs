@@ -270,7 +270,12 @@ fn a_set_takes_over_where_every_partition_has_its_copy() {
 #[test]
 fn a_line_that_says_everything_gets_standbys_apart_from_owners() {
     let all = ["orders", "payments", "refunds"];
-    let member = |id: &str, rack: &str, capacity: u32, owned: Value| json!({"id": id, "topics": all, "rack": rack, "capacity": capacity, "max_partitions": 12, "owned": owned, "gen": 1});
+    let member = |id: &str, rack: &str, capacity: u32, owned: Value| {
+        json!({
+            "id": id, "topics": all, "rack": rack, "capacity": capacity, "max_partitions": 12, "owned": owned,
+            "gen": 1,
+        })
+    };
     let weights: Vec<u32> = (0..8).map(|partition| 1 + partition % 4).collect();
     let answer = balanced(&json!({
         "topics": [["orders", 8, ["ab", "bc", "ca", "ab", "bc", "ca", "ab", "bc"], weights], ["payments", 8], ["refunds", 6]],

@@ -17,8 +17,8 @@ pub(super) struct Interests<'a> {
     known: BTreeMap<Likeness<'a>, Interest>,
 }
 
-/// What decides which sets a consumer takes: the topics it subscribes to, and which of all modes it can keep.
-type Likeness<'a> = (&'a BTreeSet<TopicName>, [bool; Mode::ALL.len()]);
+/// What decides which sets a consumer takes: the topics it subscribes to, which of all modes it can keep, and its limit.
+type Likeness<'a> = (&'a BTreeSet<TopicName>, [bool; Mode::ALL.len()], Option<u32>);
 
 /// What a consumer takes.
 #[derive(Debug, Clone)]
@@ -37,19 +37,22 @@ impl<'a> Interests<'a> {
     pub(super) fn of(&mut self, consumer: &'a Consumer) -> Interest {
         let keeps = Mode::ALL.map(|mode| consumer.keeps(mode));
         let sets = &self.sets;
-        let likeness = (&consumer.topics, keeps);
+        let likeness = (&consumer.topics, keeps, consumer.max_partitions);
         self.known.entry(likeness).or_insert_with(|| interest(sets, consumer, keeps == [true; _])).clone()
     }
 }
 
-/// A consumer takes a set where it subscribes to all of its topics and can keep what their mode promises.
+/// A consumer takes a set where it subscribes to all of its topics, can keep what their mode promises, and takes as many
+/// partitions as move together. Where it takes none at all, its limit says so by itself.
 fn interest(sets: &[(TopicHandle, &Set, Mode)], consumer: &Consumer, keeps_all: bool) -> Interest {
+    let most = consumer.max_partitions.filter(|most| *most > 0).map_or(usize::MAX, |most| most as usize);
     let takes = |set: &Set, mode: Mode| {
-        consumer.keeps(mode) && set.topics.iter().all(|(topic, _)| consumer.subscribes(topic))
+        let subscribes = set.topics.iter().all(|(topic, _)| consumer.subscribes(topic));
+        consumer.keeps(mode) && subscribes && set.sizes()[1] <= most
     };
     let taken = || sets.iter().filter(|(_, set, mode)| takes(set, *mode));
     let largest = taken().map(|(_, set, _)| set.sizes()[1]).max().unwrap_or_default().max(1);
-    let subscription = match consumer.topics.is_empty() && keeps_all {
+    let subscription = match consumer.topics.is_empty() && keeps_all && most == usize::MAX {
         true => Subscription::All,
         false => taken().map(|(topic, ..)| *topic).collect(),
     };

@@ -50,7 +50,8 @@ impl Planner<'_> {
     }
 
     /// A handoff of which both parties are gone is cleared with the grant; where there is nobody to grant to, alone,
-    /// or it would count against the budgets for ever.
+    /// or it would count against the budgets for ever. Not alone while a part of it can't be read; a grant does not wait
+    /// for that, since the part no longer moves with what is granted.
     fn clear_dead(&mut self, at: &TopicPartition) {
         let Some(handoff) = self.state.handoff(at) else { return };
         // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.

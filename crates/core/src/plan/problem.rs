@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use kafka_assigner_strategies::{
     Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Placement, Problem,
-    ProblemBuilder, Strategy, Subscription, TopicHandle, UnitIndex,
+    ProblemBuilder, Strategy, Subscription, TopicHandle, Unassigned, UnitIndex,
 };
 
 use super::WhatIf;
 use super::interests::{Interest, Interests};
+use super::limits::{Limit, Limits};
 use super::sets::{Set, sets};
 use crate::advance::{Now, may_have};
 use crate::id::{Member, TopicPartition};
@@ -50,7 +51,7 @@ impl Desired {
         let found = self.placement.unassigned.binary_search_by_key(&unit.index, |(index, _)| *index);
         let because = found.map_or_else(
             |_| "its place is held for somebody who is not here".to_owned(),
-            |position| self.placement.unassigned[position].1.to_string(),
+            |position| why(self.placement.unassigned[position].1, unit),
         );
         DeferReason::NobodyMay { because }
     }
@@ -60,6 +61,19 @@ impl Desired {
         self.moves
             .get(&unit.index)
             .map_or_else(|| "the rest of its set is there".to_owned(), |change| change.reason.to_string())
+    }
+}
+
+/// Why nobody should own `unit`, in words that fit partitions that move together.
+fn why(reason: Unassigned, unit: &Unit) -> String {
+    match reason {
+        Unassigned::NobodySubscribed if unit.partitions.len() > 1 => {
+            "no consumer takes all topics of its set, and as many partitions as move together".to_owned()
+        }
+        Unassigned::AllFull if unit.partitions.len() > 1 => {
+            "limits leave no consumer that could take it room for all that moves with it".to_owned()
+        }
+        reason => reason.to_string(),
     }
 }
 
@@ -76,7 +90,8 @@ pub(super) fn solve(
     let told: Vec<(Vec<TopicPartition>, Option<String>)> =
         (0..sets.len()).flat_map(|set| telling.units(&sets[set], set)).collect();
     let problem = telling.builder.build()?;
-    let placement = strategy.assign(&problem);
+    let sizes: Vec<u32> = told.iter().map(|(partitions, _)| count(partitions)).collect();
+    let (problem, placement) = telling.limits.place(problem, strategy, &sizes);
     let moves = placement.moves(&problem).into_iter().map(|change| (change.unit, change)).collect();
     let names = problem.members().iter().map(|member| MemberName::new(&member.id).ok()).collect();
     // Sets are told by name, the order in which the problem numbers its units.
@@ -94,6 +109,7 @@ struct Telling<'a> {
     builder: ProblemBuilder,
     topics: Vec<TopicHandle>,
     interests: Interests<'a>,
+    limits: Limits,
     /// Whether some units have more partitions than others, and so are more work.
     is_uneven: bool,
     handles: BTreeMap<MemberName, MemberHandle>,
@@ -108,7 +124,17 @@ impl<'a> Telling<'a> {
         let mut sizes = sets.iter().filter(|set| set.units() > 0).flat_map(Set::sizes);
         let first = sizes.next();
         let is_uneven = sizes.any(|size| Some(size) != first);
-        Self { state, now, builder, topics, interests, is_uneven, handles: BTreeMap::new(), nobody: None }
+        Self {
+            state,
+            now,
+            builder,
+            topics,
+            interests,
+            limits: Limits::default(),
+            is_uneven,
+            handles: BTreeMap::new(),
+            nobody: None,
+        }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -131,11 +157,12 @@ impl<'a> Telling<'a> {
 
     fn member(&mut self, name: &MemberName, consumer: &'a Consumer, is_out: bool) -> MemberSpec {
         let Interest { subscription, largest_unit } = self.interests.of(consumer);
+        let limit = consumer.max_partitions.map(|partitions| Limit { partitions, largest_unit });
+        limit.filter(|_| self.is_uneven).iter().for_each(|limit| self.limits.note(name, *limit));
         let drains = is_out || consumer.standing == Standing::Draining;
         MemberSpec {
             subscription,
-            // Strategies count units, so it may get less than it would take, and never more.
-            max_partitions: consumer.max_partitions.map(|most| most / largest_unit),
+            max_partitions: limit.map(Limit::in_units),
             state: if drains { MemberState::Draining } else { MemberState::Active },
             // A record that says nonsense here must not keep the whole group from being planned.
             capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
@@ -159,8 +186,7 @@ impl<'a> Telling<'a> {
             .map(|(topic, _)| TopicPartition::new(topic.clone(), number))
             .collect();
         if self.is_uneven {
-            let size = u32::try_from(partitions.len()).expect("a set has a few topics");
-            self.builder.weight(topic, number, f64::from(size));
+            self.builder.weight(topic, number, f64::from(count(&partitions)));
         }
         let broken = || partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
         let unreadable = set.unreadable.clone().or_else(broken);
@@ -229,6 +255,10 @@ impl<'a> Telling<'a> {
             }
         }
     }
+}
+
+fn count(partitions: &[TopicPartition]) -> u32 {
+    u32::try_from(partitions.len()).expect("a set has a few topics")
 }
 
 fn hold(name: impl Into<Arc<str>>) -> MemberSpec {

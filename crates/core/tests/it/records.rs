@@ -66,7 +66,7 @@ fn an_unreadable_assignment_leaves_its_partition_alone_and_only_that() {
 }
 
 #[test]
-fn a_handoff_stays_as_long_as_a_part_of_it_can_not_be_read_though_that_no_longer_moves_with_it() {
+fn a_handoff_is_not_cleared_by_itself_while_a_part_of_it_can_not_be_read() {
     let (mut lab, _, b) = moving_set();
     let good = spoil(&mut lab, &Key::Assignment(tp("u", 1)));
     lab.topic("u", 2);

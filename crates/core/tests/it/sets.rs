@@ -151,6 +151,38 @@ fn what_is_balanced_is_partitions_and_not_sets() {
     assert_eq!(lab.loads().into_values().collect::<Vec<_>>(), [12, 12]);
 }
 
+/// Nothing is left to do, and nothing without an owner.
+fn rests(lab: &Lab) -> bool {
+    let plan = lab.plan();
+    plan.actions.is_empty() && plan.deferred.is_empty()
+}
+
+#[test]
+fn a_limit_leaves_nothing_without_an_owner_that_has_room_somewhere() {
+    let mut lab = set_of(&[("t", 4), ("u", 4), ("v", 4)]);
+    lab.topic("single", 12);
+    ["a", "b"].iter().for_each(|name| drop(lab.join_as(name, |c| c.max_partitions = Some(13))));
+    lab.settle();
+    assert_eq!(lab.loads().into_values().collect::<Vec<_>>(), [12, 12]);
+    assert!(rests(&lab));
+}
+
+#[test]
+fn who_takes_fewer_partitions_than_move_together_gets_those_that_move_alone() {
+    let mut lab = set_of(&[("t", 1), ("u", 1), ("v", 1)]);
+    lab.topic("single", 4);
+    lab.join_as("a", |a| a.max_partitions = Some(2));
+    lab.settle();
+    assert_eq!(lab.loads()["a"], 2);
+    let deferred = lab.plan().deferred;
+    let of_set = deferred.iter().find(|deferred| deferred.unit.contains(&tp("t", 0))).unwrap();
+    assert!(of_set.why.to_string().contains("as many partitions as move together"), "{}", of_set.why);
+    lab.join_as("b", |b| b.max_partitions = Some(6));
+    lab.settle();
+    assert_eq!((lab.loads()["a"], lab.loads()["b"]), (2, 5));
+    assert!(rests(&lab));
+}
+
 #[test]
 fn a_limit_counts_partitions_and_not_sets() {
     let mut lab = set_of(&[("t", 4), ("u", 4)]);

@@ -108,6 +108,17 @@ impl Problem {
         self
     }
 
+    /// The problem in which `member` should own `most` units at most; `None` for any number. All else is as it was.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such member.
+    #[must_use]
+    pub fn limited(mut self, member: MemberIndex, most: Option<u32>) -> Self {
+        self.members[member.index()].max_partitions = most;
+        self
+    }
+
     /// Counts what each member owns.
     fn count(&mut self) {
         self.owned.clear();
