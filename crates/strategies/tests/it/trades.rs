@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_strategies::{
-    Balanced, MemberHandle, MemberIndex, MemberSpec, MoveReason, Placement, Problem, ProblemBuilder,
+    Balanced, MemberHandle, MemberIndex, MemberSpec, MoveReason, Options, Placement, Problem, ProblemBuilder,
     Strategy as _, TopicHandle, UnitIndex,
 };
 use proptest::collection::vec;
@@ -148,6 +148,34 @@ fn a_joiner_gets_its_share_of_units_so_light_that_none_matters_alone() {
     // The joiner's share in the heaviest units.
     let moves = placement.changes(&problem).count();
     assert!((523..=533).contains(&moves), "{moves}");
+}
+
+/// Units of much the same weight, each with its owner, and two members.
+fn light_units(owners: &[usize]) -> Problem {
+    let mut builder = Problem::builder();
+    // So much that it takes thousands of units to be worth a move.
+    builder.options(Options { tolerance: 200, ..Options::default() });
+    let topic = builder.topic("t", u32::try_from(owners.len()).unwrap());
+    let members = join(&mut builder, (&[topic], "m", 2));
+    for (partition, owner) in (0..).zip(owners) {
+        let weight = 0.9 + f64::from(partition * 7 % 201) / 1_000.0;
+        tell(&mut builder, topic, partition, weight, members[*owner]);
+    }
+    builder.build().unwrap()
+}
+
+#[test]
+fn a_joiner_gets_its_share_of_a_hundred_thousand_light_units_in_one_run() {
+    let problem = light_units(&[0; 120_000]);
+    let placement = Balanced.assign(&problem);
+    let loads = loads(&problem, &placement);
+    // The mean is 60 000.
+    assert!(loads.iter().all(|load| (47_900_000..=72_100_000).contains(load)), "{loads:?}");
+    // A fifth less than half of the load, in the heaviest units, and at most a quarter of that fifth more.
+    let moves = placement.changes(&problem).count();
+    assert!((44_000..=48_000).contains(&moves), "{moves}");
+    let owners: Vec<_> = placement.owner.iter().map(|owner| owner.unwrap().index()).collect();
+    assert_eq!(Balanced.assign(&light_units(&owners)).changes(&light_units(&owners)).count(), 0);
 }
 
 #[test]

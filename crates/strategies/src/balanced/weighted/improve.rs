@@ -1,7 +1,6 @@
 //! Moves and swaps between members that are out of tolerance and others, as long as that helps.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::scales::{Level, Scales};
@@ -19,7 +18,8 @@ const MOST_LOOKS: u64 = 100_000_000;
 /// Trades until everybody is within tolerance or no trade helps.
 ///
 /// It ends: a trade helps if it lowers the higher of the two levels, so that the levels, sorted from the highest down,
-/// become smaller in the order of a dictionary. It stops earlier after [`MOST_LOOKS`], which only problems made to be
+/// become smaller in the order of a dictionary. So does a move of many light units, which together weigh no more than
+/// makes the two level: the giver's level remains the higher one. It stops earlier after [`MOST_LOOKS`], which only problems made to be
 /// hard come near. Circles share these by their units, and what one leaves goes to the others.
 pub(super) fn improve(scales: &mut Scales<'_>) {
     let uneven: Vec<usize> =
@@ -100,6 +100,22 @@ struct Trade {
     taker: MemberIndex,
 }
 
+/// What changes hands between two members.
+#[derive(Debug)]
+struct Deal {
+    giver: MemberIndex,
+    taker: MemberIndex,
+    units: Vec<UnitIndex>,
+    back: Option<UnitIndex>,
+}
+
+impl From<Trade> for Deal {
+    fn from(trade: Trade) -> Self {
+        let Trade { unit, back, giver, taker, .. } = trade;
+        Self { giver, taker, units: vec![unit], back }
+    }
+}
+
 struct Market<'m, 'a> {
     scales: &'m mut Scales<'a>,
     shelves: &'m mut Shelves,
@@ -120,20 +136,20 @@ impl Market<'_, '_> {
     /// Returns whether anybody has traded.
     fn round(&mut self) -> bool {
         let mut has_traded = false;
-        while let Some(trade) = self.relief().or_else(|| self.supply()) {
-            self.carry_out(trade);
+        while let Some(deal) = self.relief().or_else(|| self.supply()) {
+            self.carry_out(deal);
             has_traded = true;
         }
         has_traded
     }
 
     /// A trade for the heaviest member above its target that has one.
-    fn relief(&mut self) -> Option<Trade> {
+    fn relief(&mut self) -> Option<Deal> {
         while let Some((level, giver)) = self.heavy() {
             let takers = self.circle.all.iter().map(|(_, taker)| *taker);
-            let trade = self.best(takers.map(|taker| (giver, taker)));
-            if trade.is_some() {
-                return trade;
+            let deal = self.best(takers.map(|taker| (giver, taker)));
+            if deal.is_some() {
+                return deal;
             }
             self.circle.hopeful.remove(&(level, giver));
         }
@@ -141,12 +157,12 @@ impl Market<'_, '_> {
     }
 
     /// A trade for the lightest member below its target that has one.
-    fn supply(&mut self) -> Option<Trade> {
+    fn supply(&mut self) -> Option<Deal> {
         while let Some((level, taker)) = self.light() {
             let givers = self.circle.givers.iter().rev().map(|(_, giver)| *giver);
-            let trade = self.best(givers.map(|giver| (giver, taker)));
-            if trade.is_some() {
-                return trade;
+            let deal = self.best(givers.map(|giver| (giver, taker)));
+            if deal.is_some() {
+                return deal;
             }
             self.circle.hopeful.remove(&(level, taker));
         }
@@ -182,9 +198,9 @@ impl Market<'_, '_> {
         lightest.filter(|(level, _)| *level < self.circle.target.low())
     }
 
-    /// The first of some pairs between whom a move helps, of one unit or else of one after the other; else the best swap
+    /// The first of some pairs between whom a move helps, of one unit or else of several; else the best swap
     /// between any of them. Pairs that cannot trade do not count. Finds nothing more once there are no looks left.
-    fn best(&self, pairs: impl Iterator<Item = (MemberIndex, MemberIndex)>) -> Option<Trade> {
+    fn best(&self, pairs: impl Iterator<Item = (MemberIndex, MemberIndex)>) -> Option<Deal> {
         let differs = |(giver, taker): &(MemberIndex, MemberIndex)| {
             self.may_look() && self.is_worth(*giver, self.scales.level(*taker))
         };
@@ -193,10 +209,11 @@ impl Market<'_, '_> {
         let pairs = || pairs.iter().copied().take_while(|_| self.may_look());
         let moves = pairs().find_map(|(giver, taker)| self.best_move(giver, taker));
         let parts = || pairs().find_map(|(giver, taker)| self.best_part(giver, taker));
-        moves.or_else(parts).or_else(|| {
+        let swaps = || {
             let swaps = pairs().filter_map(|(giver, taker)| self.best_swap(giver, taker));
-            swaps.min_by_key(|trade| (trade.level, trade.unit))
-        })
+            swaps.min_by_key(|trade| (trade.level, trade.unit)).map(Deal::from)
+        };
+        moves.map(Deal::from).or_else(parts).or_else(swaps)
     }
 
     /// Whether a trade between them could be worth it: they are far enough apart, `taker` may take units of `giver` that
@@ -261,27 +278,26 @@ impl Market<'_, '_> {
             .min_by_key(|trade| (trade.level, self.scales.weight(trade.unit), trade.unit))
     }
 
-    /// The first of several units that bring the two closer together, if they do by enough to be worth it: each alone may
-    /// be too light for that. None is heavier than what should change hands, so that each helps.
-    fn best_part(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
+    /// Several units that bring the two closer together, if they do by enough to be worth it: each alone may be too light
+    /// for that. Together they are no heavier than what should change hands, so that they help.
+    fn best_part(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Deal> {
         let ideal = self.ideal(giver, taker);
         let light = self.offers(giver, taker).flat_map(|shelf| {
             let light = shelf.units.partition_point(|(weight, _)| *weight <= ideal);
             shelf.units[..light].iter().rev()
         });
         let (mut sum, mut room) = (0, self.scales.room(taker));
-        let mut first = None;
+        let mut units = Vec::new();
         for (weight, unit) in light {
             self.look(1);
-            if room > 0 && sum + weight <= ideal {
-                (sum, room) = (sum + weight, room - 1);
-                first = first.max(Some((*weight, Reverse(*unit))));
+            if room == 0 || sum + weight > ideal {
+                continue;
             }
+            (sum, room) = (sum + weight, room - 1);
+            units.push(*unit);
             let level = self.scales.level_of(giver, self.scales.carried(giver) - sum);
             if self.is_worth(giver, level) {
-                let (weight, Reverse(unit)) = first?;
-                let level = self.scales.level_of(giver, self.scales.carried(giver) - weight);
-                return Some(Trade { level, unit, back: None, giver, taker });
+                return Some(Deal { giver, taker, units, back: None });
             }
         }
         None
@@ -351,25 +367,31 @@ impl Market<'_, '_> {
         level + self.circle.target.worthwhile() < self.scales.level(giver)
     }
 
-    fn carry_out(&mut self, trade: Trade) {
-        let Trade { unit, back, giver, taker, .. } = trade;
+    fn carry_out(&mut self, deal: Deal) {
+        let Deal { giver, taker, units, back } = deal;
         for member in [giver, taker] {
             self.circle.leave((self.scales.level(member), member));
         }
-        self.hand_over(unit, giver, taker);
-        if let Some(back) = back {
-            self.hand_over(back, taker, giver);
-        }
+        self.hand_over(&units, giver, taker);
+        self.hand_over(back.as_slice(), taker, giver);
         for member in [giver, taker] {
             self.circle.enter((self.scales.level(member), member), self.shelves.gives(member));
         }
     }
 
-    fn hand_over(&mut self, unit: UnitIndex, giver: MemberIndex, taker: MemberIndex) {
-        let entry = (self.scales.class_of[unit.index()], self.scales.weight(unit), unit);
-        self.shelves.pass(entry, giver, taker);
-        self.scales.take(unit);
-        self.scales.put(unit, taker);
+    fn hand_over(&mut self, units: &[UnitIndex], giver: MemberIndex, taker: MemberIndex) {
+        let class = |unit: UnitIndex| self.scales.class_of[unit.index()];
+        let mut entries: Vec<_> =
+            units.iter().map(|unit| (class(*unit), (self.scales.weight(*unit), *unit))).collect();
+        entries.sort_unstable();
+        for alike in entries.chunk_by(|(one, _), (other, _)| one == other) {
+            let batch: Vec<_> = alike.iter().map(|(_, entry)| *entry).collect();
+            self.shelves.pass(alike[0].0, &batch, giver, taker);
+        }
+        for unit in units {
+            self.scales.take(*unit);
+            self.scales.put(*unit, taker);
+        }
     }
 }
 

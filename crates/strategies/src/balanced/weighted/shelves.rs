@@ -21,6 +21,32 @@ impl Shelf {
     pub(super) fn at_most(&self) -> u64 {
         self.heaviest().saturating_mul(self.units.len() as u64)
     }
+
+    /// Removes units that are on it, the lightest first.
+    fn remove(&mut self, batch: &[(u64, UnitIndex)]) {
+        let mut left = self.split_off(batch);
+        let mut gone = batch.iter().peekable();
+        left.retain(|entry| gone.next_if_eq(&entry).is_none());
+        assert!(gone.next().is_none(), "the giver has them");
+        self.units.append(&mut left);
+    }
+
+    /// Adds units that are not on it, the lightest first.
+    fn insert(&mut self, batch: &[(u64, UnitIndex)]) {
+        let mut heavier = self.split_off(batch);
+        let from = self.units.len();
+        self.units.extend(batch);
+        self.units.append(&mut heavier);
+        // Two sorted runs, which a stable sort merges.
+        self.units[from..].sort();
+    }
+
+    /// Takes off what comes after the start of `batch`, so that only that need be looked at.
+    fn split_off(&mut self, batch: &[(u64, UnitIndex)]) -> Vec<(u64, UnitIndex)> {
+        let at =
+            batch.first().map_or(self.units.len(), |first| self.units.partition_point(|entry| entry < first));
+        self.units.split_off(at)
+    }
 }
 
 /// The units that members can give.
@@ -68,19 +94,16 @@ impl Shelves {
         free.fold(self.heaviest_kept[member.index()], u64::max)
     }
 
-    /// Puts `unit` of that class and weight from the shelf of `giver` on that of `taker`.
+    /// Puts units of that class, the lightest first, from the shelf of `giver` on that of `taker`.
     pub(super) fn pass(
         &mut self,
-        (class, weight, unit): (u32, u64, UnitIndex),
+        class: u32,
+        batch: &[(u64, UnitIndex)],
         giver: MemberIndex,
         taker: MemberIndex,
     ) {
-        let units = &mut self.shelf(giver, class).units;
-        let position = units.binary_search(&(weight, unit)).expect("the giver has it");
-        units.remove(position);
-        let units = &mut self.shelf(taker, class).units;
-        let position = units.binary_search(&(weight, unit)).expect_err("the taker has it not");
-        units.insert(position, (weight, unit));
+        self.shelf(giver, class).remove(batch);
+        self.shelf(taker, class).insert(batch);
     }
 
     fn shelf(&mut self, member: MemberIndex, class: u32) -> &mut Shelf {
