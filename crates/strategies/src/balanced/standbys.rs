@@ -18,8 +18,9 @@ const LOOK_AHEAD: usize = 16;
 /// The standbys of each unit whose owner is in `owners`.
 ///
 /// Those that a unit has stay as far as they may, before them its previous owner, whose copy is as good as new. What is
-/// missing goes to those that hold the fewest. Those of members on hold stay; then others move while that brings two members closer without putting
-/// two copies in one rack, or takes two copies apart without making the loads more uneven than by one.
+/// missing goes to those that hold the fewest. Then copies move, but for those of members on hold, while that brings two
+/// members closer without putting two copies in one rack, or takes two copies apart without making the loads more uneven
+/// than by one.
 ///
 /// Pins bind the owner only: copies of a pinned unit may be with anybody who may have one.
 pub(super) fn place(
