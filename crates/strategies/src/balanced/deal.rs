@@ -113,17 +113,12 @@ impl Dealer<'_> {
 
     /// Appends to `leaving` as many of the units of one owner as are its `surplus`.
     fn let_go(&self, holding: &Holding, surplus: usize, stretches: &Stretches, leaving: &mut Vec<UnitIndex>) {
-        let units = || stretches.descending(holding.tail);
-        if self.problem.racks().is_empty() {
-            return leaving.extend(units().take(surplus));
+        let units = stretches.descending(holding.tail);
+        if !self.problem.has_replica_racks() {
+            return leaving.extend(units.take(surplus));
         }
-        let rack = self.problem.member(holding.owner).rack;
-        let mut reader = RackReader::of(self.problem);
-        let mut is_far = |unit: &UnitIndex| is_far(reader.racks(*unit), rack);
-        let others = leaving.len();
-        leaving.extend(units().filter(&mut is_far).take(surplus));
-        let far = leaving.len() - others;
-        leaving.extend(units().filter(|unit| !is_far(unit)).take(surplus - far));
+        let (rack, mut reader) = (self.problem.member(holding.owner).rack, RackReader::of(self.problem));
+        far_first(units, surplus, |unit| is_far(reader.racks(unit), rack), leaving);
     }
 
     /// Gives units to their standbys: first to all that are near enough to be warm.
@@ -240,6 +235,27 @@ impl Dealer<'_> {
         self.takes[member.index()] -= takes;
         (member, takes)
     }
+}
+
+/// Appends to `leaving` as many of `units` as are the `surplus`: first those that are far, then others, as they come.
+fn far_first(
+    mut units: impl Iterator<Item = UnitIndex>,
+    surplus: usize,
+    mut is_far: impl FnMut(UnitIndex) -> bool,
+    leaving: &mut Vec<UnitIndex>,
+) {
+    let (enough, mut near) = (leaving.len() + surplus, Vec::with_capacity(surplus));
+    while leaving.len() < enough
+        && let Some(unit) = units.next()
+    {
+        if is_far(unit) {
+            leaving.push(unit);
+        } else if near.len() < surplus {
+            near.push(unit);
+        }
+    }
+    near.truncate(enough - leaving.len());
+    leaving.append(&mut near);
 }
 
 /// Whether a unit with replicas in `racks` is known to have none in `rack`, where its owner is.
