@@ -25,7 +25,7 @@ pub(crate) struct Asked<'a> {
 impl<'a> Asked<'a> {
     pub(super) fn of(input: &'a Input) -> Self {
         let (mut topics, mut handles) = (Problem::builder(), Handles::default());
-        for set in input.topics.chunks(input.set_size) {
+        for set in input.sets() {
             let handle = topics.topic(name(set), set[0].partitions);
             topics.want_standbys(handle, input.standbys);
             set[0].replica_racks.iter().for_each(|racks| topics.replica_racks(handle, racks));
@@ -47,7 +47,7 @@ impl<'a> Asked<'a> {
     /// All of it as a problem.
     pub(super) fn problem(&self) -> Problem {
         let mut builder = self.topics.clone();
-        for set in self.input.topics.chunks(self.input.set_size) {
+        for set in self.input.sets().filter(|set| !set[0].weights.is_empty()) {
             tell_weights(&mut builder, set, self.handles.named(&set[0].name));
         }
         let mut lists = Lists::default();

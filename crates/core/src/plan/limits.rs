@@ -62,6 +62,10 @@ impl Limits {
         strategy: &dyn Strategy,
         sizes: &[u32],
     ) -> (Problem, Placement) {
+        if self.0.is_empty() {
+            let placement = strategy.assign(&problem);
+            return (problem, placement);
+        }
         let asker = Asker { limits: self.by_member(&problem), held: held(&problem, sizes), strategy, sizes };
         let mut answer = asker.first(problem);
         for _ in 0..ROUNDS {

@@ -42,6 +42,13 @@ fn load_of(problem: &Problem, placement: &Placement, id: &str) -> u64 {
     loads(problem, placement)[at]
 }
 
+/// What the two members carry once everything is placed, in thousandths.
+fn balanced(builder: ProblemBuilder, ids: [&str; 2]) -> [u64; 2] {
+    let problem = builder.build().unwrap();
+    let placement = Balanced.assign(&problem);
+    ids.map(|id| load_of(&problem, &placement, id))
+}
+
 /// Topic `a`, of which two members have four partitions each and a third has none, and others who have more.
 fn a_joiner_and_33_others(link: bool) -> Problem {
     let mut builder = Problem::builder();
@@ -95,10 +102,7 @@ fn who_has_too_much_gives_however_many_members_that_may_not_take_it_have_less() 
         tell(&mut builder, a, partition, 10.0, owners[usize::from(partition >= 10)]);
     }
     (0..32).for_each(|partition| tell(&mut builder, b, partition, 1.0, others[partition as usize]));
-    let problem = builder.build().unwrap();
-    let placement = Balanced.assign(&problem);
-    let [first, second] = ["a00", "a01"].map(|id| load_of(&problem, &placement, id));
-    assert_eq!((first, second), (60_000, 60_000));
+    assert_eq!(balanced(builder, ["a00", "a01"]), [60_000, 60_000]);
 }
 
 #[test]
@@ -111,10 +115,7 @@ fn light_loads_are_even_too_beside_a_bucket_that_carries_a_thousand_times_more()
     (0..200).for_each(|partition| {
         tell(&mut builder, b, partition, 100.0, others[partition as usize % 2]);
     });
-    let problem = builder.build().unwrap();
-    let placement = Balanced.assign(&problem);
-    let [first, second] = ["a00", "a01"].map(|id| load_of(&problem, &placement, id));
-    assert_eq!((first, second), (5_000, 5_000));
+    assert_eq!(balanced(builder, ["a00", "a01"]), [5_000, 5_000]);
 }
 
 #[test]
@@ -125,10 +126,7 @@ fn units_lighter_than_what_is_to_change_hands_are_swapped_too() {
     let b = builder.member(MemberSpec { max_partitions: Some(1), ..MemberSpec::new("b") });
     (0..3).for_each(|partition| tell(&mut builder, topic, partition, 3.0, a));
     tell(&mut builder, topic, 3, 1.0, b);
-    let problem = builder.build().unwrap();
-    let placement = Balanced.assign(&problem);
-    let [first, second] = ["a", "b"].map(|id| load_of(&problem, &placement, id));
-    assert_eq!((first, second), (7_000, 3_000));
+    assert_eq!(balanced(builder, ["a", "b"]), [7_000, 3_000]);
 }
 
 #[test]

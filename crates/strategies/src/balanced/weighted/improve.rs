@@ -19,8 +19,8 @@ const MOST_LOOKS: u64 = 100_000_000;
 ///
 /// It ends: a trade helps if it lowers the higher of the two levels, so that the levels, sorted from the highest down,
 /// become smaller in the order of a dictionary. So does a move of many light units, which together weigh no more than
-/// makes the two level: the giver's level remains the higher one. It stops earlier after [`MOST_LOOKS`], which only problems made to be
-/// hard come near. Circles share these by their units, and what one leaves goes to the others.
+/// makes the two level: the giver's level remains the higher one. It stops earlier after [`MOST_LOOKS`], which only problems
+/// made to be hard come near. Circles share these by their units, and what one leaves goes to the others.
 pub(super) fn improve(scales: &mut Scales<'_>) {
     let uneven: Vec<usize> =
         (0..scales.targets.len()).filter(|circle| Circle::is_uneven(scales, *circle)).collect();
@@ -226,7 +226,7 @@ impl Market<'_, '_> {
         let beyond = || self.scales.carried(giver).saturating_sub(self.ideal(giver, taker) + 1);
         self.offers(giver, taker).any(|shelf| level(shelf.at_most()) >= least)
             && self.is_worth(giver, level(beyond()))
-            && (self.scales.room(taker) > 0 || self.can_swap(giver, taker))
+            && (self.scales.has_room(taker) || self.can_swap(giver, taker))
     }
 
     /// Whether the taker has anything for the giver, and neither has more than its limit.
@@ -264,7 +264,7 @@ impl Market<'_, '_> {
 
     /// The unit whose move brings the two closest, if one does; of two such the lighter, which costs less to move.
     fn best_move(&self, giver: MemberIndex, taker: MemberIndex) -> Option<Trade> {
-        if self.scales.room(taker) == 0 {
+        if !self.scales.has_room(taker) {
             return None;
         }
         let ideal = self.ideal(giver, taker);
