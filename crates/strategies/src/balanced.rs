@@ -10,11 +10,13 @@ mod equal;
 mod fill;
 mod level;
 mod network;
-mod plain;
+mod release;
 mod roles;
 mod standbys;
 mod stock;
 mod stretches;
+mod topic_counts;
+mod turns;
 mod weighted;
 
 use crate::placement::Surplus;
@@ -95,9 +97,6 @@ impl Strategy for Balanced {
     }
 
     fn assign(&self, problem: &Problem) -> Placement {
-        if let Some(owner) = plain::place(problem) {
-            return Placement::new(problem, owner, Surplus::Count);
-        }
         let roles = Roles::of(problem);
         let classes = Classes::of(problem, &roles, Place::Owner);
         let (mut owner, surplus) = if problem.has_weights() {

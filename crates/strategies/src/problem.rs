@@ -48,8 +48,6 @@ pub struct Problem {
     racks: Vec<Arc<str>>,
     /// By unit its owner today; empty if there are none at all.
     current: Vec<Option<MemberIndex>>,
-    /// By member how many units it owns today; empty if nobody owns any.
-    owned: Vec<u32>,
     /// By unit whom it is on its way to; empty if none is.
     fixed: Vec<Option<MemberIndex>>,
     /// By unit; empty if all are one.
@@ -226,11 +224,6 @@ impl Problem {
     /// By unit its owner today.
     pub(crate) fn owners(&self) -> Vec<Option<MemberIndex>> {
         if self.current.is_empty() { vec![None; self.units()] } else { self.current.clone() }
-    }
-
-    /// By member how many units it owns today.
-    pub(crate) fn owned(&self) -> Vec<u32> {
-        if self.owned.is_empty() { vec![0; self.members.len()] } else { self.owned.clone() }
     }
 
     /// Whether any unit is on its way to a member.

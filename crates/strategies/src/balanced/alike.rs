@@ -41,7 +41,7 @@ pub(super) fn flow(roles: &Roles, classes: &Classes, stock: &Stock, accounts: &[
     if shares.iter().sum::<u32>() < pool {
         return None;
     }
-    let mut takes = vec![0; accounts.len()];
+    let mut takes = vec![0; classes.kind_of.len()];
     for (taker, share) in takers.iter().zip(shares) {
         let back = share.min(released[taker.index()]);
         released[taker.index()] -= back;
@@ -76,4 +76,48 @@ pub(super) fn targets(
         targets[taker.index()] += share;
     }
     targets
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::balanced::equal;
+    use crate::{MemberSpec, Place, Problem};
+
+    /// Topics of so many partitions; by unit the number of its owner, which is nobody from `members` on.
+    fn problem(members: usize, topics: &[u32], owners: &[usize]) -> Problem {
+        let mut builder = Problem::builder();
+        let topics = (0..).zip(topics).map(|(at, size)| (builder.topic(format!("t{at}"), *size), *size));
+        let topics: Vec<_> = topics.collect();
+        let members: Vec<_> =
+            (0..members).map(|at| builder.member(MemberSpec::new(format!("m{at:02}")))).collect();
+        let units = topics.iter().flat_map(|(topic, size)| (0..*size).map(|partition| (*topic, partition)));
+        for ((topic, partition), owner) in units.zip(owners) {
+            members.get(*owner).into_iter().for_each(|owner| builder.current(topic, partition, *owner));
+        }
+        builder.build().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_those_of_the_cheapest_flow(
+            members in 1..12_usize,
+            topics in vec(0..40_u32, 0..4),
+            owners in vec(0..14_usize, 120),
+        ) {
+            let problem = problem(members, &topics, &owners);
+            let roles = Roles::of(&problem);
+            let classes = Classes::of(&problem, &roles, Place::Owner);
+            let stock = Stock::of(&problem, &roles, &classes);
+            let accounts = equal::accounts(&problem, &roles, &stock);
+            if let Some(flow) = flow(&roles, &classes, &stock, &accounts) {
+                prop_assert_eq!(flow, equal::search(&problem, &roles, &classes, &stock, accounts));
+            } else {
+                prop_assert_eq!(problem.units(), 0);
+            }
+        }
+    }
 }

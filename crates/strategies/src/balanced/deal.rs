@@ -1,39 +1,44 @@
-//! From numbers to units: which ones leave, and who gets which.
+//! From numbers to units: the members that get the units that look for an owner.
 
 use rustc_hash::FxHashMap;
 
 use super::classes::{Class, Classes};
-use super::equal::{ClassFlow, Flow};
-use super::stock::{ClassStock, Holding, Stock};
-use super::stretches::Stretches;
+use super::equal::Flow;
+use super::release::Releases;
+use super::stock::Stock;
+use super::topic_counts::TopicCounts;
+use super::turns::{self, Turns};
 use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
 
 /// The owner of each unit, such that everybody keeps and gets as many units as `flow` says.
 ///
-/// Of a member's units those leave that it is not in a rack of, then those with the highest numbers. They go, as
-/// far as numbers allow, to the standbys that are least behind, then to members in one of their racks, then to
-/// members in the order of their ids.
+/// Units go, as far as numbers allow, to the standbys that are least behind, then to members in one of their racks,
+/// then to others; of these to the one whose turn it is, or to one of the next if that has fewer of the topic.
 pub(super) fn deal(
     problem: &Problem,
     classes: &Classes,
     mut stock: Stock,
     flow: Flow,
 ) -> Vec<Option<MemberIndex>> {
+    let mut releases = Releases::of(problem, &stock, &flow);
     let mut owner = std::mem::take(&mut stock.owner);
-    let mut dealer = Dealer { problem, classes, takes: flow.takes, position: vec![0; classes.kinds.len()] };
     let mut pools = Vec::with_capacity(classes.classes.len());
-    for ((class, of_class), held) in classes.classes.iter().zip(flow.classes).zip(&stock.classes) {
-        let units = dealer.release(class, held, &stock.stretches, &of_class, &mut owner);
+    let Flow { classes: flows, takes } = flow;
+    for ((class, of_class), held) in classes.classes.iter().zip(flows).zip(&stock.classes) {
+        let units = releases.of_class(class, held, &stock.stretches, &of_class, &mut owner);
         pools.push(Pool { class, kinds: of_class.kinds, members: of_class.members, units });
     }
+    let mut dealer = Dealer { problem, classes, takes };
     if problem.has_standbys() {
         pools.iter_mut().for_each(|pool| dealer.serve_warm(pool, &mut owner));
     }
     if problem.has_replica_racks() {
-        let mut nearby = Nearby::of(problem, classes);
-        pools.iter_mut().for_each(|pool| dealer.serve_near(pool, &mut nearby, &mut owner));
+        let nearby = Nearby::of(problem, classes);
+        let mut counts = TopicCounts::new(problem, problem.racks().len());
+        pools.iter_mut().for_each(|pool| dealer.serve_near(pool, &nearby, &mut counts, &mut owner));
     }
-    pools.iter_mut().for_each(|pool| dealer.serve_rest(pool, &mut owner));
+    let mut counts = TopicCounts::new(problem, 1);
+    pools.iter_mut().for_each(|pool| dealer.serve_rest(pool, &mut counts, &mut owner));
     owner
 }
 
@@ -49,34 +54,14 @@ struct Pool<'a> {
 }
 
 impl Pool<'_> {
-    /// Who may get units in `rack`, the next one last: one kind after the other, then the members.
-    fn candidates(&self, problem: &Problem, nearby: &Nearby, rack: RackIndex) -> Vec<Candidate> {
-        let is_near = |position: &usize| problem.member(self.class.members[*position]).rack == Some(rack);
-        let members = (0..self.class.members.len()).filter(is_near).rev().map(Candidate::Member);
-        let kind = |position: usize| {
-            let list = nearby.list(self.class.kinds[position], rack)?;
-            Some(Candidate::Kind { position, list })
-        };
-        members.chain((0..self.kinds.len()).rev().filter_map(kind)).collect()
+    /// By rack how many of the units have a replica there.
+    fn wanted(&self, problem: &Problem) -> FxHashMap<RackIndex, u32> {
+        let (mut wanted, mut reader) = (FxHashMap::default(), RackReader::of(problem));
+        for rack in self.units.iter().flat_map(|unit| reader.racks(*unit)) {
+            *wanted.entry(*rack).or_default() += 1;
+        }
+        wanted
     }
-
-    /// Lets the class's member at `position` have one more, if it is to get more.
-    fn give_member(&mut self, position: usize) -> Option<MemberIndex> {
-        let left = &mut self.members[position];
-        *left = left.checked_sub(1)?;
-        Some(self.class.members[position])
-    }
-}
-
-/// Who may get units of a class in one rack, by position.
-#[derive(Clone, Copy)]
-enum Candidate {
-    Kind {
-        position: usize,
-        /// Which of the lists of [`Nearby`] has its members in the rack.
-        list: usize,
-    },
-    Member(usize),
 }
 
 struct Dealer<'a> {
@@ -84,197 +69,183 @@ struct Dealer<'a> {
     classes: &'a Classes,
     /// By member: how many more it gets of what its kind gets.
     takes: Vec<u32>,
-    /// By kind: the first of its members that may still get any.
-    position: Vec<usize>,
 }
 
 impl Dealer<'_> {
-    /// Takes from owners what they do not keep of `class`; returns that and what nobody has, ascending.
-    fn release(
-        &self,
-        class: &Class,
-        held: &ClassStock,
-        stretches: &Stretches,
-        flow: &ClassFlow,
-        owner: &mut [Option<MemberIndex>],
-    ) -> Vec<UnitIndex> {
-        let mut leaving = Vec::new();
-        for (holding, keeps) in held.holdings.iter().zip(&flow.keeps) {
-            self.let_go(holding, (holding.units - keeps) as usize, stretches, &mut leaving);
-        }
-        leaving.iter().for_each(|unit| owner[unit.index()] = None);
-        if leaving.len() + held.unowned as usize == class.len() {
-            return class.unit_indices().collect();
-        }
-        leaving.extend(stretches.descending(held.unowned_tail));
-        leaving.sort_unstable();
-        leaving
-    }
-
-    /// Appends to `leaving` as many of the units of one owner as are its `surplus`.
-    fn let_go(&self, holding: &Holding, surplus: usize, stretches: &Stretches, leaving: &mut Vec<UnitIndex>) {
-        let units = stretches.descending(holding.tail);
-        if !self.problem.has_replica_racks() {
-            return leaving.extend(units.take(surplus));
-        }
-        let (rack, mut reader) = (self.problem.member(holding.owner).rack, RackReader::of(self.problem));
-        far_first(units, surplus, |unit| is_far(reader.racks(unit), rack), leaving);
-    }
-
     /// Gives units to their standbys: first to all that are near enough to be warm.
     fn serve_warm(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
         let acceptable = self.problem.options().acceptable_lag;
         for most in [acceptable, u64::MAX] {
             let problem = self.problem;
-            self.give_some(pool, owner, |dealer, pool, unit| {
+            self.give_some(pool, |dealer, pool, unit| {
                 let standbys = problem.standbys(unit).iter().take_while(|standby| standby.lag <= most);
-                standbys.map(|standby| standby.member).find(|member| dealer.give(pool, *member))
+                let taker = standbys.map(|standby| standby.member).find(|member| dealer.give(pool, *member));
+                owner[unit.index()] = taker;
+                taker.is_some()
             });
         }
     }
 
     /// Gives units to members in their racks.
-    fn serve_near(&mut self, pool: &mut Pool<'_>, nearby: &mut Nearby, owner: &mut [Option<MemberIndex>]) {
-        let problem = self.problem;
-        let mut candidates = FxHashMap::default();
-        let mut reader = RackReader::of(problem);
-        self.give_some(pool, owner, |dealer, pool, unit| {
-            reader.racks(unit).iter().find_map(|rack| {
-                let in_rack =
-                    candidates.entry(*rack).or_insert_with(|| pool.candidates(problem, nearby, *rack));
-                dealer.give_near(pool, nearby, in_rack)
-            })
+    fn serve_near(
+        &mut self,
+        pool: &mut Pool<'_>,
+        nearby: &Nearby,
+        counts: &mut TopicCounts<'_>,
+        owner: &mut [Option<MemberIndex>],
+    ) {
+        let wanted = pool.wanted(self.problem);
+        let mut lists: FxHashMap<RackIndex, Turns> = FxHashMap::default();
+        let mut reader = RackReader::of(self.problem);
+        self.give_some(pool, |dealer, pool, unit| {
+            counts.turn_to(unit, owner);
+            let racks = reader.racks(unit);
+            for rack in racks {
+                if !lists.contains_key(rack) {
+                    lists.insert(*rack, dealer.turns_near(pool, nearby, counts, *rack, wanted[rack]));
+                }
+            }
+            let taker = dealer.nearest(pool, &mut lists, racks, counts);
+            taker.into_iter().for_each(|taker| counts.add(taker));
+            owner[unit.index()] = taker;
+            taker.is_some()
         });
     }
 
-    /// Gives the units for which `to` finds somebody.
+    /// The turns of the members in `rack` that may take units of the pool, of which `wanted` have a replica there.
+    fn turns_near(
+        &self,
+        pool: &Pool<'_>,
+        nearby: &Nearby,
+        counts: &mut TopicCounts<'_>,
+        rack: RackIndex,
+        wanted: u32,
+    ) -> Turns {
+        let mut shares = Vec::new();
+        for (kind, left) in pool.class.kinds.iter().zip(&pool.kinds).filter(|(_, left)| **left > 0) {
+            let Some(list) = nearby.list(*kind, rack) else { continue };
+            let mut of_kind = self.with_takes(&nearby.lists[list]);
+            let most = of_kind.iter().map(|(_, takes)| *takes).sum::<u32>().min(*left);
+            turns::in_proportion(&mut of_kind, most);
+            shares.append(&mut of_kind);
+        }
+        let is_near = |member: MemberIndex| self.problem.member(member).rack == Some(rack);
+        let members = pool.class.members.iter().copied().zip(pool.members.iter().copied());
+        shares.extend(members.filter(|(member, left)| *left > 0 && is_near(*member)));
+        let most = shares.iter().map(|(_, share)| *share).sum::<u32>().min(wanted);
+        turns::in_proportion(&mut shares, most);
+        counts.regroup(rack.index(), shares.iter().map(|(member, _)| *member));
+        Turns::new(shares, rack.index())
+    }
+
+    /// Those of `members` that still get units, with how many.
+    fn with_takes(&self, members: &[MemberIndex]) -> Vec<(MemberIndex, u32)> {
+        let takes = members.iter().map(|member| (*member, self.takes[member.index()]));
+        takes.filter(|(_, takes)| *takes > 0).collect()
+    }
+
+    /// Lets the member that has fewest of the topic among the next in `racks` have a unit of the pool; of racks in which
+    /// that is the same, in the one with most turns left. A turn that is not to be any more is dropped.
+    fn nearest(
+        &mut self,
+        pool: &mut Pool<'_>,
+        lists: &mut FxHashMap<RackIndex, Turns>,
+        racks: &[RackIndex],
+        counts: &TopicCounts<'_>,
+    ) -> Option<MemberIndex> {
+        loop {
+            let next = racks.iter().filter_map(|rack| {
+                let turns = lists.get_mut(rack)?;
+                let (level, member) = turns.peek(counts)?;
+                Some((level, std::cmp::Reverse(turns.left()), *rack, member))
+            });
+            let (_, _, rack, member) = next.min()?;
+            lists.get_mut(&rack).into_iter().for_each(Turns::advance);
+            if self.give(pool, member) {
+                return Some(member);
+            }
+        }
+    }
+
+    /// Takes those units off the pool that `gives` away.
     fn give_some(
         &mut self,
         pool: &mut Pool<'_>,
-        owner: &mut [Option<MemberIndex>],
-        mut to: impl FnMut(&mut Self, &mut Pool<'_>, UnitIndex) -> Option<MemberIndex>,
+        mut gives: impl FnMut(&mut Self, &mut Pool<'_>, UnitIndex) -> bool,
     ) {
         let mut units = std::mem::take(&mut pool.units);
-        units.retain(|unit| {
-            owner[unit.index()] = to(self, pool, *unit);
-            owner[unit.index()].is_none()
-        });
+        units.retain(|unit| !gives(self, pool, *unit));
         pool.units = units;
     }
 
     /// Lets `member` have one more of the pool's units, if it is to get more of them.
     fn give(&mut self, pool: &mut Pool<'_>, member: MemberIndex) -> bool {
         let Some(kind) = self.classes.kind_of[member.index()] else { return false };
-        match pool.class.kinds.binary_search(&kind) {
-            Ok(position) => self.give_kind(pool, position, member),
-            Err(_) => {
-                let position = pool.class.members.binary_search(&member);
-                position.is_ok_and(|position| pool.give_member(position).is_some())
-            }
-        }
-    }
-
-    /// Lets `member` have one more of what its kind, which is at `position`, gets of the pool.
-    fn give_kind(&mut self, pool: &mut Pool<'_>, position: usize, member: MemberIndex) -> bool {
-        let may = pool.kinds[position] > 0 && self.takes[member.index()] > 0;
-        pool.kinds[position] -= u32::from(may);
-        self.takes[member.index()] -= u32::from(may);
+        let (left, takes) = match pool.class.kinds.binary_search(&kind) {
+            Ok(position) => (&mut pool.kinds[position], Some(&mut self.takes[member.index()])),
+            Err(_) => match pool.class.members.binary_search(&member) {
+                Ok(position) => (&mut pool.members[position], None),
+                Err(_) => return false,
+            },
+        };
+        let may = *left > 0 && takes.as_ref().is_none_or(|takes| **takes > 0);
+        *left -= u32::from(may);
+        takes.into_iter().for_each(|takes| *takes -= u32::from(may));
         may
     }
 
-    /// Gives a unit of the pool to the last of `candidates` that is still to get any. Those that are not will not be
-    /// either, so each is found wanting but once, however many units there are.
-    fn give_near(
+    /// Gives the units that are left to those that are to get some.
+    fn serve_rest(
         &mut self,
         pool: &mut Pool<'_>,
-        nearby: &mut Nearby,
-        candidates: &mut Vec<Candidate>,
-    ) -> Option<MemberIndex> {
-        while let Some(candidate) = candidates.last() {
-            let given = match *candidate {
-                Candidate::Member(position) => pool.give_member(position),
-                Candidate::Kind { position, list } => {
-                    let member = nearby.next(list, &self.takes);
-                    member.filter(|member| self.give_kind(pool, position, *member))
-                }
-            };
-            if given.is_some() {
-                return given;
-            }
-            candidates.pop();
+        counts: &mut TopicCounts<'_>,
+        owner: &mut [Option<MemberIndex>],
+    ) {
+        let shares = self.shares(pool);
+        if shares.is_empty() {
+            return;
         }
-        None
-    }
-
-    /// Gives the units that are left to those that are to get some, by id.
-    fn serve_rest(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
-        let mut units = std::mem::take(&mut pool.units).into_iter();
-        for (position, kind) in pool.class.kinds.iter().enumerate() {
-            let mut left = pool.kinds[position];
-            while left > 0 {
-                let (member, most) = self.next_of(*kind, left);
-                left -= most;
-                units.by_ref().take(most as usize).for_each(|unit| owner[unit.index()] = Some(member));
-            }
-        }
-        for (member, units_of) in pool.class.members.iter().zip(&pool.members) {
-            for unit in units.by_ref().take(*units_of as usize) {
-                owner[unit.index()] = Some(*member);
-            }
+        counts.regroup(0, shares.iter().map(|(member, _)| *member));
+        let mut turns = Turns::new(shares, 0);
+        for unit in std::mem::take(&mut pool.units) {
+            counts.turn_to(unit, owner);
+            let Some((_, taker)) = turns.peek(counts) else { return };
+            turns.advance();
+            counts.add(taker);
+            owner[unit.index()] = Some(taker);
         }
     }
 
-    /// The first member of `kind` that is still to get units, and how many of `left` it gets now.
-    fn next_of(&mut self, kind: usize, left: u32) -> (MemberIndex, u32) {
-        let members = &self.classes.kinds[kind].members;
-        while self.takes[members[self.position[kind]].index()] == 0 {
-            self.position[kind] += 1;
+    /// How many units of the pool each member gets: of what a kind gets, each of its members in proportion to what it
+    /// gets of all pools.
+    fn shares(&mut self, pool: &Pool<'_>) -> Vec<(MemberIndex, u32)> {
+        let mut shares = Vec::new();
+        for (kind, amount) in pool.class.kinds.iter().zip(&pool.kinds).filter(|(_, amount)| **amount > 0) {
+            let mut of_kind = self.with_takes(&self.classes.kinds[*kind].members);
+            turns::in_proportion(&mut of_kind, *amount);
+            for (member, share) in &of_kind {
+                self.takes[member.index()] -= share;
+            }
+            shares.append(&mut of_kind);
         }
-        let member = members[self.position[kind]];
-        let takes = self.takes[member.index()].min(left);
-        self.takes[member.index()] -= takes;
-        (member, takes)
+        let members = pool.class.members.iter().copied().zip(pool.members.iter().copied());
+        shares.extend(members.filter(|(_, amount)| *amount > 0));
+        shares
     }
 }
 
-/// Appends to `leaving` as many of `units` as are the `surplus`: first those that are far, then others, as they come.
-fn far_first(
-    mut units: impl Iterator<Item = UnitIndex>,
-    surplus: usize,
-    mut is_far: impl FnMut(UnitIndex) -> bool,
-    leaving: &mut Vec<UnitIndex>,
-) {
-    let (enough, mut near) = (leaving.len() + surplus, Vec::with_capacity(surplus));
-    while leaving.len() < enough
-        && let Some(unit) = units.next()
-    {
-        if is_far(unit) {
-            leaving.push(unit);
-        } else if near.len() < surplus {
-            near.push(unit);
-        }
-    }
-    near.truncate(enough - leaving.len());
-    leaving.append(&mut near);
-}
-
-/// Whether a unit with replicas in `racks` is known to have none in `rack`, where its owner is.
-pub(super) fn is_far(racks: &[RackIndex], rack: Option<RackIndex>) -> bool {
-    rack.is_some_and(|rack| !racks.is_empty() && !racks.contains(&rack))
-}
-
-/// By kind and rack the members that may still get units. There are as many lists as are not empty: members in racks of
+/// By kind and rack its members. There are as many lists as are not empty: members in racks of
 /// their own that take topics of their own make a product of kinds and racks that is far larger than they are.
 struct Nearby {
     list_of: FxHashMap<(usize, RackIndex), usize>,
-    /// The next member last.
+    /// Ascending.
     lists: Vec<Vec<MemberIndex>>,
 }
 
 impl Nearby {
     fn of(problem: &Problem, classes: &Classes) -> Self {
         let mut nearby = Self { list_of: FxHashMap::default(), lists: Vec::new() };
-        for member in problem.member_indices().rev() {
+        for member in problem.member_indices() {
             if let Some(at) = classes.kind_of[member.index()].zip(problem.member(member).rack) {
                 let list = *nearby.list_of.entry(at).or_insert(nearby.lists.len());
                 if list == nearby.lists.len() {
@@ -289,15 +260,6 @@ impl Nearby {
     /// The list of the members of `kind` in `rack`, if there are any.
     fn list(&self, kind: usize, rack: RackIndex) -> Option<usize> {
         self.list_of.get(&(kind, rack)).copied()
-    }
-
-    /// The first member of `list` that is still to get units.
-    fn next(&mut self, list: usize, takes: &[u32]) -> Option<MemberIndex> {
-        let members = &mut self.lists[list];
-        while members.last().is_some_and(|member| takes[member.index()] == 0) {
-            members.pop();
-        }
-        members.last().copied()
     }
 }
 

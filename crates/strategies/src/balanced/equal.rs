@@ -14,7 +14,7 @@ use super::{alike, cheapen, deal, level};
 use crate::{Capacity, Member, MemberIndex, Problem};
 
 /// How many units of each class each member keeps and each kind or member gets.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flow {
     pub(super) classes: Vec<ClassFlow>,
     /// By member: how many units it gets of those that its kind gets.
@@ -22,7 +22,7 @@ pub(super) struct Flow {
 }
 
 /// The units of one class.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct ClassFlow {
     /// In the order of the class's holdings: how many units the member keeps.
     pub(super) keeps: Vec<u32>,

@@ -150,7 +150,11 @@ impl<'a> Copies<'a> {
         let mut turns = self.turns(class, free.len());
         let mut at = 0;
         let mut others = None;
-        for unit in class.unit_indices() {
+        // Owner after owner: owners alternate over the units of a topic as turns do, and would meet the same turns.
+        let mut units: Vec<UnitIndex> =
+            class.unit_indices().filter(|unit| self.vacancy(*unit).is_some()).collect();
+        units.sort_unstable_by_key(|unit| (self.owners[unit.index()], *unit));
+        for unit in units {
             while let Some(place) = self.vacancy(unit) {
                 if let Some(turn) = self.find_turn(class, unit, place, &turns[at..]) {
                     turns.swap(at, at + turn);

@@ -49,8 +49,6 @@ pub struct ProblemBuilder {
     pub(super) labels: Vec<(MemberHandle, Arc<str>)>,
     /// By slot its owner; empty, or too short, until one of the last is told.
     pub(super) current: Vec<Option<MemberHandle>>,
-    /// By member handle how many partitions it owns, just so.
-    pub(super) owned: Vec<u32>,
     /// By slot whom it is on its way to, as `current`.
     pub(super) fixed: Vec<Option<MemberHandle>>,
     /// By slot; empty until the first is told.
@@ -234,12 +232,7 @@ impl ProblemBuilder {
         partitions: impl IntoIterator<Item = u32>,
         member: MemberHandle,
     ) {
-        let more = self.hold(topic, partitions, member, |builder| &mut builder.current);
-        if more > 0 {
-            let least = member.index() + 1;
-            self.owned.resize(self.owned.len().max(least), 0);
-            self.owned[member.index()] += more;
-        }
+        self.hold(topic, partitions, member, |builder| &mut builder.current);
     }
 
     /// Says that a handoff of the partition to `member` is under way, which therefore keeps it
@@ -275,21 +268,20 @@ impl ProblemBuilder {
         }
     }
 
-    /// Tells holders, and returns how many of the partitions had none.
+    /// Tells holders.
     fn hold(
         &mut self,
         topic: TopicHandle,
         partitions: impl IntoIterator<Item = u32>,
         member: MemberHandle,
         holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
-    ) -> u32 {
+    ) {
         if topic.index() >= self.topics.len() || member.index() >= self.members.len() {
-            self.refuse(InvalidProblem::ForeignHandle);
-            return 0;
+            return self.refuse(InvalidProblem::ForeignHandle);
         }
         let mut partitions = partitions.into_iter().peekable();
         if partitions.peek().is_none() {
-            return 0;
+            return;
         }
         let (of_topic, slots) = (self.topics.units_of(topic.index()), self.topics.units());
         let holders = holders(self);
@@ -297,11 +289,9 @@ impl ProblemBuilder {
         if holders.len() < of_topic.end {
             holders.resize(slots, None);
         }
-        let (more, mistake) = give(&mut holders[of_topic], partitions, member);
-        if let Some((partition, other)) = mistake {
+        if let Some((partition, other)) = give(&mut holders[of_topic], partitions, member) {
             self.refuse_holder(topic, partition, member, other);
         }
-        more
     }
 
     /// Refuses `member` as the holder of a partition that has an `other` or, without one, does not exist.
@@ -363,24 +353,23 @@ impl ProblemBuilder {
     }
 }
 
-/// Says of `partitions` that `member` holds them. Returns how many had no holder, and the first that cannot be: one that has
-/// another holder, or none as it does not exist.
+/// Says of `partitions` that `member` holds them. Returns the first that cannot be: one that has another holder, or none
+/// as it does not exist.
 fn give(
     holders: &mut [Option<MemberHandle>],
     partitions: impl Iterator<Item = u32>,
     member: MemberHandle,
-) -> (u32, Option<(u32, Option<MemberHandle>)>) {
-    let (mut more, mut mistake) = (0, None);
+) -> Option<(u32, Option<MemberHandle>)> {
+    let mut mistake = None;
     for partition in partitions {
         match holders.get_mut(partition as usize) {
             Some(holder) if holder.is_none_or(|other| other == member) => {
-                more += u32::from(holder.is_none());
                 *holder = Some(member);
             }
             holder => mistake = mistake.or(Some((partition, holder.and_then(|holder| *holder)))),
         }
     }
-    (more, mistake)
+    mistake
 }
 
 #[cfg(test)]

@@ -341,20 +341,6 @@ fn a_rack_is_one_whether_its_name_is_shared_or_not() {
 }
 
 #[test]
-fn how_many_each_owns_is_known_however_that_was_told() {
-    let mut builder = Problem::builder();
-    let topic = builder.topic("t", 5);
-    let [b, a] = ["b", "a"].map(|id| builder.member(MemberSpec::new(id)));
-    builder.currents(topic, [0, 1, 1], b);
-    builder.current(topic, 1, b);
-    builder.current(topic, 4, a);
-    builder.fixed(topic, 2, a);
-    builder.member(MemberSpec::new("c"));
-    assert_eq!(builder.build().unwrap().owned(), [1, 2, 0]);
-    assert_eq!(two_by_two(|_, _, _| {}).owned(), [0, 0]);
-}
-
-#[test]
 fn the_nearest_standby_comes_first_and_its_best_report_counts() {
     let problem = two_by_two(|builder, topic, [a, b]| {
         builder.standby(topic, 1, a, 9);

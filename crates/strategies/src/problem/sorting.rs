@@ -30,7 +30,6 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
         told_pins: order.pairs(&told.pins),
         cooling: sorted_set(cooling.into_iter().map(|(topic, partition)| order.unit(topic, partition))),
         weights: order.weights(&told),
-        owned: order.owned(&mut told),
         current: order.holders(&told, current),
         fixed: order.holders(&told, fixed),
         topics: order.topic_table,
@@ -112,16 +111,6 @@ impl Order {
         let mut holders = Vec::with_capacity(builder.topics.units());
         holders.extend(self.slots(builder).map(|slot| ranked(told.get(slot).copied().flatten())));
         holders
-    }
-
-    /// By member how many units it owns.
-    fn owned(&self, told: &mut ProblemBuilder) -> Vec<u32> {
-        let mut owned = std::mem::take(&mut told.owned);
-        if owned.is_empty() {
-            return owned;
-        }
-        owned.resize(self.members.len, 0);
-        self.members.arranged(owned)
     }
 
     fn replica_sets(&self, told: &mut ProblemBuilder) -> ReplicaSets {

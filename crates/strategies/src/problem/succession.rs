@@ -47,7 +47,6 @@ impl Problem {
         let standbys = (0..units).map(UnitIndex::new).flat_map(up_to_date);
         self.standbys = StandbyList::new(self.units(), standbys);
         self.current = or_none(placement.owner);
-        self.count();
         self.fixed = Vec::new();
         self.cooling = Vec::new();
         self.choose_pins();
@@ -77,9 +76,6 @@ impl Problem {
             return Err(InvalidProblem::ForeignHandle);
         }
         self.members.insert(place, member);
-        if !self.owned.is_empty() {
-            self.owned.insert(place, 0);
-        }
         if place + 1 < self.members.len() {
             self.rename(|member| Some(if member.index() < place { member } else { next(member) }));
         }
@@ -96,9 +92,6 @@ impl Problem {
     #[must_use]
     pub fn without(mut self, member: MemberIndex) -> Self {
         self.members.remove(member.index());
-        if !self.owned.is_empty() {
-            self.owned.remove(member.index());
-        }
         self.rename(|other| match other.cmp(&member) {
             std::cmp::Ordering::Less => Some(other),
             std::cmp::Ordering::Equal => None,
@@ -119,23 +112,11 @@ impl Problem {
         self
     }
 
-    /// Counts what each member owns.
-    fn count(&mut self) {
-        self.owned.clear();
-        if !self.current.is_empty() {
-            self.owned.resize(self.members.len(), 0);
-        }
-        self.current.iter().flatten().for_each(|owner| self.owned[owner.index()] += 1);
-    }
-
     /// Gives members the names that `name` says, which must not change their order; forgets those without.
     fn rename(&mut self, name: impl Fn(MemberIndex) -> Option<MemberIndex>) {
         for holders in [&mut self.current, &mut self.fixed] {
             holders.iter_mut().for_each(|holder| *holder = holder.and_then(&name));
             *holders = or_none(std::mem::take(holders));
-        }
-        if self.current.is_empty() {
-            self.owned.clear();
         }
         for pairs in [&mut self.bans, &mut self.told_pins] {
             let renamed = pairs.iter().filter_map(|(unit, member)| Some((*unit, name(*member)?)));

@@ -20,5 +20,6 @@ mod sound;
 mod steady;
 mod streams;
 mod succession;
+mod topics;
 mod trades;
 mod weights;

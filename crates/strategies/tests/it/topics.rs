@@ -1,0 +1,94 @@
+//! `balanced` spreads each topic evenly over members.
+
+use kafka_assigner_strategies::{Balanced, MemberIndex, MemberSpec, Problem, Strategy as _};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+type Owners = Vec<Option<MemberIndex>>;
+
+/// By topic and member how many units.
+fn by_topic(problem: &Problem, owners: &Owners) -> Vec<Vec<u32>> {
+    let of_topic = |topic| {
+        let mut counts = vec![0; problem.members().len()];
+        let owned = problem.units_of(topic).filter_map(|unit| owners[unit.index()]);
+        owned.for_each(|owner| counts[owner.index()] += 1);
+        counts
+    };
+    problem.topic_indices().map(of_topic).collect()
+}
+
+/// By topic the difference between the members with the most and the fewest of its units.
+fn spans(problem: &Problem, owners: &Owners) -> Vec<u32> {
+    let span = |counts: Vec<u32>| counts.iter().max().unwrap_or(&0) - counts.iter().min().unwrap_or(&0);
+    by_topic(problem, owners).into_iter().map(span).collect()
+}
+
+fn alike(members: usize, topics: &[u32]) -> Problem {
+    let mut builder = Problem::builder();
+    for (at, partitions) in topics.iter().enumerate() {
+        builder.topic(format!("t{at:03}"), *partitions);
+    }
+    for at in 0..members {
+        builder.member(MemberSpec::new(format!("m{at:03}")));
+    }
+    builder.build().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn members_that_are_alike_get_fresh_topics_within_one_partition(
+        members in 1..40_usize,
+        topics in vec(0..90_u32, 0..30),
+    ) {
+        let problem = alike(members, &topics);
+        let owners = Balanced.assign(&problem).owner;
+        prop_assert!(spans(&problem, &owners).iter().all(|span| *span <= 1), "{:?}", spans(&problem, &owners));
+    }
+}
+
+#[test]
+fn two_members_share_each_of_two_topics() {
+    let problem = alike(2, &[4, 4]);
+    let owners = Balanced.assign(&problem).owner;
+    assert_eq!(by_topic(&problem, &owners), [[2, 2], [2, 2]]);
+}
+
+/// Topics of so many partitions that `m0` owns, and another member.
+fn all_with_one(topics: &[u32]) -> Problem {
+    let mut builder = Problem::builder();
+    let topics: Vec<_> =
+        (0..).zip(topics).map(|(at, size)| (builder.topic(format!("t{at}"), *size), *size)).collect();
+    let owner = builder.member(MemberSpec::new("m0"));
+    builder.member(MemberSpec::new("m1"));
+    for (topic, size) in topics {
+        (0..size).for_each(|partition| builder.current(topic, partition, owner));
+    }
+    builder.build().unwrap()
+}
+
+#[test]
+fn a_join_takes_from_the_topics_in_turn() {
+    let problem = all_with_one(&[12, 12]);
+    let placement = Balanced.assign(&problem);
+    assert_eq!(by_topic(&problem, &placement.owner), [[6, 6], [6, 6]]);
+    assert_eq!(placement.moves(&problem).len(), 12);
+}
+
+#[test]
+fn a_join_of_a_large_group_takes_one_of_each_topic() {
+    let problem = alike(30, &[30; 31]);
+    let before = Balanced.assign(&problem).owner;
+    let mut builder = Problem::builder();
+    let topics: Vec<_> = (0..31).map(|at| builder.topic(format!("t{at:03}"), 30)).collect();
+    let members: Vec<_> = (0..31).map(|at| builder.member(MemberSpec::new(format!("m{at:03}")))).collect();
+    for (at, owner) in before.iter().enumerate() {
+        let partition = u32::try_from(at % 30).unwrap();
+        builder.current(topics[at / 30], partition, members[owner.unwrap().index()]);
+    }
+    let joined = builder.build().unwrap();
+    let placement = Balanced.assign(&joined);
+    assert_eq!(placement.moves(&joined).len(), 30);
+    assert!(spans(&joined, &placement.owner).iter().all(|span| *span <= 1));
+}
