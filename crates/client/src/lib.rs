@@ -74,9 +74,9 @@ pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
 pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
-pub use kafka_assigner_core::name::InvalidName;
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use kafka_assigner_types::name::InvalidName;
 pub use moment::{Clock, Moment};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use partition::TopicPartition;

@@ -16,24 +16,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kafka_assigner_types::claim::span;
+
 use crate::id::TopicPartition;
 use crate::kv::LeaseId;
 use crate::memory::Memory;
 use crate::moment::Moment;
 use crate::record::{Assignment, Owner};
 use crate::state::{GroupState, Presence};
-
-/// How long an owner may act, counted from the sending of its last confirmed heartbeat.
-#[must_use]
-pub const fn span(ttl: Duration) -> Duration {
-    Duration::from_nanos(ttl.as_nanos() as u64 / 3 * 2)
-}
-
-/// How often a session is renewed: twice within a claim, so that one lost answer costs nothing.
-#[must_use]
-pub const fn renewal_interval(ttl: Duration) -> Duration {
-    Duration::from_nanos(ttl.as_nanos() as u64 / 3)
-}
 
 /// What is left of a lease, as the store said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,13 +154,6 @@ mod tests {
     fn end(mode: Mode, said: &[Remaining]) -> ClaimEnd {
         let leases = said.iter().map(|left| (LeaseId(7), *left)).collect();
         end_of(&owned(mode), false, &leases, &Memory::default(), Moment(Duration::ZERO))
-    }
-
-    #[test]
-    fn a_claim_leaves_a_third_of_the_lease_as_its_margin() {
-        let ttl = Duration::from_secs(30);
-        assert_eq!(span(ttl), Duration::from_secs(20));
-        assert_eq!(renewal_interval(ttl), Duration::from_secs(10));
     }
 
     #[test]

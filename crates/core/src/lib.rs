@@ -17,7 +17,7 @@
 //!
 //! Start reading at [`record`] (what is stored), then [`state`], then [`rules`] (the handoff protocol as a
 //! table) with [`advance`](mod@advance), then [`plan`](mod@plan). [`ack`] and [`session`] are what any instance decides, the
-//! rest is the leader's. This crate may use `strategies` and nothing else of ours.
+//! rest is the leader's. This crate may use `types` and `strategies`, and nothing else of ours.
 
 pub mod ack;
 pub mod action;
@@ -27,14 +27,10 @@ pub mod claim;
 mod draft;
 pub mod explain;
 mod handover;
-pub mod id;
 pub mod key;
-pub mod kv;
 #[cfg(any(test, feature = "testing"))]
 pub mod lab;
 pub mod memory;
-pub mod moment;
-pub mod name;
 pub mod plan;
 pub mod reason;
 pub mod record;
@@ -45,3 +41,5 @@ pub mod state;
 pub mod topics;
 pub mod view;
 pub mod write;
+
+pub use kafka_assigner_types::{id, kv, moment, name};

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::claim::{self, Leases};
+use kafka_assigner_types::claim::span;
+
+use crate::claim::Leases;
 use crate::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
 use crate::kv::LeaseId;
 use crate::moment::Moment;
@@ -245,7 +247,7 @@ impl Memory {
     /// of the longest time to live from then on.
     #[must_use]
     pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
-        let span = claim::span(Duration::from_millis(assignment.outlived_ttl_ms));
+        let span = span(Duration::from_millis(assignment.outlived_ttl_ms));
         let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.epoch);
         (seen.map_or(now, |seen| seen.since) + span).since(now)
     }

@@ -1,4 +1,4 @@
-use kafka_assigner_core::id::Epoch;
+use kafka_assigner_types::id::Epoch;
 
 use super::*;
 use crate::route::Owner;

@@ -84,9 +84,9 @@ pub use cutover::{Cutover, CutoverError};
 pub use forward::{Forward, RequestError, SendError};
 pub use forwarder::{Answer, Forwarder};
 pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TopicPartition, stop};
-pub use kafka_assigner_core::id::{Epoch, HandoffId};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use kafka_assigner_types::id::{Epoch, HandoffId};
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
 pub use route::{Owner, Route, Target};

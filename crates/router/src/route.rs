@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_core::id::{Epoch, HandoffId};
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteState;
+use kafka_assigner_types::id::{Epoch, HandoffId};
 
 /// Whom requests for a partition go to, and under which epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]

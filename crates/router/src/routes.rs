@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_core::id::HandoffId;
+use kafka_assigner_types::id::HandoffId;
 use rustc_hash::FxHashMap;
 
 use crate::dialect::News;

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
-use kafka_assigner_core::kv::{Change, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Change, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
 use tokio::time::timeout;
 
 use crate::{Error, Store, Watch, WatchBatch};

@@ -1,6 +1,6 @@
 //! What can go wrong between us and the store.
 
-use kafka_assigner_core::kv::{LeaseId, Revision};
+use kafka_assigner_types::kv::{LeaseId, Revision};
 
 /// A call that the store did not carry out, or whose outcome nobody knows.
 #[derive(Debug, thiserror::Error)]

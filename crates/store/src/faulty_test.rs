@@ -1,5 +1,5 @@
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Compare, Must, Op};
+use kafka_assigner_types::kv::{Compare, Must, Op};
 use tokio::time::{Instant, timeout};
 
 use super::*;

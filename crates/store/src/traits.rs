@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use kafka_assigner_core::kv::{Change, Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Change, Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
 use crate::Error;
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
 

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use kafka_assigner_core::kv::{Op, Record, Txn};
+use kafka_assigner_types::kv::{Op, Record, Txn};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use kafka_assigner_client::session::Event;
 use kafka_assigner_client::shell::bounded;
 use kafka_assigner_client::{Moment, TopicPartition};
-use kafka_assigner_core::id::HandoffId;
 use kafka_assigner_proto::MAX_ACKS;
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, RouteAck, RouteAckRequest};
+use kafka_assigner_types::id::HandoffId;
 use tonic::Status;
 use tracing::{debug, warn};
 

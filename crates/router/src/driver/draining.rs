@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use kafka_assigner_client::{Backoff, TopicPartition};
-use kafka_assigner_core::id::HandoffId;
+use kafka_assigner_types::id::HandoffId;
 use tracing::warn;
 
 use super::Driver;

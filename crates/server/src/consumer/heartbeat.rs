@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::claim;
 use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::kv::LeaseId;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_proto::v1::{HeartbeatRequest, HeartbeatResponse};
+use kafka_assigner_types::claim;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 

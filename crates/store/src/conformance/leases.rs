@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::kv::{Change, LeaseId, Op, Revision};
+use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision};
 use tokio::time::{Instant, sleep};
 
 use super::{Bench, Outcome, PATIENCE, SHORT_TTL, changes, list_cases};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Change, Compare, Lease, Must, Op, Revision, Txn};
+use kafka_assigner_types::kv::{Change, Compare, Lease, Must, Op, Revision, Txn};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
+use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 

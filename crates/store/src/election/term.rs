@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Compare, Lease, Must, Revision};
+use kafka_assigner_types::kv::{Compare, Lease, Must, Revision};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

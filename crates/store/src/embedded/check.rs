@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Limits, Op, Txn};
+use kafka_assigner_types::kv::{Limits, Op, Txn};
 
 use crate::Error;
 

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
 use super::engine::Engine;

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{
+use kafka_assigner_types::kv::{
     Change, Compare, Lease, LeaseId, Limits, Must, Op, Record, Revision, Snapshot, Txn, TxnOutcome,
 };
 use tokio::time::Instant;

@@ -2,7 +2,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Op, Txn};
+use kafka_assigner_types::kv::{Op, Txn};
 use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend};
 

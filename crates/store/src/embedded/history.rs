@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 
 use crate::Error;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Lease, LeaseId, Record, Revision};
+use kafka_assigner_types::kv::{Change, Lease, LeaseId, Record, Revision};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use super::engine::{Effect, Seed};

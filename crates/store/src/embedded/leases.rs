@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Lease, LeaseId};
+use kafka_assigner_types::kv::{Lease, LeaseId};
 use tokio::time::Instant;
 
 use crate::Error;

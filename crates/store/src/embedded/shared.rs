@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
 use super::engine::Engine;

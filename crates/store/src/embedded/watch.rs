@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, sleep_until};
 
 use super::driver::Driver;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::LeaseId;
+use kafka_assigner_types::kv::LeaseId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_stream::wrappers::UnboundedReceiverStream;

@@ -13,8 +13,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Change, Op, Revision, Txn};
 use kafka_assigner_testkit::{Etcd, EtcdConfig, etcd_binary};
+use kafka_assigner_types::kv::{Change, Op, Revision, Txn};
 use tokio::time::{sleep, timeout};
 
 use super::{EtcdOptions, EtcdStore};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 

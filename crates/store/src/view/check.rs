@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Options;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 
 /// The revision of the last change of every key. A key's contents follow from it.
 #[derive(Debug, Default)]

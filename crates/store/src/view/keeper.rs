@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, RwLock};
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 
 use super::{EtcdOptions, EtcdStore, private_etcd, store};
 use crate::Store;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Op, Revision, Txn};
 use kafka_assigner_testkit::free_port;
+use kafka_assigner_types::kv::{Op, Revision, Txn};
 use tokio::time::{Instant, timeout};
 
 use super::proxy::Proxy;

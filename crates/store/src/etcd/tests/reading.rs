@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Op, Txn};
+use kafka_assigner_types::kv::{Op, Txn};
 use tokio::time::timeout;
 
 use super::{EtcdOptions, insist, private_etcd, put, store, values_to};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
