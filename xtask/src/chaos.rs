@@ -1,11 +1,11 @@
-//! `cargo xtask chaos`: real instances and consumers as processes, under every fault; see `crates/chaos`.
+//! `cargo xtask chaos`: real instances and consumers as processes, under every fault; see `verification/chaos`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_testkit::{self as testkit, Process};
+use kafka_assigner_rig::{self as testkit, Process};
 
 use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};

@@ -1,11 +1,11 @@
-//! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `crates/e2e`.
+//! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `verification/e2e`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_testkit::{self as testkit, Process};
+use kafka_assigner_rig::{self as testkit, Process};
 use tempfile::TempDir;
 
 use crate::interrupt::Interrupt;

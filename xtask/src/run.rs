@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kafka_assigner_testkit::Process;
+use kafka_assigner_rig::Process;
 
 use crate::interrupt::Interrupt;
 

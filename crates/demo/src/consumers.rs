@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros, Slot};
 use kafka_assigner_client::kafka::{
     KafkaOptions, KafkaRunner, KafkaRunnerError, Message as _, Record, RecordHandler, Restored,
 };
@@ -14,8 +15,7 @@ use kafka_assigner_client::{
     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
 };
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_example_single_writer::{Log, LogError, Witness, Writer, run_writer};
-use kafka_assigner_ledger::{FinalState, Handled, KeyState, Micros, Slot};
+use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

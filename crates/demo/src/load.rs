@@ -1,6 +1,6 @@
 //! How much there was to do so far.
 
-use kafka_assigner_crowd::Meter;
+use kafka_assigner_writer::Meter;
 
 use crate::producer::Produced;
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use kafka_assigner_audit::requests::Requests;
+use kafka_assigner_audit::{Audit, Spread};
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_crowd::Requests;
-use kafka_assigner_ledger::{Audit, Spread};
 use serde::Serialize;
 
 /// The result of a run. The names are stable: programs read them.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Progress;
 use kafka_assigner_core::state::GroupState;
-use kafka_assigner_observer::Observer;
 use tokio::time::{Instant, sleep};
 
 use crate::board::{Board, Move, Row};

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kafka_assigner_audit::requests::{Requests, put_right, to_handle};
+use kafka_assigner_audit::watcher::Observer;
+use kafka_assigner_audit::{Audit, FinalState, Incident, Ledger, Micros};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_crowd::{Requests, put_right, to_handle};
-use kafka_assigner_ledger::{Audit, FinalState, Incident, Ledger, Micros};
-use kafka_assigner_observer::Observer;
 use kafka_assigner_store::MemoryStore;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

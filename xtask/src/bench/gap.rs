@@ -1,12 +1,12 @@
 //! `cargo xtask bench gap`: how long moved partitions stand still, here and under Kafka's own protocols; see
-//! `crates/gap`.
+//! `verification/gap`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_testkit::{self as testkit, Process};
+use kafka_assigner_rig::{self as testkit, Process};
 use tempfile::TempDir;
 
 use super::java;

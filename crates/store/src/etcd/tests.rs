@@ -13,7 +13,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_testkit::{Etcd, EtcdConfig, etcd_binary};
+use kafka_assigner_rig::{Etcd, EtcdConfig, etcd_binary};
 use kafka_assigner_types::kv::{Change, Op, Revision, Txn};
 use tokio::time::{sleep, timeout};
 

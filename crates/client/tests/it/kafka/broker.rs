@@ -34,7 +34,7 @@ impl Broker {
     }
 
     pub(super) async fn real() -> Option<Self> {
-        let address = kafka_assigner_testkit::kafka()?;
+        let address = kafka_assigner_rig::kafka()?;
         let since = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_nanos();
         let topic = format!("client-{since}");
         assert!(create_topic(&admin(&address), &topic).await, "the topic is new");

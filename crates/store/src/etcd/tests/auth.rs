@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_testkit::Etcd;
+use kafka_assigner_rig::Etcd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_testkit::free_port;
+use kafka_assigner_rig::free_port;
 use kafka_assigner_types::kv::{Op, Revision, Txn};
 use tokio::time::{Instant, timeout};
 

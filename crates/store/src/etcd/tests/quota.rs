@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_testkit::{Etcd, EtcdConfig, etcd_binary};
+use kafka_assigner_rig::{Etcd, EtcdConfig, etcd_binary};
 
 use tokio::time::{sleep, timeout};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kafka_assigner_testkit::{Etcd, EtcdConfig, EtcdTls as ServerTls, etcd_binary};
+use kafka_assigner_rig::{Etcd, EtcdConfig, EtcdTls as ServerTls, etcd_binary};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use super::{error_within, hasty, insist, put, store, values_to};
