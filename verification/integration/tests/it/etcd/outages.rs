@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use kafka_assigner_rig::free_port;
+use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::kv::{Op, Revision, Txn};
 use tokio::time::{Instant, timeout};
 
 use super::proxy::Proxy;
 use super::{EtcdOptions, PATIENCE, error_within, hasty, insist, private_etcd, put, store, values_to};
-use crate::{Error, Store};
 
 /// The bound of [`hasty`] calls, with some time for a loaded machine.
 const BOUND: Duration = Duration::from_secs(4);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use kafka_assigner_store::Store;
+use kafka_assigner_store::conformance::{self, Subject};
 use kafka_assigner_types::kv::Revision;
 
 use super::{EtcdOptions, EtcdStore, private_etcd, store};
-use crate::Store;
-use crate::conformance::{self, Subject};
 
 #[derive(Debug)]
 struct Private(EtcdStore);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use kafka_assigner_rig::Etcd;
+use kafka_assigner_store::etcd::Password;
+use kafka_assigner_store::{Error, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{
     EtcdOptions, EtcdStore, PATIENCE, error_within, hasty, insist, private_etcd, put, store, values_to,
 };
-use crate::etcd::Password;
-use crate::{Error, Store};
 
 /// Makes a request to etcd's JSON gateway, with a token if there is one: our cut of its API can't manage
 /// users, and needn't.

@@ -1,14 +1,13 @@
 //! Listings of many pages, readers that fall behind, and what a store says about itself.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::kv::{Op, Txn};
 use tokio::time::timeout;
 
 use super::{EtcdOptions, insist, private_etcd, put, store, values_to};
-use crate::{Error, Store};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_listing_of_many_pages_is_whole() {
@@ -81,8 +80,9 @@ async fn a_watch_right_after_a_listing_holds_up_nobodys_progress() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_outlives_its_store_and_everything_ends_with_it() {
     let Some(mut etcd) = private_etcd() else { return };
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let before = tasks.num_alive_tasks();
     let store = store(&super::hasty([etcd.endpoint()]));
-    let connection = Arc::downgrade(&store.connection);
     let start = insist(|| put(&store, "/a/k", "1")).await;
     let lease = insist(|| store.grant(super::PATIENCE)).await;
     insist(|| store.keep_alive(lease.id)).await;
@@ -94,7 +94,7 @@ async fn a_watch_outlives_its_store_and_everything_ends_with_it() {
     drop(watch);
 
     let ended = async {
-        while connection.strong_count() > 0 {
+        while tasks.num_alive_tasks() > before {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kafka_assigner_rig::{Etcd, EtcdConfig, EtcdTls as ServerTls, etcd_binary};
+use kafka_assigner_store::etcd::{EtcdOptions, EtcdTls};
+use kafka_assigner_store::{Error, Store};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use super::{error_within, hasty, insist, put, store, values_to};
-use crate::etcd::{EtcdOptions, EtcdTls};
-use crate::{Error, Store};
 
 /// An authority with the certificates that it signed, as files.
 struct Authority {

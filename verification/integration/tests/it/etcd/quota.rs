@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use kafka_assigner_rig::{Etcd, EtcdConfig, etcd_binary};
+use kafka_assigner_store::{Error, Store};
 
 use tokio::time::{sleep, timeout};
 
 use super::{EtcdOptions, EtcdStore, PATIENCE, put, store};
-use crate::{Error, Store};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_store_refuses_writes_by_name_and_still_reads() {

@@ -17,8 +17,8 @@ use kafka_assigner_rig::{Etcd, EtcdConfig, etcd_binary};
 use kafka_assigner_types::kv::{Change, Op, Revision, Txn};
 use tokio::time::{sleep, timeout};
 
-use super::{EtcdOptions, EtcdStore};
-use crate::{Error, Store, Watch};
+use kafka_assigner_store::{Error, Store, Watch};
+use kafka_assigner_store::{EtcdOptions, EtcdStore};
 
 /// Whatever has to come, comes within this time on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
