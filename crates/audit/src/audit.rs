@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{Class, Ledger, Micros, Spread};
 
-/// What a run came to. The names are stable: programs read them.
+/// The result of a run. The field names are stable: programs read them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Audit {
     /// Records that were produced and acknowledged.

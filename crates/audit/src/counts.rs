@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Incident, Ledger, Slot};
 
-/// How often records were handled by more than one epoch.
+/// The number of records that were handled under more than one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Duplicates {
-    /// Where all owners but the last lived on.
+    /// Those of which all owners but the last lived on.
     pub(crate) planned: usize,
-    /// Where an owner that handled it was killed or frozen before it could commit.
+    /// Those of which an owner was killed or frozen before it could commit.
     pub(crate) after_crash: usize,
 }
 
@@ -53,8 +53,8 @@ impl Ledger {
         processes.collect()
     }
 
-    /// How often an offset went back within one partition, epoch and process, in the order in which the process
-    /// wrote them down.
+    /// The number of times that an offset went back within one partition, epoch and process, in the
+    /// order in which the process wrote them down.
     pub(crate) fn out_of_order(&self) -> usize {
         let mut last: BTreeMap<(&Slot, u64, &str), i64> = BTreeMap::new();
         let mut went_back = 0;

@@ -17,7 +17,7 @@ pub struct Slot {
 /// One record that a consumer handled as the partition's owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handled {
-    /// Where it was read.
+    /// The partition from which it was read.
     #[serde(flatten)]
     pub slot: Slot,
     /// Its offset.
@@ -28,7 +28,7 @@ pub struct Handled {
     pub epoch: u64,
     /// The process that handled it; a restarted consumer is another process.
     pub process: String,
-    /// When.
+    /// The time.
     pub at: Micros,
 }
 
@@ -40,21 +40,21 @@ pub enum Incident {
     ConsumerKilled {
         /// The process.
         process: String,
-        /// When.
+        /// The time.
         at: Micros,
     },
     /// A consumer's process was stopped from running for longer than its session lives, and then let go on.
     ConsumerFrozen {
         /// The process.
         process: String,
-        /// When.
+        /// The time.
         at: Micros,
         /// When it could go on; by then others owned what it had.
         thawed: Micros,
     },
     /// The leading instance was killed, and another one leads since.
     LeaderKilled {
-        /// When.
+        /// The time.
         at: Micros,
         /// When another instance was seen leading.
         led_again: Micros,

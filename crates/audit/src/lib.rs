@@ -40,11 +40,11 @@ use std::collections::BTreeMap;
 pub struct Ledger {
     /// By partition: the ids that were produced and acknowledged, in the order of their offsets.
     pub produced: BTreeMap<Slot, Vec<Record>>,
-    /// What consumers wrote about their own handling, in any order.
+    /// The records that consumers say they handled, in any order.
     pub handled: Vec<Handled>,
-    /// What was done to the run on purpose, in any order.
+    /// The faults that were injected into the run, in any order.
     pub incidents: Vec<Incident>,
-    /// What the owners of each partition had in their state at the end.
+    /// The state of each partition's owner at the end.
     pub states: Vec<FinalState>,
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::span::{Span, spans};
 use crate::{Incident, Ledger, Micros, Slot};
 
-/// Why a partition changed hands.
+/// The cause of a change of owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -28,11 +28,11 @@ pub struct Move {
     pub from: String,
     /// The process that has it now.
     pub to: String,
-    /// Why.
+    /// The cause.
     pub class: Class,
     /// From the last record that the old owner handled to the first of the new one; zero where they overlap.
     pub gap: Micros,
-    /// When the new owner handled its first record.
+    /// The time at which the new owner handled its first record.
     pub at: Micros,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// are none.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spread {
-    /// How many there are.
+    /// The number of values.
     pub count: usize,
     /// Half of them are at most this long.
     pub p50: f64,

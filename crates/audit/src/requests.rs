@@ -9,35 +9,35 @@ use crate::{Audit, Micros, Record, Slot, Spread};
 /// An addition in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Where.
+    /// The offset in the log.
     pub offset: i64,
     /// The epoch of the writer.
     pub epoch: u64,
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub caller: String,
     /// The number of the request.
     pub number: u64,
     /// The counter.
     pub key: String,
-    /// How much.
+    /// The amount.
     pub amount: u64,
 }
 
-/// What callers asked, and what they were told.
+/// The requests of all callers, with their answers.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// In the order of each caller.
     pub acknowledged: Vec<Acknowledged>,
     /// Tries without an acknowledgement.
     pub failed: Vec<Failed>,
-    /// What each counter was in the end, as its owner said.
+    /// The last value of each counter, as its owner reports it.
     pub totals: BTreeMap<String, u64>,
 }
 
 /// An addition of one that was acknowledged.
 #[derive(Debug, Clone)]
 pub struct Acknowledged {
-    /// Who asked.
+    /// The caller.
     pub caller: String,
     /// Its number, unique in the run.
     pub number: u64,
@@ -45,27 +45,27 @@ pub struct Acknowledged {
     pub key: String,
     /// The counter with it, as the answer said.
     pub total: u64,
-    /// When it was sent first.
+    /// The time at which it was first sent.
     pub begun: Micros,
-    /// When the answer was there.
+    /// The time of the answer.
     pub ended: Micros,
 }
 
 /// A try without an acknowledgement.
 #[derive(Debug, Clone)]
 pub struct Failed {
-    /// When the request was sent first.
+    /// The time at which the request was first sent.
     pub begun: Micros,
-    /// When it failed.
+    /// The time of the failure.
     pub ended: Micros,
-    /// How.
+    /// The outcome of the try.
     pub why: String,
 }
 
 /// From when to when requests may fail because a writer had died.
 pub type Window = (Micros, Micros);
 
-/// What the requests of a run came to.
+/// The result of a run's requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Requests {
     /// Additions that were acknowledged.
@@ -89,8 +89,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Whether every promise was kept: nothing lost, twice, out of order or answered wrongly, and no failure but for a dead
-    /// writer.
+    /// True if every promise was kept: nothing lost, twice, out of order or answered wrongly, and no failure but
+    /// for a dead writer.
     #[must_use]
     pub const fn is_kept(&self) -> bool {
         let wrong = self.acknowledged_lost + self.counted_twice + self.wrong_answers;
@@ -122,7 +122,7 @@ pub fn judge(asked: &Asked, log: &BTreeMap<i32, Vec<Written>>, crashes: &[Window
     }
 }
 
-/// What was acknowledged, as what writers had to handle: by partition of `topic`, in the order of the log.
+/// The acknowledged requests, as records that writers had to handle: by partition of `topic`, in the order of the log.
 #[must_use]
 pub fn to_handle(
     asked: &Asked,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Handled, Micros, Slot};
 
-/// What one process handled of one partition under one epoch.
+/// The records of one partition that one process handled under one epoch.
 #[derive(Debug)]
 pub(crate) struct Span<'a> {
     pub(crate) process: &'a str,

@@ -28,7 +28,7 @@ impl Ledger {
         stale.into_values().map(|count| count - 1).sum()
     }
 
-    /// What `process` handled from `thawed` on under epochs that it had before.
+    /// The records that `process` handled from `thawed` on under epochs that it had before.
     pub(crate) fn after_thaw<'l>(
         &'l self,
         process: &'l str,

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ledger, Record, Slot};
 
-/// What a consumer keeps for one key: how many records it saw, and a digest that depends on their order.
+/// The state of a consumer for one key: the number of records that it saw, and a digest that depends on their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KeyState {
-    /// How many records of the key.
+    /// The number of records of the key.
     pub count: u64,
     /// A fold over their ids.
     pub digest: u64,

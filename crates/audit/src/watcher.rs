@@ -15,11 +15,11 @@ use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_store::{Error, Store};
 
-/// What the records show; clones share it.
+/// A watcher of one group's records; clones share its state.
 #[derive(Debug, Clone)]
 pub struct Observer(Arc<Mutex<Observed>>);
 
-/// What was seen so far.
+/// The state that was seen so far.
 #[derive(Debug)]
 pub struct Observed {
     /// The group as it stands.
@@ -58,7 +58,7 @@ impl Observer {
         Ok(())
     }
 
-    /// What was seen so far; nothing is seen while this is held.
+    /// The state that was seen so far; the watcher waits while the guard is held.
     pub fn look(&self) -> MutexGuard<'_, Observed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,19 +89,19 @@ impl Observed {
         self.cancelled.len()
     }
 
-    /// How often the leadership changed.
+    /// The number of changes of the leader.
     #[must_use]
     pub fn leader_changes(&self) -> usize {
         self.terms.len().saturating_sub(1)
     }
 
-    /// Who leads.
+    /// The instance that leads the group.
     #[must_use]
     pub fn leader(&self) -> Option<String> {
         Some(self.state.leader()?.readable()?.instance.clone())
     }
 
-    /// How many partitions each registered consumer owns.
+    /// The number of partitions that each registered consumer owns.
     #[must_use]
     pub fn owned(&self) -> BTreeMap<MemberName, u32> {
         let mut owned: BTreeMap<MemberName, u32> =
@@ -112,7 +112,7 @@ impl Observed {
         owned
     }
 
-    /// Whether every consumer has its share and nothing is on the move.
+    /// True if every consumer has its share and no handoff is in flight.
     #[must_use]
     pub fn is_settled(&self, consumers: usize, partitions: u32) -> bool {
         let owned = self.owned();

@@ -10,13 +10,13 @@
 
 use std::time::Duration;
 
-/// How long an owner may act, counted from the sending of its last confirmed heartbeat.
+/// The time for which an owner may act, counted from the sending of its last confirmed heartbeat.
 #[must_use]
 pub const fn span(ttl: Duration) -> Duration {
     Duration::from_nanos(ttl.as_nanos() as u64 / 3 * 2)
 }
 
-/// How often a session is renewed: twice within a claim, so that one lost answer costs nothing.
+/// The interval between two renewals of a session: two fit into a claim, so that one lost answer costs nothing.
 #[must_use]
 pub const fn renewal_interval(ttl: Duration) -> Duration {
     Duration::from_nanos(ttl.as_nanos() as u64 / 3)

@@ -70,7 +70,7 @@ pub struct Record {
     pub lease: LeaseId,
 }
 
-/// What happened to one key.
+/// A change of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The key was created or rewritten.
@@ -118,11 +118,11 @@ pub struct Snapshot {
 pub struct Compare {
     /// The key that is looked at.
     pub key: Bytes,
-    /// What must hold for it.
+    /// The condition on that key.
     pub must: Must,
 }
 
-/// What a [`Compare`] asks of its key.
+/// The condition of a [`Compare`] on its key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Must {
     /// The key does not exist.
@@ -200,9 +200,9 @@ impl Op {
 pub struct Txn {
     /// The guards; none means always.
     pub compares: Vec<Compare>,
-    /// What is done when all of them hold.
+    /// The operations that are applied when all compares hold.
     pub then: Vec<Op>,
-    /// What is done otherwise.
+    /// The operations that are applied otherwise.
     pub or_else: Vec<Op>,
 }
 
@@ -240,10 +240,10 @@ fn op_bytes(op: &Op) -> usize {
 /// so that our own count is never below the store's.
 const PER_ITEM_BYTES: usize = 32;
 
-/// What happened to a transaction that got an answer.
+/// The outcome of a transaction that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TxnOutcome {
-    /// Whether all compares held, so that `then` was applied.
+    /// True if all compares held, so that `then` was applied.
     pub succeeded: bool,
     /// The store's revision after it.
     pub revision: Revision,

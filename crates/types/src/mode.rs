@@ -19,7 +19,7 @@ impl Mode {
     /// All modes, the weakest first.
     pub const ALL: [Self; 3] = [Self::Overlap, Self::Exclusive, Self::Routed];
 
-    /// Whether at no moment two consumers may act for one partition.
+    /// True if no two consumers may act for one partition at the same moment.
     #[must_use]
     pub const fn is_strict(self) -> bool {
         !matches!(self, Self::Overlap)

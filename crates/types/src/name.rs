@@ -13,7 +13,7 @@ pub const MAX_LENGTH: usize = 249;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} name {shown:?} is refused: {rule}")]
 pub struct InvalidName {
-    /// What was to be named: `group`, `topic` or `member`.
+    /// The kind of the name: `group`, `topic` or `member`.
     pub kind: &'static str,
     /// The offending value, cut after 80 characters.
     pub shown: String,

@@ -23,7 +23,7 @@ pub struct Caller {
     turn: usize,
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Nothing was executed.

@@ -29,7 +29,7 @@ struct Last {
     offset: i64,
 }
 
-/// What is known of a request's number.
+/// The state of a request's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     /// It was not executed.
@@ -66,8 +66,8 @@ impl Counters {
         }
     }
 
-    /// Whether what was written at `offset` comes right behind what was read. If not, somebody else has written, perhaps
-    /// a fence.
+    /// True if the entry written at `offset` follows directly on what was read. If not, another process has written,
+    /// perhaps a fence.
     pub(crate) const fn is_next(&self, offset: i64) -> bool {
         self.next == offset
     }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     /// The epoch of the owner that wrote it.
     pub epoch: u64,
-    /// What it says.
+    /// The content.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "entry")]
 pub enum What {
@@ -28,13 +28,13 @@ pub enum What {
 /// An addition to a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addition {
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub caller: String,
     /// The number of the request.
     pub number: u64,
-    /// Which counter.
+    /// The name of the counter.
     pub key: String,
-    /// How much.
+    /// The amount.
     pub amount: u64,
 }
 

@@ -48,7 +48,7 @@ const READING: [(&str, &str); 9] = [
 /// How long a start waits for brokers.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// Why the log can't be read or written.
+/// The reason why the log can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// Kafka refused, or could not be reached in time.
@@ -208,7 +208,7 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-/// What is next in a log.
+/// The next item of a log.
 #[derive(Debug)]
 pub(crate) enum Read {
     /// An entry, at its offset.

@@ -8,7 +8,7 @@ const LONGEST_CALLER: usize = 64;
 /// The longest key of a counter.
 const LONGEST_KEY: usize = 256;
 
-/// What a caller asks of the writer of a key.
+/// A caller's request to the writer of a key.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Request {
     /// The caller's name, unique among all callers that there ever were.
@@ -17,10 +17,10 @@ pub struct Request {
     /// Rises from request to request of one caller, from 1. A repeated request has the same number.
     #[prost(uint64, tag = "2")]
     pub number: u64,
-    /// Which counter.
+    /// The name of the counter.
     #[prost(string, tag = "3")]
     pub key: String,
-    /// How much is added to it; none = it is only read.
+    /// The amount to add; none = the counter is only read.
     #[prost(uint64, optional, tag = "4")]
     pub add: Option<u64>,
 }
@@ -42,21 +42,21 @@ pub struct Order {
     pub request: Bytes,
 }
 
-/// What is answered, by writers and by routers.
+/// The answer of a writer or router.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Answer {
-    /// What became of the request.
+    /// The outcome of the request.
     #[prost(enumeration = "Code", tag = "1")]
     pub code: i32,
     /// The counter, after an addition with it.
     #[prost(uint64, tag = "2")]
     pub total: u64,
-    /// Why it was not done.
+    /// The reason why it was not done.
     #[prost(string, tag = "3")]
     pub why: String,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum Code {

@@ -71,7 +71,7 @@ impl Replica {
         &self.counters
     }
 
-    /// What was written here is in the log at `offset`. Returns the counter after an addition that counts.
+    /// Records that this writer's entry is in the log at `offset`. Returns the counter after an addition that counts.
     pub(crate) fn wrote(&mut self, offset: i64, entry: &Entry) -> Option<u64> {
         self.counters.apply(offset, entry)
     }

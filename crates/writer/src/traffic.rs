@@ -27,25 +27,25 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// How long a request may be repeated. A dead writer's partitions take a quarter of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many ask, and how often.
+/// The number of callers and their rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// How many callers there are, at least 1.
+    /// The number of callers, at least 1.
     pub callers: u32,
     /// The time from one request of a caller to its next; a longer one where the answer takes longer.
     pub interval: Duration,
-    /// How many requests a caller has at most; none = as many as there is time for.
+    /// The most requests of a caller; none = as many as fit into the time.
     pub most: Option<u64>,
     /// The clock by which all is noted.
     pub now: fn() -> Micros,
 }
 
-/// How many requests were acknowledged so far; clones share it.
+/// The number of requests that were acknowledged so far; clones share it.
 #[derive(Debug, Clone)]
 pub struct Meter(Notes);
 
 impl Meter {
-    /// How many requests were acknowledged so far.
+    /// The number of requests that were acknowledged so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.0.count.load(Ordering::Relaxed)
@@ -95,7 +95,7 @@ impl Traffic {
         Self { notes, stop, callers, routers: routers.clone() }
     }
 
-    /// How many requests were acknowledged so far.
+    /// The number of requests that were acknowledged so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.meter().count()

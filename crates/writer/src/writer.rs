@@ -55,7 +55,7 @@ impl Writer {
         Self { log, witness, slots: Slots::default() }
     }
 
-    /// Where its requests come in.
+    /// The address at which its requests arrive.
     #[must_use]
     pub fn reception(&self) -> Reception {
         Reception(self.slots.clone())

@@ -16,7 +16,7 @@ use super::{Frames, GOODBYE, PATIENCE, UNANSWERED, frame, frames, unframe};
 #[derive(Debug, Clone)]
 pub struct Connection(mpsc::Sender<Call>);
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// It was not sent: the other side leaves or is gone, or too much is unanswered.
@@ -50,7 +50,7 @@ impl Connection {
         Ok(Self(calls))
     }
 
-    /// Whether it takes requests.
+    /// True if it takes requests.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.0.is_closed()
