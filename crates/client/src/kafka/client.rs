@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use super::lookup::Lookup;
+use super::options::without_secret;
 use super::reader::Reader;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::partition::TopicPartition;
@@ -79,8 +80,9 @@ impl Drop for Inner {
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        let failed = |error| KafkaRunnerError::Client(without_secret(error));
         let consumer: StreamConsumer<Events> =
-            options.client_config().create_with_context(Events).map_err(KafkaRunnerError::Client)?;
+            options.client_config().create_with_context(Events).map_err(failed)?;
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
