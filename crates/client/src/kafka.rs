@@ -47,6 +47,9 @@ pub enum KafkaRunnerError {
     /// The client could not be made: a setting is unknown or out of its bounds.
     #[error("the kafka client can't be made")]
     Client(#[source] rdkafka::error::KafkaError),
+    /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`].
+    #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
+    CommitInterval(std::time::Duration),
     /// A partition could not be read.
     #[error("{partition} can't be read")]
     Read {

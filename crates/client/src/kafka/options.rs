@@ -6,6 +6,9 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
+use tokio::sync::Semaphore;
+
+use super::KafkaRunnerError;
 
 /// What is set unless the user sets it.
 const DEFAULTS: [(&str, &str); 8] = [
@@ -53,10 +56,11 @@ pub struct KafkaOptions {
     pub brokers: String,
     /// The Kafka group under which offsets are committed. No member of it may subscribe.
     pub group: String,
-    /// How many partitions are processed at the same moment, at least 1. Default 64.
+    /// How many partitions are processed at the same moment, at least 1; 0 counts as 1. Default 64.
     pub concurrency: usize,
-    /// How often processed offsets are committed. Default 200 ms. It bounds how many records are handled twice at
-    /// a switch, and how far a warm reader follows behind.
+    /// How often processed offsets are committed. Default 200 ms; longer than 0. It bounds how many records are handled
+    /// twice at a switch, and how far a warm reader follows behind. A few milliseconds come close to a commit after each
+    /// record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
     pub commit_interval: Duration,
     /// Settings of librdkafka, which win over this crate's defaults but not over what the runner relies on
     /// (no automatic commits, end-of-partition events, reset to the earliest offset).
@@ -73,6 +77,21 @@ impl KafkaOptions {
             commit_interval: Duration::from_millis(200),
             settings: Vec::new(),
         }
+    }
+
+    /// # Errors
+    ///
+    /// [`KafkaRunnerError::CommitInterval`].
+    pub(super) const fn validate(&self) -> Result<(), KafkaRunnerError> {
+        if self.commit_interval.is_zero() {
+            return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
+        }
+        Ok(())
+    }
+
+    /// [`concurrency`](Self::concurrency) within what a semaphore can count.
+    pub(super) fn permits(&self) -> usize {
+        self.concurrency.clamp(1, Semaphore::MAX_PERMITS)
     }
 
     pub(super) fn client_config(&self) -> ClientConfig {

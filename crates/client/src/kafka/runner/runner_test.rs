@@ -55,3 +55,19 @@ async fn a_partition_is_lost_only_when_the_commit_under_way_has_landed() {
     drop(under_way);
     lost.await;
 }
+
+#[tokio::test]
+async fn an_interval_of_commits_that_can_not_be_kept_is_refused() {
+    let options = KafkaOptions { commit_interval: Duration::ZERO, ..KafkaOptions::new("127.0.0.1:1", "g") };
+    let refused = KafkaRunner::new(&options, Idle).expect_err("no interval");
+    let text = refused.to_string();
+    assert!(text.contains("commit_interval = 0ns") && text.contains("longer than 0"), "{text}");
+}
+
+#[tokio::test]
+async fn any_number_of_records_at_once_is_accepted() {
+    for concurrency in [0, usize::MAX] {
+        let options = KafkaOptions { concurrency, ..KafkaOptions::new("127.0.0.1:1", "g") };
+        KafkaRunner::new(&options, Idle).expect("valid options");
+    }
+}
