@@ -84,12 +84,21 @@ impl<H: RecordHandler> KafkaRunner<H> {
                     Ahead::Record(offset) if offset < bound => {}
                     Ahead::Record(_) | Ahead::End => return Ok(()),
                 }
-                if let Some(record) = partition.reader.take() {
-                    self.handler.catch_up(at, &mut partition.state, &record)?;
-                }
+                self.apply(at, partition)?;
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Brings the state forward by the record that is ahead. Where that fails, the record stays ahead: whoever tries again
+    /// begins with it.
+    fn apply(&self, at: &TopicPartition, partition: &mut Partition<H::State>) -> Result<(), HandlerError> {
+        let Some(record) = partition.reader.take() else { return Ok(()) };
+        let applied = self.handler.catch_up(at, &mut partition.state, &record);
+        if applied.is_err() {
+            partition.reader.put_back(record);
+        }
+        applied
     }
 
     /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
