@@ -59,6 +59,17 @@ pub enum KafkaRunnerError {
         #[source]
         source: rdkafka::error::KafkaError,
     },
+    /// Nothing was fetched of a partition that is prepared: neither a record nor the word that there is none. It may have no
+    /// leader, or this member may not read it.
+    #[error(
+        "nothing of {partition} was fetched within {waited:?}: it may have no leader, or may not be read"
+    )]
+    Stalled {
+        /// Which.
+        partition: crate::TopicPartition,
+        /// For how long nothing came.
+        waited: std::time::Duration,
+    },
     /// The committed offset could not be read.
     #[error("the committed offset of {partition} can't be read")]
     Committed {
