@@ -70,6 +70,16 @@ pub enum KafkaRunnerError {
         /// For how long nothing came.
         waited: std::time::Duration,
     },
+    /// A broker or the handler named an offset that none is.
+    #[error("{field} = {offset} of {partition} is refused: it must not be negative")]
+    NegativeOffset {
+        /// What the offset is.
+        field: &'static str,
+        /// The offset.
+        offset: i64,
+        /// Of which partition.
+        partition: crate::TopicPartition,
+    },
     /// The committed offset could not be read.
     #[error("the committed offset of {partition} can't be read")]
     Committed {

@@ -63,7 +63,7 @@ pub trait RecordHandler: PartitionHandler {
 pub struct Restored<S> {
     /// The state.
     pub state: S,
-    /// The first offset that is not in it; 0 = everything since the beginning is missing. `None` = the state needs
-    /// no history: reading begins at the committed offset.
+    /// The first offset that is not in it, not negative; 0 = everything since the beginning is missing. `None` = the
+    /// state needs no history: reading begins at the committed offset.
     pub next_offset: Option<i64>,
 }

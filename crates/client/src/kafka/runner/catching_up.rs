@@ -10,6 +10,7 @@ use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::HandlerError;
 use crate::kafka::KafkaRunnerError;
+use crate::kafka::client::whole;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::handler::RecordHandler;
 use crate::kafka::processing::{FETCH_WAIT, Partition};
@@ -43,7 +44,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
         self.handler.warm(context).await?;
         let restored = self.handler.restore(at).await?;
         let committed = self.client.committed(at).await?;
-        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
+        let next = whole("Restored::next_offset", at, restored.next_offset.unwrap_or(committed))?;
+        let begin = self.within_log(at, next).await?;
         Ok((restored.state, begin, committed))
     }
 
