@@ -101,10 +101,11 @@ async fn partitions_without_a_leader_keep_no_healthy_one_from_starting() {
         mock.partition_leader("absent", partition, None).expect("a partition");
         AssignedPartition { topic: "absent".into(), partition, ..broker.grant(5, "") }
     };
-    mock.create_topic("absent", 64, 1).expect("a topic is made");
-    let assigned = (0..64).map(without_leader).chain([broker.grant(5, "")]).collect();
+    mock.create_topic("absent", 4, 1).expect("a topic is made");
+    let assigned = (0..4).map(without_leader).chain([broker.grant(5, "")]).collect();
     broker.produce(1..11).await;
-    let running = Running::start(&broker, Snapshot { assigned, ..Snapshot::default() }).await;
+    let running =
+        Running::start_with_max_warming(&broker, Snapshot { assigned, ..Snapshot::default() }, 4).await;
     assert_eq!(running.handler.wait_for_number(10).await, processed(1..11, 0));
     running.stop().await;
 }
