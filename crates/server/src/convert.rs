@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::id::{Member, Offset, TopicPartition};
 use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::TopicName;
@@ -296,6 +296,29 @@ pub(crate) fn partition(topic: &str, partition: i32) -> Result<TopicPartition, S
         refusal::field(format!("partition = {partition} is refused: it must not be negative"))
     })?;
     Ok(TopicPartition::new(topic, number))
+}
+
+/// An offset of the wire. Clients of Kafka use negative numbers for "end", "beginning" and "unknown", and none of them is a
+/// place to start from.
+///
+/// # Errors
+///
+/// `INVALID_FIELD`, with the `field` and its rule.
+pub(crate) fn offset(field: &str, offset: i64) -> Result<Offset, Status> {
+    if offset < 0 {
+        let rule = "it must not be negative; what is not known is left out";
+        return Err(refusal::field(format!("{field} = {offset} is refused: {rule}")));
+    }
+    Ok(Offset(offset))
+}
+
+/// The offset of the record at the edge of a switch, where one is told.
+///
+/// # Errors
+///
+/// As [`offset`].
+pub(crate) fn handled_offset(handled: Option<&HandledRecord>) -> Result<Option<Offset>, Status> {
+    handled.map(|record| offset("handled.offset", record.offset)).transpose()
 }
 
 /// A partition's number on the wire, which has Kafka's signed type.

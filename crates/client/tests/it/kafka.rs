@@ -72,11 +72,28 @@ impl Running {
         (Self::run(Fake::new(), snapshot, handler, runner).await, producers)
     }
 
+    /// A consumer that prepares so many partitions at once.
+    async fn start_with_max_warming(broker: &Broker, snapshot: Snapshot, max_warming: usize) -> Self {
+        let handler = Summing::default();
+        let kafka = KafkaOptions::new(&broker.address, broker.group());
+        let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
+        let options = ConsumerOptions { max_warming, ..options() };
+        Self::run_as(options, Fake::new(), snapshot, handler, runner).await
+    }
+
     async fn run(fake: Fake, snapshot: Snapshot, handler: Summing, runner: KafkaRunner<Summing>) -> Self {
+        Self::run_as(options(), fake, snapshot, handler, runner).await
+    }
+
+    async fn run_as(
+        options: ConsumerOptions,
+        fake: Fake,
+        snapshot: Snapshot,
+        handler: Summing,
+        runner: KafkaRunner<Summing>,
+    ) -> Self {
         let shutdown = CancellationToken::new();
         fake.show(snapshot);
-        let options =
-            ConsumerOptions { on_stop: OnStop::Restart, ..ConsumerOptions::new("a", ["http://one"]) };
         let consumer = Consumer::over(options, fake.clone()).expect("valid options");
         let mut handle = consumer.handle();
         let end = tokio::spawn(consumer.run(runner, shutdown.clone()));
@@ -103,6 +120,10 @@ impl Running {
         assert_eq!(end, Ok(Stopped::Left));
         assert_eq!(self.fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Restart)));
     }
+}
+
+fn options() -> ConsumerOptions {
+    ConsumerOptions { on_stop: OnStop::Restart, ..ConsumerOptions::new("a", ["http://one"]) }
 }
 
 fn granted(broker: &Broker) -> Snapshot {

@@ -130,6 +130,7 @@ impl ConsumerService {
             .iter()
             .map(|item| {
                 let at = convert::partition(&item.topic, item.partition)?;
+                convert::handled_offset(item.handled.as_ref())?;
                 Ok(Said { at, id: handoff_id(&item.handoff_id), ack: ack(item) })
             })
             .collect::<Result<Vec<Said>, Status>>()?;
@@ -180,8 +181,10 @@ impl Word for Spoken<'_> {
 
 fn stopped(item: &DrainedPartition) -> Result<Said, Status> {
     let at = convert::partition(&item.topic, item.partition)?;
+    convert::handled_offset(item.handled.as_ref())?;
     let last_at = item.handled.as_ref().map(convert::time_of);
-    let drained = Drained { offset: item.next_offset.map(Offset), last_at };
+    let offset = item.next_offset.map(|next| convert::offset("next_offset", next)).transpose()?;
+    let drained = Drained { offset, last_at };
     Ok(Said { at, id: handoff_id(&item.handoff_id), ack: Ack::Drained(drained) })
 }
 

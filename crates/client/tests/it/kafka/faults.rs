@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kafka_assigner_client::proto::v1::{FenceReason, Snapshot};
+use kafka_assigner_client::proto::v1::{AssignedPartition, FenceReason, Snapshot};
 
 use super::broker::Broker;
 use super::summing::{Did, Fate};
@@ -89,6 +89,24 @@ async fn a_log_that_was_reset_is_read_anew_from_its_beginning() {
     let done = running.handler.wait_for(|done| done.iter().any(|did| number(did) == 111)).await;
     let anew: Vec<_> = done.iter().map(number).skip_while(|number| *number != 101).collect();
     assert_eq!(anew, (101..112).collect::<Vec<_>>(), "a record of the new log was passed over");
+    running.stop().await;
+}
+
+/// As many as are prepared at once, and before the healthy one by name.
+#[tokio::test]
+async fn partitions_without_a_leader_keep_no_healthy_one_from_starting() {
+    let broker = Broker::embedded();
+    let mock = broker.mock.as_ref().expect("it is embedded");
+    let without_leader = |partition| {
+        mock.partition_leader("absent", partition, None).expect("a partition");
+        AssignedPartition { topic: "absent".into(), partition, ..broker.grant(5, "") }
+    };
+    mock.create_topic("absent", 4, 1).expect("a topic is made");
+    let assigned = (0..4).map(without_leader).chain([broker.grant(5, "")]).collect();
+    broker.produce(1..11).await;
+    let running =
+        Running::start_with_max_warming(&broker, Snapshot { assigned, ..Snapshot::default() }, 4).await;
+    assert_eq!(running.handler.wait_for_number(10).await, processed(1..11, 0));
     running.stop().await;
 }
 

@@ -1,9 +1,10 @@
 //! What an owner reads, processes and commits.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::broker::Broker;
-use super::{Running, caught_up, granted, processed};
+use super::{PATIENCE, Running, caught_up, granted, processed};
 use crate::fake::Asked;
 
 on_brokers! {
@@ -11,6 +12,7 @@ on_brokers! {
     a_restarted_consumer_rebuilds_its_state_and_goes_on_at_the_committed_offset
     a_record_that_fails_is_tried_again_and_never_skipped
     a_partition_that_comes_back_is_read_again
+    a_quiet_partition_is_committed_again_once_it_is_granted
 }
 
 async fn a_fresh_partition_is_processed_from_its_beginning_and_committed_with_its_epoch(broker: &Broker) {
@@ -51,5 +53,18 @@ async fn a_partition_that_comes_back_is_read_again(broker: &Broker) {
     broker.produce(11..21).await;
     let done = running.handler.wait_for_number(20).await;
     assert_eq!(done, [processed(1..11, 0), caught_up(1..11), processed(11..21, 55)].concat());
+    running.stop().await;
+}
+
+/// Kafka forgets an offset that nobody commits again for days.
+async fn a_quiet_partition_is_committed_again_once_it_is_granted(broker: &Broker) {
+    broker.produce(1..11).await;
+    broker.commit(10);
+    let running = Running::start(broker, granted(broker)).await;
+    let begun = Instant::now();
+    while broker.committed().await != Some((10, "epoch=5".into())) {
+        assert!(begun.elapsed() < PATIENCE, "it is never committed again");
+    }
+    assert!(running.handler.processed().is_empty());
     running.stop().await;
 }

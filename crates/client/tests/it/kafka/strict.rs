@@ -1,5 +1,6 @@
 //! What happens while a partition goes from one consumer to another, in the modes with one owner at a time.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kafka_assigner_client::proto::v1::assignment_command::Command;
@@ -15,6 +16,7 @@ use crate::fake::{Asked, Pulse};
 on_brokers! {
     an_old_owner_names_the_next_offset_with_everything_committed
     a_new_owner_without_catching_up_replays_to_the_start_and_processes_from_there
+    a_failed_catch_up_of_a_strict_start_costs_no_record
     a_new_owner_reads_up_to_where_the_old_one_stopped_before_it_says_so
     a_new_owner_that_is_told_no_end_catches_up_to_what_is_committed_and_no_further
     a_drained_owner_goes_on_where_it_stopped
@@ -53,6 +55,16 @@ async fn a_new_owner_without_catching_up_replays_to_the_start_and_processes_from
     let done = running.handler.wait_for_number(30).await;
     assert_eq!(done, [caught_up(1..21), processed(21..31, 210)].concat());
     running.asked(Asked::Taken("h".into())).await;
+    running.stop().await;
+}
+
+async fn a_failed_catch_up_of_a_strict_start_costs_no_record(broker: &Broker) {
+    let running = warm_up_to_10(broker).await;
+    running.handler.catch_up_failures.store(2, Ordering::SeqCst);
+    running.fake.push(assign(broker, 9, Some(20), "h"));
+    running.asked(Asked::Taken("h".into())).await;
+    let done = running.handler.wait_for_number(30).await;
+    assert_eq!(done, [caught_up(1..21), processed(21..31, 210)].concat());
     running.stop().await;
 }
 

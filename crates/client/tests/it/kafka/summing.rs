@@ -47,6 +47,8 @@ pub(super) struct Summing {
     pub(super) span: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// So many calls of `process` fail first.
     pub(super) failures: Arc<AtomicU32>,
+    /// So many calls of `catch_up` fail first.
+    pub(super) catch_up_failures: Arc<AtomicU32>,
     /// So many calls of `catch_up` panic first.
     pub(super) panics: Arc<AtomicU32>,
     /// So many calls of `process` never end.
@@ -136,6 +138,9 @@ impl RecordHandler for Summing {
 
     fn catch_up(&self, _: &TopicPartition, state: &mut u64, record: &Record) -> Result<(), HandlerError> {
         assert!(!one_of(&self.panics), "on purpose");
+        if one_of(&self.catch_up_failures) {
+            return Err("not this time".into());
+        }
         let number = number(record)?;
         *state += number;
         self.done.send_modify(|done| done.push(Did::CaughtUp(number)));

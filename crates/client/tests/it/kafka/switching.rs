@@ -21,6 +21,7 @@ on_brokers! {
     an_idle_partition_is_taken_at_once
     an_old_owner_commits_everything_it_handled_before_it_says_released
     a_panic_at_the_switch_costs_only_another_preparation
+    a_failed_catch_up_at_the_switch_costs_no_record
     a_switch_under_load_loses_nothing_and_both_owners_overlap
 }
 
@@ -74,6 +75,22 @@ async fn a_panic_at_the_switch_costs_only_another_preparation(broker: &Broker) {
     running.asked(Asked::Taken("h".into())).await;
     let done = running.handler.wait_for_number(30).await;
     assert_eq!(done, [caught_up(1..11), caught_up(1..21), processed(21..31, 210)].concat());
+    running.stop().await;
+}
+
+async fn a_failed_catch_up_at_the_switch_costs_no_record(broker: &Broker) {
+    broker.produce(1..31).await;
+    broker.commit(10);
+    let running = Running::start(broker, Snapshot::default()).await;
+    running.fake.push(broker.warm("h"));
+    running.asked(Asked::Ready("h".into())).await;
+    // The start and its first repetition.
+    running.handler.catch_up_failures.store(2, Ordering::SeqCst);
+    broker.commit(20);
+    running.fake.push(broker.assign(7, "h"));
+    running.asked(Asked::Taken("h".into())).await;
+    let done = running.handler.wait_for_number(30).await;
+    assert_eq!(done, [caught_up(1..21), processed(21..31, 210)].concat());
     running.stop().await;
 }
 
