@@ -57,7 +57,7 @@ pub trait Subject: Debug + Send + Sync + 'static {
 /// One promise with the code that checks it.
 #[derive(Debug)]
 pub struct Case {
-    /// What must hold.
+    /// The promise that is checked.
     pub name: &'static str,
     check: fn(Bench) -> BoxFuture<'static, Outcome>,
 }

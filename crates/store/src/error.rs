@@ -2,7 +2,7 @@
 
 use kafka_assigner_types::kv::{LeaseId, Revision};
 
-/// A call that the store did not carry out, or whose outcome nobody knows.
+/// A call that the store did not carry out, or whose outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -46,7 +46,7 @@ pub enum Error {
         /// How much is allowed.
         limit: usize,
     },
-    /// The store is out of space and takes no writes until somebody acts.
+    /// The store is out of space and takes no writes until an operator acts.
     #[error("the store is out of space and refuses writes: compact and defragment it, then disarm the alarm")]
     NoSpace,
     /// The store refuses us: wrong credentials, or no permission for the key.
@@ -64,7 +64,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed when it is made again (after a re-read where the outcome is unknown).
+    /// Returns true if the same call may succeed when it is made again (after a re-read where the outcome is unknown).
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Unavailable { .. })
