@@ -13,7 +13,7 @@ const LINES: usize = 24;
 const CONSUMERS: usize = 6;
 const HANDOFFS: usize = 4;
 
-/// What is shown at one moment.
+/// The state that is shown at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Board {
     pub(crate) elapsed: Duration,

@@ -5,7 +5,7 @@ use std::io;
 use crate::options::InvalidOption;
 use crate::{consumers, instances};
 
-/// Why there is no result.
+/// The reasons for which a run has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

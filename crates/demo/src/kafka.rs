@@ -12,12 +12,12 @@ use rdkafka::mocking::MockCluster;
 /// The mock keeps 5 MiB a partition and drops the oldest without a word; we stop well before.
 const MOCK_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What one record of ours takes there at most beside its key and value.
+/// The most bytes that one record of the demonstration takes in Kafka beside its key and value.
 pub(crate) const RECORD_OVERHEAD: u64 = 80;
 
 /// A cluster with the run's topic.
 pub(crate) struct Kafka {
-    /// Where it is reached.
+    /// The bootstrap address.
     pub(crate) bootstrap: String,
     /// The topic.
     pub(crate) topic: String,

@@ -31,7 +31,7 @@ impl Screen {
         if is_live { Self::Live } else { Self::Lines }
     }
 
-    /// How often there is something new to show.
+    /// The interval between two updates of the screen.
     pub(crate) const fn period(&self) -> Duration {
         match self {
             Self::Live => Duration::from_millis(250),

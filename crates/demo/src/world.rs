@@ -42,7 +42,7 @@ pub(crate) struct Killed {
     at: Micros,
 }
 
-/// What a run consists of.
+/// The parts of a run.
 pub(crate) struct World {
     options: Options,
     seed: u64,
