@@ -28,7 +28,7 @@ use crate::producer::id_of;
 /// The group of the demonstration.
 pub(crate) const GROUP: &str = "demo";
 
-/// How long a leaving consumer may take to hand everything over. At the end of a run nobody is left to take it.
+/// The time that a leaving consumer has to release its partitions. At the end of a run no other consumer takes them over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The log of one consumer process; it outlives the process.
@@ -43,7 +43,7 @@ pub(crate) struct Book {
 /// The state of a partition, which the book can look into.
 type Shared = Arc<Mutex<Held>>;
 
-/// What a consumer holds of one partition.
+/// The state of one partition in a consumer.
 #[derive(Debug, Default)]
 struct Held {
     /// The epoch under which it is owned; zero while it is only warmed.

@@ -1,4 +1,4 @@
-//! Why there is no result.
+//! The errors of a run.
 
 use std::io;
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::options::Options;
 use crate::process::Process;
 
-/// How many instances there are.
+/// The number of instances.
 const INSTANCES: usize = 2;
 
 /// The reasons for which an instance did not start.

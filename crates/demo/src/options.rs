@@ -1,4 +1,4 @@
-//! What a run is told.
+//! The options of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub enum InvalidOption {
     OutOfRange {
         /// The option.
         option: &'static str,
-        /// What it was set to.
+        /// The value that was given.
         value: u32,
         /// The most that is allowed.
         most: u32,

@@ -127,7 +127,7 @@ pub(crate) async fn produce(
     tokio::task::spawn_blocking(move || producer.flush(Duration::from_secs(10))).await.unwrap_or(Ok(()))
 }
 
-/// Where production stands.
+/// The progress of production.
 struct Next {
     id: u64,
     /// Bytes in the fullest partition, at most.

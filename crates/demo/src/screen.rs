@@ -1,4 +1,4 @@
-//! Where a run is shown: a live view on a terminal, plain lines elsewhere.
+//! The output of a run: a live view on a terminal, plain lines elsewhere.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the screen looks at while a run goes on.
+//! The state that the screen reads during a run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

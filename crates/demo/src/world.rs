@@ -1,4 +1,4 @@
-//! What a run consists of, and what can be done to it.
+//! The parts of a run, and the operations on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::window::{Window, millis};
 /// Consumers at the start.
 const CONSUMERS: usize = 3;
 
-/// How long the last records may take after production ended.
+/// The longest time for the last records after production ended.
 const LAST_RECORDS: Duration = Duration::from_secs(12);
 
-/// How often one looks whether they are handled.
+/// The interval of the checks that they are handled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// An instance that was killed.

@@ -48,7 +48,7 @@ fn admit(lanes: &mut Lanes) -> RequestId {
     lanes.admit(T0, &at(0), 10).expect("it fits")
 }
 
-/// What goes out now, to whom.
+/// The requests that are sent now, with their targets.
 fn sends(lanes: &mut Lanes, now: Moment) -> Vec<(RequestId, String)> {
     let mut sends = Vec::new();
     while let Some(order) = lanes.next(now) {

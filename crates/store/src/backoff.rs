@@ -1,4 +1,4 @@
-//! How long to wait before a failed call is made again.
+//! The wait before a failed call is made again.
 
 use std::time::Duration;
 

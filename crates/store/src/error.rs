@@ -1,4 +1,4 @@
-//! What can go wrong between us and the store.
+//! The errors of stores.
 
 use kafka_assigner_types::kv::{LeaseId, Revision};
 
@@ -10,18 +10,18 @@ pub enum Error {
     /// may not have happened. Read again before acting.
     #[error("the outcome of {operation} is unknown")]
     Unknown {
-        /// Which call it was.
+        /// The call.
         operation: &'static str,
-        /// What broke.
+        /// The cause.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The request certainly did not reach the store; nothing changed, and it may be repeated.
     #[error("the store can't be reached for {operation}")]
     Unavailable {
-        /// Which call it was.
+        /// The call.
         operation: &'static str,
-        /// What broke.
+        /// The cause.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -39,11 +39,11 @@ pub enum Error {
     /// A transaction is larger than the store takes; splitting it may help.
     #[error("transaction refused: {size} {what}, the store's limit is {limit}")]
     TooLarge {
-        /// What there is too much of (`operations`, `compares`, `bytes`).
+        /// The exceeded limit (`operations`, `compares`, `bytes`).
         what: &'static str,
-        /// How much there was.
+        /// The size of the transaction.
         size: usize,
-        /// How much is allowed.
+        /// The limit.
         limit: usize,
     },
     /// The store is out of space and takes no writes until an operator acts.

@@ -1,4 +1,4 @@
-//! What every store promises.
+//! The trait of stores, with its promises.
 
 use std::fmt::Debug;
 use std::time::Duration;

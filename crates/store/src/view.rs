@@ -27,7 +27,7 @@ use crate::{Backoff, Store};
 
 /// A value that a view keeps, and that changes are applied to.
 pub trait Materialized: Debug + Send + Sync + 'static {
-    /// What an update concerns, for those who listen.
+    /// The part of the value that an update concerns, for listeners.
     type Touched: Debug + Send + Sync + 'static;
 
     /// Takes over `changes`, after which the value stands at `revision`.
@@ -98,9 +98,9 @@ pub enum Error {
     Behind {
         /// The revision that was waited for.
         asked: Revision,
-        /// Where the view stood at the end.
+        /// The revision of the view at the end.
         stands_at: Revision,
-        /// How long was waited.
+        /// The time that was waited.
         within: Duration,
     },
     /// Its keeper has stopped: it will never move again.
@@ -200,7 +200,7 @@ impl<T: Materialized> View<T> {
     }
 }
 
-/// How often a store is asked for progress while somebody waits. etcd leaves a request unanswered that finds one of
+/// The interval of progress requests while a reader waits. etcd leaves a request unanswered that finds one of
 /// its watches with something yet to deliver, so asking once may mean waiting for the next sign of life.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 

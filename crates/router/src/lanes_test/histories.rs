@@ -41,7 +41,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(step, 1..200)
 }
 
-/// What must be true, kept beside the lanes by the simplest means.
+/// The expected state, kept beside the lanes by the simplest means.
 struct Rig {
     lanes: Lanes,
     limits: StashLimits,

@@ -105,7 +105,7 @@ impl<'a> TermKeeper<'a> {
         }
     }
 
-    /// How long a renewal is waited for before another is sent beside it: three of them fit between the first
+    /// The wait for a renewal before another is sent beside it: three of them fit between the first
     /// and the end of the term.
     fn patience(&self) -> Duration {
         self.won.lease.ttl / 10

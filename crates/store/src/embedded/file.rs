@@ -34,7 +34,7 @@ const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Keeps its state in a file: for a single node that has to find it again after a restart.
 ///
-/// What was acknowledged, or seen by a watch, is on disk. Opened again, the store goes on with its next
+/// Changes that were acknowledged, or seen by a watch, are on disk. Opened again, the store goes on with its next
 /// revision, and each lease with its whole time to live; changes from before can't be watched any more. A
 /// clone is another handle of the same store.
 pub type FileStore = Embedded<FileDriver>;

@@ -10,7 +10,7 @@ use super::*;
 use crate::Store;
 use crate::embedded::engine::Seed;
 
-/// What a disk is told to do.
+/// The scripted behaviour of a disk.
 #[derive(Debug, Default)]
 struct Orders {
     broken: AtomicBool,

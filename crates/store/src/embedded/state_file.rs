@@ -1,6 +1,6 @@
 //! The file under a store: its whole state as tables, brought up to date by one fsynced write after another.
 //!
-//! What is kept is the state and not the changes that led to it: the file needs no compaction, and stays
+//! The file keeps the state and not the changes that led to it: it needs no compaction, and stays
 //! within a small multiple of what the store holds.
 
 use std::path::Path;

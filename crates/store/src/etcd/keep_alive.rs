@@ -148,7 +148,7 @@ fn send(requests: &RenewalSender, lease: LeaseId) {
 #[derive(Debug)]
 struct PendingRenewals {
     asks: BTreeMap<LeaseId, VecDeque<oneshot::Sender<Result<Duration, Error>>>>,
-    /// When the last answer came, or the first began to wait.
+    /// The moment of the last answer, or of the first caller's request.
     quiet_since: Instant,
 }
 

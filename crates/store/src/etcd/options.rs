@@ -1,4 +1,4 @@
-//! How to reach an etcd cluster.
+//! The options of the etcd client.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How the member in use is doing.
+//! The status of the member in use.
 
 use crate::Error;
 

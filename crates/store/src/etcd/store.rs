@@ -23,7 +23,7 @@ use crate::{Error, Store, Watch};
 /// Records a page: about a megabyte of ours, so that no single answer keeps the member busy for long.
 const PAGE: i64 = 5_000;
 
-/// How often a listing starts over because a compaction overtook it between two pages.
+/// The most restarts of a listing that a compaction overtook between two pages.
 const LISTINGS: usize = 3;
 
 /// A handle of an etcd cluster; cheap to clone, and all clones share connections and streams.
@@ -127,7 +127,7 @@ impl EtcdStore {
             .await
     }
 
-    /// Which lease a refused transaction meant; etcd says only that one of them is over.
+    /// The expired lease of a refused transaction; etcd reports only that one of them has expired.
     async fn find_lost(&self, leases: &[LeaseId]) -> Error {
         for lease in leases {
             match self.time_to_live(*lease).await {

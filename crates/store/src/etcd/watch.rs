@@ -32,7 +32,7 @@ pub(super) struct Watches {
     bound: Duration,
 }
 
-/// What the task is asked to do.
+/// A command to the task.
 #[derive(Debug)]
 enum WatchCommand {
     Open(EtcdWatch),

@@ -19,7 +19,7 @@ use crate::etcd::fault::{self, AttemptError};
 use crate::etcd::version;
 use crate::etcd::wire::{RangeRequest, StatusRequest, WatchRequest, WatchResponse};
 
-/// How often dropped watches are cancelled and readers that caught up are served again.
+/// The interval at which dropped watches are cancelled and readers that caught up are served again.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a stream may be silent before it is asked for a sign of life.
+/// The longest silence of a stream before a progress request is sent.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// The shortest time between two requests while one is unanswered. Waiting readers ask more often.

@@ -33,10 +33,10 @@ pub(super) struct EtcdWatch {
     created: Option<Created>,
 }
 
-/// What is known since etcd confirmed a watch on this stream.
+/// The state of a watch that etcd confirmed on this stream.
 #[derive(Debug)]
 struct Created {
-    /// Where etcd started it.
+    /// The revision at which etcd started it.
     start: Revision,
     /// The store's revision at that moment.
     at: Revision,
@@ -54,18 +54,18 @@ impl EtcdWatch {
         Self { prefix, next: from, oldest: Revision(0), items, ready: Some(ready), created: None }
     }
 
-    /// Where etcd is to start: one revision early, because etcd reports no progress to a stream that has
+    /// The revision to start at: one early, because etcd reports no progress to a stream that has
     /// a watch from ahead, which a watch right after a listing is. Zero would mean "from now on".
     fn start(&self) -> Revision {
         Revision(self.next.0.saturating_sub(1)).max(self.oldest).max(Revision(1))
     }
 
-    /// Whether one more batch leaves room for an error.
+    /// Returns true if one more batch leaves room for an error.
     fn has_room(&self) -> bool {
         self.items.capacity() > 1
     }
 
-    /// Whether the reader has more than half of the room still to read.
+    /// Returns true if the reader has more than half of the room still to read.
     fn is_behind(&self) -> bool {
         self.items.capacity() <= self.items.max_capacity() / 2
     }
@@ -279,7 +279,7 @@ impl WatchRegistry {
     }
 }
 
-/// What is new in an answer. One answer always holds whole revisions: etcd splits them only for clients
+/// The new changes in an answer. One answer always holds whole revisions: etcd splits them only for clients
 /// that ask for fragments.
 fn batch(mut changes: Vec<Change>, next: Revision) -> Option<WatchBatch> {
     changes.retain(|change| change.revision() >= next);
