@@ -28,7 +28,7 @@ use crate::producer::id_of;
 /// The group of the demonstration.
 pub(crate) const GROUP: &str = "demo";
 
-/// The time that a leaving consumer has to release its partitions. At the end of a run no other consumer takes them over.
+/// The time that a leaving consumer has to release its partitions. At the end of a run no other consumer takes over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The log of one consumer process; it outlives the process.
