@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::id::TopicPartition;
 use crate::kv::LeaseId;
-use crate::memory::Memory;
+use crate::leader::Memory;
 use crate::moment::Moment;
 use crate::record::{Assignment, Owner};
 use crate::state::{GroupState, Presence};

@@ -148,7 +148,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
     let mut causes = Vec::new();
     let error = state.error_at(at).or_else(|| state.topics().get(&at.topic).and_then(Entry::error));
     causes.extend(error.map(|error| Cause::Unreadable { error: error.to_owned() }));
-    if !crate::advance::exists(state, at) {
+    if !state.exists(at) {
         causes.push(Cause::NotInGroup);
     }
     causes.push(ownership(state, at));

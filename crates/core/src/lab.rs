@@ -13,15 +13,15 @@ use bytes::Bytes;
 use kafka_assigner_strategies::Registry;
 
 use crate::action::Action;
-use crate::advance::{Now, advance};
+use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
-use crate::id::{Epoch, HandoffIds, Member, TopicPartition};
+use crate::id::{Epoch, Member, TopicPartition};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
 use crate::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revision, Txn};
-use crate::memory::Memory;
+use crate::leader::{Leader, LeaderContext, StepInputs};
 use crate::moment::{Moment, WallMillis};
-use crate::plan::{Plan, WhatIf, plan};
-use crate::record::{GroupConfig, Leader, Source, Topic, decode, encode};
+use crate::plan::{Plan, WhatIf};
+use crate::record::{GroupConfig, Leader as LeaderRecord, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
 use crate::write::{Fence, chunk};
 
@@ -36,8 +36,8 @@ pub struct Lab {
     pub state: GroupState,
     /// What was touched since somebody last took this.
     pub touched: Touched,
-    /// What the leader remembers.
-    pub memory: Memory,
+    /// The leader.
+    pub leader: Leader,
     /// What the store said last of the leases that are in doubt.
     pub leases: Leases,
     /// The leader's clock.
@@ -48,6 +48,9 @@ pub struct Lab {
     epochs: BTreeMap<TopicPartition, (Epoch, Epoch, Option<Member>)>,
 }
 
+/// When the leader's clock begins.
+const START: Moment = Moment(Duration::from_secs(1));
+
 impl Default for Lab {
     fn default() -> Self {
         let layout = Layout::new(DEFAULT_PREFIX, "g".parse().expect("a valid name"));
@@ -56,15 +59,18 @@ impl Default for Lab {
             shelf: Shelf::default(),
             state: GroupState::new(layout),
             touched: Touched::default(),
-            memory: Memory::default(),
+            leader: Leader::new(START),
             leases: Leases::default(),
-            moment: Moment(Duration::from_secs(1)),
+            moment: START,
             running: BTreeMap::new(),
             fence: Fence::new(Compare::new(key, Must::HaveCreateRevision(Revision(1)))),
             dealt: 0,
             epochs: BTreeMap::new(),
         };
-        lab.put(&Key::Leader, encode(&Leader::new("i".to_owned(), "http://i".to_owned(), WallMillis(0))));
+        lab.put(
+            &Key::Leader,
+            encode(&LeaderRecord::new("i".to_owned(), "http://i".to_owned(), WallMillis(0))),
+        );
         lab
     }
 }
@@ -125,7 +131,7 @@ impl Lab {
 
     fn take_in(&mut self, changes: &[Change]) {
         let touched = self.state.apply(changes, self.shelf.revision());
-        self.memory.observe(&self.state, &touched, self.moment);
+        self.leader.observe(&self.state, &touched, self.moment);
         for at in touched.units.clone() {
             self.check_epochs(&at);
         }
@@ -172,33 +178,52 @@ impl Lab {
         self.running.extend(kept.map(|lease| (lease, moment)).collect::<Vec<_>>());
     }
 
-    /// Asks about the leases that are in doubt, as a leader does before it decides.
+    /// What the store says of the leases in doubt is known at every moment.
     fn ask_leases(&mut self) {
         self.keep_alive();
         let wanted = claim::doubtful(&self.state, self.state.assignments().keys());
-        let said = wanted.into_iter().map(|(lease, ttl)| match self.running.get(&lease) {
-            Some(since) if self.moment.since(*since) < ttl => {
-                (lease, Remaining::Left(ttl.saturating_sub(self.moment.since(*since))))
-            }
-            _ => (lease, Remaining::Gone),
-        });
-        self.leases = said.collect();
-        self.memory.see_leases(&self.leases, self.moment);
+        self.leases = self.answer(&wanted);
+        self.leader.hear(&self.leases, self.moment);
+    }
+
+    /// What the store says of `asked`.
+    fn answer(&self, asked: &BTreeMap<LeaseId, Duration>) -> Leases {
+        let left = |lease: &LeaseId, ttl: Duration| match self.age_of(*lease) {
+            Some(age) if age < ttl => Remaining::Left(ttl.saturating_sub(age)),
+            _ => Remaining::Gone,
+        };
+        asked.iter().map(|(lease, ttl)| (*lease, left(lease, *ttl))).collect()
     }
 }
 
 /// What the leader does.
 impl Lab {
-    /// The leader's circumstances.
+    /// What the leader knows.
     #[must_use]
-    pub const fn now(&self) -> Now<'_> {
-        Now {
-            memory: &self.memory,
+    pub const fn context(&self) -> LeaderContext<'_> {
+        LeaderContext {
+            memory: self.leader.memory(),
             moment: self.moment,
             leases: &self.leases,
             wall: WallMillis(0),
             strategies: Registry::builtin(),
         }
+    }
+
+    /// What a step of the leader is made with now.
+    #[must_use]
+    pub const fn inputs(&self) -> StepInputs<'static> {
+        StepInputs {
+            moment: self.moment,
+            wall: WallMillis(0),
+            nonce: self.dealt,
+            strategies: Registry::builtin(),
+        }
+    }
+
+    /// Another instance leads from now on: what it sees, it sees for the first time.
+    pub fn change_leader(&mut self) {
+        self.leader = Leader::having_seen(&self.state, self.moment);
     }
 
     /// What would be planned; changes nothing.
@@ -207,22 +232,35 @@ impl Lab {
     /// Where there is no plan.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        plan(&self.state, self.now(), &mut HandoffIds::new(self.dealt), &WhatIf::default())
+        self.leader
+            .preview(&self.state, &self.leases, self.inputs(), &WhatIf::default())
             .expect("it can be planned")
     }
 
     /// What follows for the handoffs that there are.
     #[must_use]
     pub fn steps(&self) -> Vec<Action> {
-        self.state.handoffs().keys().filter_map(|lead| advance(&self.state, lead, self.now())).collect()
+        self.state.handoffs().keys().filter_map(|lead| advance(&self.state, lead, self.context())).collect()
     }
 
-    /// One pass of the leader: steps and plan, carried out; returns what applied.
+    /// One pass of the leader that looks at everything, carried out; returns what applied.
+    ///
+    /// # Panics
+    /// Where there is no plan.
     pub fn pass(&mut self) -> Vec<Action> {
         self.dealt += 1;
-        let mut actions = self.steps();
-        actions.extend(self.plan().actions);
-        self.carry_out(actions)
+        self.leader.observe_everything(self.moment);
+        let mut pass = self.leader.step(&self.state, None, self.inputs());
+        if !pass.ask.is_empty() {
+            let said = self.answer(&pass.ask);
+            pass = self.leader.step(&self.state, Some(&said), self.inputs());
+        }
+        assert!(matches!(pass.plan, Some(Ok(_))), "it can be planned: {:?}", pass.plan);
+        let actions: Vec<Action> = pass.actions().cloned().collect();
+        let wanted = actions.len();
+        let applied = self.carry_out(actions);
+        self.leader.written(&pass, applied.len() == wanted, self.moment);
+        applied
     }
 
     /// Carries out decisions as a leader does: in chunks, and one by one where a chunk does not apply.

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::advance::exists;
 use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::kv::Revision;
 use crate::name::MemberName;
@@ -136,7 +135,7 @@ fn owned(
     let assignment = state.assignment(at)?;
     assignment.owner.as_ref().filter(|owner| owner.is(member))?;
     // In `overlap` its record goes at once, and the handoff of a set needs all of it until it is over.
-    if assignment.mode.is_strict() && !exists(state, at) {
+    if assignment.mode.is_strict() && !state.exists(at) {
         return None;
     }
     if handoff.is_some_and(|handoff| handoff.phase.stops_the_old_owner()) {

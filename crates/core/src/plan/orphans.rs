@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::problem::{Desired, Unit};
 use super::{Planner, is_over};
 use crate::action::{Action, Step};
-use crate::advance::{claim_end, is_readable, may_have};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
+use crate::facts::{claim_end, is_readable, may_have};
 use crate::handover::{Grant, awaiting};
 use crate::id::{Member, TopicPartition};
 use crate::key::Key;
@@ -82,7 +82,7 @@ impl Planner<'_> {
         if self.returned(&owner.name, unit) {
             return Claimant::Grant { to: owner.name.clone(), from: Some(owner.name.clone()) };
         }
-        if self.now.memory.awaits(self.state, &owner.name, self.now.moment)
+        if self.context.memory.awaits(self.state, &owner.name, self.context.moment)
             && !self.state.consumers().contains_key(&owner.name)
         {
             return Claimant::Wait(DeferReason::AwaitingRejoin { owner: owner.name.clone() });
@@ -92,7 +92,7 @@ impl Planner<'_> {
 
     /// Nobody acts in an owner's place before its claim is over.
     fn claim_runs(&self, owner: &MemberName, at: &TopicPartition) -> Option<DeferReason> {
-        let left_ms = match claim_end(self.state, at, self.now) {
+        let left_ms = match claim_end(self.state, at, self.context) {
             ClaimEnd::Over => return None,
             ClaimEnd::Running(left) => Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             ClaimEnd::Unasked => None,
@@ -143,7 +143,7 @@ impl Planner<'_> {
         }
         let epoch = next_epoch(self.state, &unit);
         let owner = owner_of(&member, registration);
-        let grant = Grant { owner, epoch, mode, why: why.clone(), wall: self.now.wall };
+        let grant = Grant { owner, epoch, mode, why: why.clone(), wall: self.context.wall };
         let draft = unit.iter().fold(Draft::on(self.state).registered(to, registration), |draft, at| {
             draft.assign(at, &self.starting(at, grant.next(self.state, at)))
         });

@@ -61,8 +61,8 @@ impl Scene {
         let lab = &self.lab;
         let row: Vec<_> = OVERLAP.iter().filter(|row| row.name == rule).copied().collect();
         assert_eq!(row.len(), 1, "{rule}");
-        let step = advance(&lab.state, &tp("t", 1), lab.now());
-        let by_row = advance_by(&row, &lab.state, &tp("t", 1), lab.now());
+        let step = advance(&lab.state, &tp("t", 1), lab.context());
+        let by_row = advance_by(&row, &lab.state, &tp("t", 1), lab.context());
         assert_eq!(step, by_row, "another row came before {rule:?}");
         step
     }
@@ -105,7 +105,7 @@ fn what_is_left_of_a_set_keeps_its_owner_before_the_switch_and_its_handoff_after
             lab.pass();
         }
         lab.topic_in_set("t", 1, "s");
-        let next = advance(&lab.state, &tp("t", 1), lab.now());
+        let next = advance(&lab.state, &tp("t", 1), lab.context());
         assert_eq!(next.is_some(), !taken, "{next:?}");
         if let Some(action) = next {
             assert!(matches!(action.step, Step::Clear { .. }));
@@ -232,9 +232,9 @@ fn a_warm_up_without_progress_is_cancelled_at_its_deadline() {
     // By time alone, without any event.
     let mut scene = Scene::warming();
     scene.lab.later(Duration::from_secs(299));
-    assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.now()), None);
+    assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.context()), None);
     scene.lab.later(Duration::from_secs(1));
-    assert_eq!(scene.lab.memory.overdue(scene.lab.moment).collect::<Vec<_>>(), [&tp("t", 1)]);
+    assert_eq!(scene.lab.leader.memory().overdue(scene.lab.moment).collect::<Vec<_>>(), [&tp("t", 1)]);
     let Step::Cancel { why, .. } = scene.does("overdue") else { panic!() };
     assert_eq!(why.to_string(), "still warming after 300000 ms without progress");
 }
@@ -298,7 +298,11 @@ fn whoever_never_releases_loses_its_session_and_nothing_before_that_was_taken() 
     scene.lab.later(Duration::from_secs(29));
     scene.say(&scene.b.clone(), &Ack::Taken(Taken::default()));
     scene.lab.later(Duration::from_secs(29));
-    assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.now()), None, "taking starts the time anew");
+    assert_eq!(
+        advance(&scene.lab.state, &tp("t", 1), scene.lab.context()),
+        None,
+        "taking starts the time anew"
+    );
     scene.lab.later(Duration::from_secs(1));
     let Step::EndSession { member, why } = scene.does("never released") else { panic!() };
     assert_eq!((&member, why), (&scene.a, FenceReason::NeverReleased));
