@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_strategies::Registry;
 
+use crate::ack::{Ack, Drained};
 use crate::action::Action;
 use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
@@ -21,7 +22,7 @@ use crate::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revision, Txn};
 use crate::leader::{Leader, LeaderContext, StepInputs};
 use crate::moment::{Moment, WallMillis};
 use crate::plan::{Plan, WhatIf};
-use crate::record::{GroupConfig, Leader as LeaderRecord, Source, Topic, decode, encode};
+use crate::record::{GroupConfig, Leader as LeaderRecord, Mode, Phase, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
 use crate::write::{Fence, chunk};
 
@@ -148,13 +149,13 @@ impl Lab {
             let owner = assignment.owner.as_ref().map(crate::record::Owner::member);
             let held = assignment.held_epoch();
             if let Some((epoch, before_held, before)) = self.epochs.get(&at) {
-                let rises = assignment.epoch >= *epoch && held >= *before_held;
+                let rises = assignment.highest_epoch() >= *epoch && held >= *before_held;
                 assert!(
                     rises && (held > *before_held || owner == *before),
                     "{at}: {before_held} of {before:?}, then {held} of {owner:?}"
                 );
             }
-            self.epochs.insert(at, (assignment.epoch, held, owner));
+            self.epochs.insert(at, (assignment.highest_epoch(), held, owner));
         }
     }
 
@@ -330,4 +331,27 @@ impl Lab {
 #[must_use]
 pub fn tp(topic: &str, number: u32) -> TopicPartition {
     TopicPartition::new(topic.parse().expect("a valid name"), number)
+}
+
+/// A group in `exclusive` in which a handoff catches up, and a partition of it: the old owner has stopped, and an epoch is
+/// reserved for the new one.
+///
+/// # Panics
+/// Where the handoff does not go as handoffs go.
+#[must_use]
+pub fn catching_up() -> (Lab, TopicPartition) {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.configure(&GroupConfig { mode: Mode::Exclusive, catch_up: true, ..GroupConfig::default() });
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    let at = lab.state.handoffs().keys().next().expect("something moves to the second consumer").clone();
+    let id = lab.state.handoff(&at).expect("it leads the handoff").id.clone();
+    lab.say(&b, &at, Some(&id), &Ack::Ready);
+    lab.pass();
+    lab.say(&a, &at, Some(&id), &Ack::Drained(Drained::default()));
+    let phase = lab.state.handoff(&at).map(|handoff| handoff.phase);
+    assert_eq!(phase, Some(Phase::CatchingUp), "the old owner has stopped");
+    (lab, at)
 }

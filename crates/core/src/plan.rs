@@ -30,7 +30,7 @@ use crate::leader::LeaderContext;
 use crate::name::MemberName;
 use crate::reason::DeferReason;
 use crate::record::{Consumer, GroupConfig, HandoffRecord, Mode, Phase, Standing};
-use crate::state::{Entry, GroupState, Presence, Versioned};
+use crate::state::{Entry, GroupState, Versioned};
 
 pub use sets::{SetTooLarge, check_sets};
 
@@ -199,7 +199,7 @@ impl<'a> Planner<'a> {
         let Some(owner) = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict()) else {
             return true;
         };
-        is_over(self.state.presence(&owner.member())) && claim_end(self.state, at, self.context).is_over()
+        self.state.presence(&owner.member()).is_over() && claim_end(self.state, at, self.context).is_over()
     }
 
     /// References to a handoff that somebody else removed would keep their partitions from ever moving.
@@ -238,11 +238,6 @@ impl<'a> Planner<'a> {
             false => self.state.mode_of(unit),
         }
     }
-}
-
-/// In `overlap` nobody waits for a session that is being ended.
-const fn is_over(presence: Presence) -> bool {
-    matches!(presence, Presence::Gone | Presence::Ending)
 }
 
 /// What can't be read of the group's configuration, topics, registrations and wishes, for reports; one line each.

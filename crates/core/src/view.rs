@@ -148,7 +148,7 @@ fn owned(
         .or_else(|| assignment.switching.clone());
     Some(Role::Owner {
         epoch: assignment.held_epoch(),
-        run: assignment.run,
+        run: assignment.run(),
         mode: assignment.mode,
         start: assignment.start,
         taking,
@@ -158,7 +158,7 @@ fn owned(
 fn catching_up(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Role {
     Role::CatchingUp {
         handoff: handoff.id.clone(),
-        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.epoch),
+        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.highest_epoch()),
         until: handoff.final_offset(at),
     }
 }
@@ -168,7 +168,7 @@ fn draining(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
     Some(Role::Draining {
         handoff: handoff.id.clone(),
         epoch: assignment.held_epoch(),
-        run: assignment.run,
+        run: assignment.run(),
         start: assignment.start,
     })
 }

@@ -270,7 +270,7 @@ impl Memory {
             self.grants.remove(at);
             return;
         };
-        let epoch = assignment.epoch;
+        let epoch = assignment.held_epoch();
         if self.grants.get(at).is_none_or(|seen| seen.epoch != epoch) {
             self.grants.insert(at.clone(), Granted { epoch, since: now });
         }
@@ -283,7 +283,7 @@ impl Memory {
     #[must_use]
     pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
         let span = claim::span(Duration::from_millis(assignment.outlived_ttl_ms));
-        let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.epoch);
+        let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.held_epoch());
         (seen.map_or(now, |seen| seen.since) + span).since(now)
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Planner;
 use super::problem::{Desired, Unit};
-use super::{Planner, is_over};
 use crate::action::{Action, Step};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
@@ -59,7 +59,7 @@ impl Planner<'_> {
         // Whoever has still to let go says so to the handoff.
         let is_awaited = handoff.phase == Phase::Complete
             && !handoff.mode.is_strict()
-            && !is_over(self.state.presence(&handoff.old));
+            && !self.state.presence(&handoff.old).is_over();
         let is_readable = is_readable(self.state, handoff);
         if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited || !is_readable {
             return;
@@ -73,7 +73,7 @@ impl Planner<'_> {
         let Some(owner) = self.state.assignment(at).and_then(|a| a.owner.as_ref()) else {
             return self.for_target(None, unit, desired);
         };
-        if !is_over(self.state.presence(&owner.member())) || self.is_driven(at) {
+        if !self.state.presence(&owner.member()).is_over() || self.is_driven(at) {
             return Claimant::Working;
         }
         if let Some(why) = self.claim_runs(&owner.name, at) {
@@ -113,7 +113,7 @@ impl Planner<'_> {
     fn is_driven(&self, at: &TopicPartition) -> bool {
         self.state.handoff_of(at).is_some_and(|handoff| match handoff.phase {
             Phase::Complete if handoff.mode.is_strict() => false,
-            Phase::Complete => handoff.taken.is_none() && !is_over(self.state.presence(&handoff.old)),
+            Phase::Complete => handoff.taken.is_none() && !self.state.presence(&handoff.old).is_over(),
             Phase::Cancelled => false,
             _ => self.takes(handoff),
         })

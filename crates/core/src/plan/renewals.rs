@@ -37,7 +37,7 @@ impl Planner<'_> {
     ) {
         let Some(owner) = &assignment.owner else { return };
         let why = match assignment.mode == mode {
-            true if assignment.held.is_none() => return,
+            true if assignment.reserved_epoch().is_none() => return,
             true => Reason::ReservationLost,
             false => Reason::ModeChanged { mode },
         };

@@ -141,7 +141,7 @@ fn a_handoff_whose_assignment_somebody_removed_is_cleared() {
 fn an_old_owner_that_comes_back_goes_on_giving() {
     // The handoff goes on, with assignment and handoff rewritten as one.
     for mut scene in [Scene::warming(), Scene::ready()] {
-        let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().epoch;
+        let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().held_epoch();
         let phase = scene.lab.state.handoff(&tp("t", 1)).unwrap().phase;
         let a = scene.lab.join("a");
         let Step::Adopt { owner, epoch, .. } = scene.does("old owner came back") else { panic!() };
@@ -243,7 +243,7 @@ fn a_warm_up_without_progress_is_cancelled_at_its_deadline() {
 fn what_is_ready_is_switched_even_by_a_leader_that_slept_past_the_deadline() {
     let mut scene = Scene::ready();
     scene.lab.later(Duration::from_secs(3_600));
-    let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().epoch;
+    let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().held_epoch();
     let Step::Complete { from, to, epoch, .. } = scene.does("warm") else { panic!() };
     assert_eq!((&from, &to), (&scene.a, &scene.b));
     assert!(epoch > before);

@@ -276,7 +276,7 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
 /// Whether something is still granted in `overlap` that should not be.
 fn waits_to_switch(view: &Scene) -> bool {
     let state = &view.state;
-    state.config().unwrap_or_default().mode.is_strict()
+    state.configured(|config| config.mode).is_strict()
         && state.assignments().keys().any(|at| state.assignment(at).is_some_and(|a| !a.mode.is_strict()))
 }
 
@@ -284,8 +284,7 @@ fn waits_to_switch(view: &Scene) -> bool {
 /// when it saw them first.
 fn is_quiet(protocol: &Protocol, world: &World, instance: usize) -> bool {
     let state = &world.views[instance].state;
-    let is_over =
-        |session: &Session| matches!(state.presence(&session.member), Presence::Gone | Presence::Ending);
+    let is_over = |session: &Session| state.presence(&session.member).is_over();
     protocol.variant == Variant::SwitchedAtOnce
         || world.sessions.iter().all(|s| !is_over(s) || !s.claim || !s.is_active())
 }

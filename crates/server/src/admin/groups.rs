@@ -65,7 +65,7 @@ impl AdminService {
         let counted = census(&state);
         Ok(DescribeGroupResponse {
             summary: Some(show::summary(&state, &counted)),
-            config: Some(show::config(&state.config().unwrap_or_default())),
+            config: Some(state.configured(show::config)),
             leader: show::leader(&state),
             revision: state.revision().0,
             cluster_id,
