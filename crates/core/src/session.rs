@@ -268,10 +268,10 @@ pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Opti
         let ttl_ms = owners.filter(|owner| owner.is(member)).map(|owner| owner.ttl_ms).max()?;
         return Some(Duration::from_millis(ttl_ms));
     };
-    let config = state.config().unwrap_or_default();
-    let grace_ms = if comes_back { config.rejoin_grace_ms } else { 0 };
-    (comes_back || config.wait_out_revocations)
-        .then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
+    let (rejoin_grace_ms, waits_out) =
+        state.configured(|config| (config.rejoin_grace_ms, config.wait_out_revocations));
+    let grace_ms = if comes_back { rejoin_grace_ms } else { 0 };
+    (comes_back || waits_out).then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
 }
 
 fn own_registration<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {

@@ -209,7 +209,7 @@ pub(crate) fn room_for_a_stream(instance: &Instance) -> Result<(), Status> {
 
 /// The time to live of a session: what its client `asked` for, or the group's default.
 pub(crate) fn time_to_live(group: &Group, asked: Option<Duration>) -> Duration {
-    let default = || group.read(|state| state.config().unwrap_or_default().session_timeout_ms);
+    let default = || group.read(|state| state.configured(|config| config.session_timeout_ms));
     asked.unwrap_or_else(|| Duration::from_millis(default()))
 }
 

@@ -12,8 +12,9 @@ use super::WhatIf;
 use super::interests::{Interest, Interests};
 use super::limits::{Limit, Limits};
 use super::sets::{Set, sets};
-use crate::advance::{Now, may_have};
+use crate::facts::may_have;
 use crate::id::{Member, TopicPartition};
+use crate::leader::LeaderContext;
 use crate::name::MemberName;
 use crate::reason::DeferReason;
 use crate::record::{Consumer, Standing};
@@ -80,7 +81,7 @@ fn why(reason: Unassigned, unit: &Unit) -> String {
 /// Asks `strategy` who should own what.
 pub(super) fn solve(
     state: &GroupState,
-    now: Now<'_>,
+    now: LeaderContext<'_>,
     strategy: &dyn Strategy,
     what_if: &WhatIf,
 ) -> Result<Desired, InvalidProblem> {
@@ -105,7 +106,7 @@ pub(super) fn solve(
 
 struct Telling<'a> {
     state: &'a GroupState,
-    now: Now<'a>,
+    now: LeaderContext<'a>,
     builder: ProblemBuilder,
     topics: Vec<TopicHandle>,
     interests: Interests<'a>,
@@ -117,7 +118,7 @@ struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    fn new(state: &'a GroupState, now: Now<'a>, sets: &'a [Set]) -> Self {
+    fn new(state: &'a GroupState, now: LeaderContext<'a>, sets: &'a [Set]) -> Self {
         let mut builder = Problem::builder();
         let topics: Vec<_> = sets.iter().map(|set| builder.topic(set.name().shared(), set.units())).collect();
         let interests = Interests::new(state, topics.iter().copied().zip(sets));

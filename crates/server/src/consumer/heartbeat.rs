@@ -56,6 +56,6 @@ impl ConsumerService {
 fn ttl_ms(group: &Group, member: &Member) -> u64 {
     group.read(|state| {
         let registered = state.registration(&member.name).map(|consumer| consumer.ttl_ms);
-        registered.unwrap_or_else(|| state.config().unwrap_or_default().session_timeout_ms)
+        registered.unwrap_or_else(|| state.configured(|config| config.session_timeout_ms))
     })
 }

@@ -111,7 +111,7 @@ impl ConsumerService {
 /// Refuses a session that can't keep what the mode of its topics promises: it would be given nothing.
 fn refuse_lacking(group: &Group, name: &MemberName, consumer: &Consumer) -> Result<(), Status> {
     let mode = group.read(|state| {
-        let of_group = state.config().unwrap_or_default().mode;
+        let of_group = state.configured(|config| config.mode);
         state.mode_demanded_of(consumer, of_group)
     });
     let Some(lacks) = consumer.lacks(mode) else { return Ok(()) };

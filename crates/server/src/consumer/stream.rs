@@ -157,7 +157,7 @@ impl Stream {
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Next {
         let member = &self.session.member;
         let told = Told { cluster_id: self.service.instance.cluster_id(), revision: state.revision() };
-        let deadline_ms = state.config().unwrap_or_default().warm_deadline_ms;
+        let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
             let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);

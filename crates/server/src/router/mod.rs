@@ -50,7 +50,7 @@ impl RouterService {
         let (group, router) = self.named(request.caller.as_ref()).await?;
         let ttl_ms = group.read(|state| {
             let registered = state.routers().get(&router.name).and_then(|entry| entry.readable());
-            let default = || state.config().unwrap_or_default().session_timeout_ms;
+            let default = || state.configured(|config| config.session_timeout_ms);
             registered.map_or_else(default, |registration| registration.ttl_ms)
         });
         let deadline = Instant::now() + patience(ttl_ms);

@@ -1,7 +1,5 @@
 //! One router's stream: tells it the difference between the routes that it was told and those of the view.
 
-use std::collections::BTreeMap;
-
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
@@ -146,8 +144,7 @@ impl Stream {
 
 /// Why the session of `router` is over, where it is. A registration that can't be read is there.
 fn over(state: &GroupState, router: &Member) -> Option<FenceReason> {
-    let routers: &BTreeMap<_, _> = state.routers();
-    match routers.get(&router.name) {
+    match state.routers().get(&router.name) {
         None => Some(FenceReason::Gone),
         Some(Entry::Unreadable(_)) => None,
         Some(Entry::Readable(registered)) => {

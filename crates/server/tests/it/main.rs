@@ -10,6 +10,7 @@ mod handoffs;
 mod http;
 mod joining;
 mod leadership;
+mod long_plans;
 mod member;
 mod minimal;
 mod modes;

@@ -78,7 +78,7 @@ fn problem(
     if !lives(state, living, owner) {
         return Some(format!("belongs to {}, who is gone", owner.name));
     }
-    let epoch = assignment.epoch.0;
+    let epoch = assignment.held_epoch().0;
     let last = sink.last_applied(partition);
     if last.is_some_and(|last| last.at > from && last.write.epoch == epoch) {
         return None;

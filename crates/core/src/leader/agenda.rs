@@ -1,13 +1,13 @@
-//! What a leader has in mind between two passes: what it has to look at, and when it plans.
+//! When a leader looks at what, and when it plans.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kafka_assigner_core::claim::ClaimEnd;
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::memory::Memory;
-use kafka_assigner_core::moment::Moment;
-use kafka_assigner_core::state::{GroupState, Touched};
+use super::Memory;
+use crate::claim::ClaimEnd;
+use crate::id::TopicPartition;
+use crate::moment::Moment;
+use crate::state::{GroupState, Touched};
 
 /// How often everything is looked at though nothing happened: bounds what a missed event can cost.
 const TICK: Duration = Duration::from_secs(10);
@@ -22,19 +22,20 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 /// The longest that changes of membership can put a plan off, in debounces.
 const MOST_DEBOUNCES: u32 = 5;
 
-/// What a leader has in mind.
-#[derive(Debug)]
+/// What a leader has still to look at, and when.
+#[derive(Debug, Clone)]
 pub(super) struct Agenda {
-    pub(super) memory: Memory,
-    pub(super) touched: Touched,
+    touched: Touched,
     /// Whether everything has to be looked at.
-    pub(super) everything: bool,
+    everything: bool,
     /// Whether the last plan left something out that ending handoffs make room for.
-    pub(super) has_more: bool,
+    has_more: bool,
     plan: Option<Timer>,
     next_tick: Moment,
     /// When a plan may come out otherwise by the passing of time alone.
     revisit: Option<Moment>,
+    /// When the first phase is overdue.
+    deadline: Option<Moment>,
     /// When the first claim ends for which somebody waits.
     claim_ends: Option<Moment>,
 }
@@ -50,13 +51,13 @@ struct Timer {
 impl Agenda {
     pub(super) fn new(now: Moment) -> Self {
         Self {
-            memory: Memory::default(),
             touched: Touched::default(),
             everything: true,
             has_more: false,
             plan: Some(Timer { at: now, latest: now }),
             next_tick: now + TICK,
             revisit: None,
+            deadline: None,
             claim_ends: None,
         }
     }
@@ -67,7 +68,7 @@ impl Agenda {
         if touched.registrations.iter().any(|name| !state.consumers().contains_key(name)) {
             self.plan_in(Duration::ZERO, now);
         } else if touched.calls_for_plan() {
-            self.plan_in(Duration::from_millis(state.config().unwrap_or_default().debounce_ms), now);
+            self.plan_in(Duration::from_millis(state.configured(|config| config.debounce_ms)), now);
         } else if self.has_more && !touched.units.is_empty() {
             self.plan_in(REFILL, now);
         }
@@ -107,9 +108,16 @@ impl Agenda {
         self.plan_in(REFILL, now);
     }
 
-    /// Notes that a plan was made.
-    pub(super) const fn planned(&mut self) {
+    /// Notes that a plan was made, and whether it left something out that ending handoffs make room for.
+    pub(super) const fn planned(&mut self, has_more: bool) {
         self.plan = None;
+        self.has_more = has_more;
+    }
+
+    /// Notes what the passing of time alone may change: the outcome of a plan, and what is overdue.
+    pub(super) const fn sleep(&mut self, revisit: Option<Moment>, deadline: Option<Moment>) {
+        self.revisit = revisit;
+        self.deadline = deadline;
     }
 
     /// Puts the plan off by `wait`, but never beyond what was agreed: each cause has it made within some of its own
@@ -120,15 +128,26 @@ impl Agenda {
         self.plan = Some(Timer { at: (now + wait).min(latest), latest });
     }
 
-    /// Whether the next pass looks at everything.
+    /// Whether a pass at `now` looks at everything.
     pub(super) fn looks_at_everything(&self, now: Moment) -> bool {
-        self.everything || self.wants_plan(now)
+        let is_due = |moment: Option<Moment>| moment.is_some_and(|moment| moment <= now);
+        self.everything || self.wants_plan(now) || self.next_tick <= now || is_due(self.claim_ends)
+    }
+
+    /// Whether everything was to be looked at; from now on it was.
+    pub(super) fn takes_everything(&mut self) -> bool {
+        std::mem::take(&mut self.everything)
+    }
+
+    /// What was touched has been looked at.
+    pub(super) fn forget_touched(&mut self) {
+        self.touched = Touched::default();
     }
 
     /// The units that may have a next step by what was touched and by the time.
-    pub(super) fn units(&self, state: &GroupState, now: Moment) -> BTreeSet<TopicPartition> {
+    pub(super) fn units(&self, state: &GroupState, memory: &Memory, now: Moment) -> BTreeSet<TopicPartition> {
         let mut units = state.driven_by(&self.touched);
-        units.extend(self.memory.overdue(now).cloned());
+        units.extend(memory.overdue(now).cloned());
         units
     }
 
@@ -137,10 +156,9 @@ impl Agenda {
     }
 
     /// When there is something to do if nothing happens.
-    pub(super) fn wake(&mut self, state: &GroupState, now: Moment) -> Moment {
-        self.revisit = self.memory.next_plan(state, now);
+    pub(super) fn wake(&self) -> Moment {
         let plan = self.plan.map(|timer| timer.at);
-        [plan, self.revisit, self.claim_ends, self.memory.next_deadline(now)]
+        [plan, self.revisit, self.claim_ends, self.deadline]
             .into_iter()
             .flatten()
             .fold(self.next_tick, Moment::min)
@@ -159,7 +177,7 @@ mod tests {
 
     fn planned() -> Agenda {
         let mut agenda = Agenda::new(at(0));
-        agenda.planned();
+        agenda.planned(false);
         agenda
     }
 

@@ -14,13 +14,13 @@ use crate::kv::LeaseId;
 use crate::moment::Moment;
 use crate::name::MemberName;
 use crate::reason::CancelReason;
-use crate::record::{Assignment, Avoid, GroupConfig, Handoff, Phase};
-use crate::state::{GroupState, Touched};
+use crate::record::{Assignment, Avoid, Handoff, Mode, Phase};
+use crate::state::{GroupState, SharedMap, Touched};
 
 /// The leader's memory of one group.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    phases: BTreeMap<TopicPartition, Sighting>,
+    phases: SharedMap<TopicPartition, PhaseSpan>,
     deadlines: BTreeSet<(Moment, TopicPartition)>,
     avoids: BTreeMap<TopicPartition, Vec<AvoidSighting>>,
     grants: BTreeMap<TopicPartition, Granted>,
@@ -41,40 +41,60 @@ struct Misses {
 /// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
 const MOST_MISSED_FREEZES: u32 = 2;
 
-#[derive(Debug, Clone)]
-struct Sighting {
-    what: Standing,
-    done: u64,
-    since: Moment,
-    deadline: Moment,
-}
-
-impl Sighting {
-    fn span(&self) -> PhaseSpan {
-        let Self { what, since, deadline, .. } = self;
-        PhaseSpan { id: what.id.clone(), phase: what.phase, since: *since, deadline: *deadline }
-    }
-}
-
-/// What has to stay the same for a phase to be the same one.
+/// What has to stay the same for the deadline of a phase to be the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Standing {
+struct PhaseKey {
     id: HandoffId,
     phase: Phase,
     taken: bool,
 }
 
+impl PhaseKey {
+    fn of(handoff: &Handoff) -> Self {
+        Self { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
+    }
+
+    /// Whether `other` is the same phase, whoever has taken meanwhile.
+    fn is_phase(&self, other: &Self) -> bool {
+        self.id == other.id && self.phase == other.phase
+    }
+}
+
 /// Since when a handoff is in its phase, and when that has to be over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseSpan {
-    /// The handoff.
-    pub id: HandoffId,
+    key: PhaseKey,
+    mode: Mode,
+    /// The most that was reported as warmed up.
+    done: u64,
+    /// When the leader saw the phase first.
+    pub since: Moment,
+    /// When it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
+    /// once the new owner has taken.
+    pub deadline: Moment,
+}
+
+impl PhaseSpan {
+    /// Whether it is the phase in which `handoff` stands.
+    #[must_use]
+    pub fn is_of(&self, handoff: &Handoff) -> bool {
+        self.key.is_phase(&PhaseKey::of(handoff))
+    }
+
+    fn ended(&self, now: Moment) -> EndedPhase {
+        EndedPhase { phase: self.key.phase, mode: self.mode, lasted: now.since(self.since) }
+    }
+}
+
+/// A phase that a leader saw begin and end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedPhase {
     /// The phase.
     pub phase: Phase,
-    /// When the leader saw the phase first; in `Complete` begun anew once the new owner has taken.
-    pub since: Moment,
-    /// When it has to be over, by the leader's clock. Reported progress moves it on.
-    pub deadline: Moment,
+    /// The mode of the handoff.
+    pub mode: Mode,
+    /// How long it lasted, as the leader saw it.
+    pub lasted: Duration,
 }
 
 /// A grant in `overlap` that nothing disturbs.
@@ -91,18 +111,20 @@ struct AvoidSighting {
 }
 
 impl Memory {
-    /// Takes in everything, as a new leader does.
-    pub fn recall(&mut self, state: &GroupState, now: Moment) {
-        let units: BTreeSet<TopicPartition> =
-            state.handoffs().keys().chain(state.assignments().keys()).cloned().collect();
+    /// Takes in everything, as a new leader does, and returns the phases that are over.
+    pub fn recall(&mut self, state: &GroupState, now: Moment) -> Vec<EndedPhase> {
+        let there = state.handoffs().keys().chain(state.assignments().keys());
+        let seen = self.phases.keys().chain(self.avoids.keys()).chain(self.grants.keys());
+        let units: BTreeSet<TopicPartition> = there.chain(seen).cloned().collect();
         let progress = state.consumers().keys().cloned().collect();
-        self.observe(state, &Touched { membership: true, units, progress, ..Touched::default() }, now);
+        self.observe(state, &Touched { membership: true, units, progress, ..Touched::default() }, now)
     }
 
-    /// Takes in what was touched.
-    pub fn observe(&mut self, state: &GroupState, touched: &Touched, now: Moment) {
+    /// Takes in what was touched, and returns the phases that are over.
+    pub fn observe(&mut self, state: &GroupState, touched: &Touched, now: Moment) -> Vec<EndedPhase> {
+        let mut ended = Vec::new();
         for unit in &touched.units {
-            self.see_phase(state, unit, now);
+            ended.extend(self.see_phase(state, unit, now));
             self.see_avoids(state, unit, now);
             self.see_grant(state, unit, now);
         }
@@ -112,28 +134,44 @@ impl Memory {
         if touched.membership {
             self.see_absences(state, now);
         }
+        ended
     }
 
-    fn see_phase(&mut self, state: &GroupState, unit: &TopicPartition, now: Moment) {
+    /// Takes in the phase in which the handoff at `unit` stands; returns the one that it left.
+    pub fn see_phase(
+        &mut self,
+        state: &GroupState,
+        unit: &TopicPartition,
+        now: Moment,
+    ) -> Option<EndedPhase> {
         let Some(handoff) = state.handoff(unit) else {
-            self.forget_phase(unit);
-            return;
+            return self.forget_phase(unit).map(|seen| seen.ended(now));
         };
-        let what = standing(handoff);
-        if self.phases.get(unit).is_some_and(|seen| seen.what == what) {
-            return;
+        let key = PhaseKey::of(handoff);
+        if self.phases.get(unit).is_some_and(|seen| seen.key == key) {
+            return None;
         }
         self.see_freeze(state, handoff, now);
-        self.forget_phase(unit);
-        let deadline = now + phase_deadline(&config_of(state), handoff.phase);
-        self.deadlines.insert((deadline, unit.clone()));
-        self.phases.insert(unit.clone(), Sighting { what, done: 0, since: now, deadline });
+        let before = self.forget_phase(unit);
+        let (same, ended) = match before {
+            Some(seen) if seen.key.is_phase(&key) => (Some(seen.since), None),
+            other => (None, other),
+        };
+        let deadline = now + phase_deadline(state, handoff.phase);
+        let span = PhaseSpan { key, mode: handoff.mode, done: 0, since: same.unwrap_or(now), deadline };
+        self.note_phase(unit.clone(), span);
+        ended.map(|seen| seen.ended(now))
+    }
+
+    fn note_phase(&mut self, unit: TopicPartition, span: PhaseSpan) {
+        self.deadlines.insert((span.deadline, unit.clone()));
+        self.phases.insert(unit, span);
     }
 
     /// A freeze that ended names the routers that it waited for in vain, and shows that those work that said their word.
     fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff, now: Moment) {
-        let was = self.phases.get(handoff.lead()).filter(|seen| seen.what.id == handoff.id);
-        let Some(since) = was.filter(|seen| seen.what.phase == Phase::Freezing).map(|seen| seen.since) else {
+        let was = self.phases.get(handoff.lead()).filter(|seen| seen.key.id == handoff.id);
+        let Some(since) = was.filter(|seen| seen.key.phase == Phase::Freezing).map(|seen| seen.since) else {
             return;
         };
         match &handoff.cancelled {
@@ -189,25 +227,24 @@ impl Memory {
         self.leases_gone.get(&lease).copied()
     }
 
-    fn forget_phase(&mut self, unit: &TopicPartition) {
-        if let Some(seen) = self.phases.remove(unit) {
-            self.deadlines.remove(&(seen.deadline, unit.clone()));
-        }
+    fn forget_phase(&mut self, unit: &TopicPartition) -> Option<PhaseSpan> {
+        let seen = self.phases.remove(unit)?;
+        self.deadlines.remove(&(seen.deadline, unit.clone()));
+        Some(seen)
     }
 
     fn see_progress(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
         let Some(consumer) = state.registration(name) else { return };
-        let deadline = now + phase_deadline(&config_of(state), Phase::Warming);
+        let deadline = now + phase_deadline(state, Phase::Warming);
         for (at, progress) in &consumer.progress {
             let Some(unit) = parse_partition(at) else { continue };
             let lead = state.lead_of(&unit);
-            let Some(seen) = self.phases.get_mut(&lead) else { continue };
-            let is_new = seen.what.id == progress.handoff && progress.done > seen.done;
-            if is_new && seen.what.phase == Phase::Warming {
-                self.deadlines.remove(&(seen.deadline, lead.clone()));
-                self.deadlines.insert((deadline, lead));
-                seen.done = progress.done;
-                seen.deadline = deadline;
+            let Some(seen) = self.phases.get(&lead) else { continue };
+            let is_new = seen.key.id == progress.handoff && progress.done > seen.done;
+            if is_new && seen.key.phase == Phase::Warming {
+                let seen = PhaseSpan { done: progress.done, deadline, ..seen.clone() };
+                self.forget_phase(&lead);
+                self.note_phase(lead, seen);
             }
         }
     }
@@ -235,7 +272,7 @@ impl Memory {
             self.grants.remove(at);
             return;
         };
-        let epoch = assignment.epoch;
+        let epoch = assignment.held_epoch();
         if self.grants.get(at).is_none_or(|seen| seen.epoch != epoch) {
             self.grants.insert(at.clone(), Granted { epoch, since: now });
         }
@@ -248,7 +285,7 @@ impl Memory {
     #[must_use]
     pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
         let span = span(Duration::from_millis(assignment.outlived_ttl_ms));
-        let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.epoch);
+        let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.held_epoch());
         (seen.map_or(now, |seen| seen.since) + span).since(now)
     }
 
@@ -265,7 +302,7 @@ impl Memory {
     pub fn is_overdue(&self, handoff: &Handoff, now: Moment) -> bool {
         self.phases
             .get(handoff.lead())
-            .is_some_and(|seen| seen.what == standing(handoff) && seen.deadline <= now)
+            .is_some_and(|seen| seen.key == PhaseKey::of(handoff) && seen.deadline <= now)
     }
 
     /// Whether planning passes over `member` for the unit that `at` leads.
@@ -283,7 +320,7 @@ impl Memory {
     /// Whether the vanished consumer `name` may still come back: it said so, or its grace is not over.
     #[must_use]
     pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
-        let grace = Duration::from_millis(config_of(state).rejoin_grace_ms);
+        let grace = rejoin_grace(state);
         state.comes_back(name) || self.absences.get(name).is_some_and(|since| now < *since + grace)
     }
 
@@ -292,15 +329,10 @@ impl Memory {
         self.deadlines.iter().take_while(move |(deadline, _)| *deadline <= now).map(|(_, unit)| unit)
     }
 
-    /// The phase in which each handoff was seen last, by the unit's first partition.
-    pub fn phases(&self) -> impl Iterator<Item = (&TopicPartition, PhaseSpan)> {
-        self.phases.iter().map(|(unit, seen)| (unit, seen.span()))
-    }
-
-    /// The phase in which the handoff of `unit` was seen last.
+    /// The phase in which each handoff was seen last, by the unit's first partition. A copy costs next to nothing.
     #[must_use]
-    pub fn phase(&self, unit: &TopicPartition) -> Option<PhaseSpan> {
-        self.phases.get(unit).map(Sighting::span)
+    pub const fn phases(&self) -> &SharedMap<TopicPartition, PhaseSpan> {
+        &self.phases
     }
 
     /// The next moment after `now` at which a deadline is over.
@@ -313,25 +345,17 @@ impl Memory {
     /// no longer passed over, or no longer awaited.
     #[must_use]
     pub fn next_plan(&self, state: &GroupState, now: Moment) -> Option<Moment> {
-        let grace = Duration::from_millis(config_of(state).rejoin_grace_ms);
+        let grace = rejoin_grace(state);
         let avoids = self.avoids.values().flatten().map(|seen| seen.until);
         let graces = self.absences.values().map(|since| *since + grace);
         avoids.chain(graces).filter(|moment| *moment > now).min()
     }
 }
 
-fn standing(handoff: &Handoff) -> Standing {
-    Standing { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
-}
-
-fn config_of(state: &GroupState) -> GroupConfig {
-    state.config().unwrap_or_default()
-}
-
 /// How long a phase may last.
 #[must_use]
-pub fn phase_deadline(config: &GroupConfig, phase: Phase) -> Duration {
-    Duration::from_millis(match phase {
+pub fn phase_deadline(state: &GroupState, phase: Phase) -> Duration {
+    Duration::from_millis(state.configured(|config| match phase {
         Phase::Warming => config.warm_deadline_ms,
         Phase::Ready
         | Phase::Freezing
@@ -339,13 +363,11 @@ pub fn phase_deadline(config: &GroupConfig, phase: Phase) -> Duration {
         | Phase::CatchingUp
         | Phase::Complete
         | Phase::Cancelled => config.phase_deadline_ms,
-    })
+    }))
 }
 
-/// The units of whose warm-up the consumer `name` tells how far it is, by their first partitions.
-pub fn units_in_progress(state: &GroupState, name: &MemberName) -> impl Iterator<Item = TopicPartition> {
-    let told = state.registration(name).into_iter().flat_map(|consumer| consumer.progress.keys());
-    told.filter_map(|at| Some(state.lead_of(&parse_partition(at)?)))
+fn rejoin_grace(state: &GroupState) -> Duration {
+    Duration::from_millis(state.configured(|config| config.rejoin_grace_ms))
 }
 
 fn parse_partition(text: &str) -> Option<TopicPartition> {
