@@ -19,5 +19,6 @@ mod routed;
 mod router;
 mod served;
 mod sessions;
+mod sets;
 mod tls;
 mod worker;
