@@ -157,7 +157,7 @@ mod tests {
         lab.join("a");
         lab.settle();
         lab.put(&Key::Topic("t".parse().unwrap()), "{");
-        let mut fresh = crate::state::GroupState::new(lab.state.layout().clone());
+        let mut fresh = GroupState::new(lab.state.layout().clone());
         fresh.reset(&lab.shelf.snapshot());
         assert!(fresh.topics()["t"].last_good().is_none());
         assert!(fresh.exists(&tp("t", 1)), "nobody knows that it is gone");

@@ -74,12 +74,12 @@ impl GroupState {
             .collect()
     }
 
-    /// Whether `router` and its word of `at` are all that the handoff in `Freezing` still waits for.
+    /// Whether the acks of `router` about `partitions` are all that the handoff in `Freezing` still waits for.
     #[must_use]
-    pub fn lacks_only(&self, handoff: &Handoff, router: &MemberName, at: &TopicPartition) -> bool {
+    pub fn lacks_only(&self, handoff: &Handoff, router: &MemberName, partitions: &[&TopicPartition]) -> bool {
         self.required_routers(handoff).all(|(name, entry)| {
             let lacks = |of: &TopicPartition| !self.has_frozen(handoff, of, name, entry);
-            handoff.unit.iter().filter(|of| lacks(of)).all(|of| name == router && of == at)
+            handoff.unit.iter().filter(|of| lacks(of)).all(|of| name == router && partitions.contains(&of))
         })
     }
 

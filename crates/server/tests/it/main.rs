@@ -20,5 +20,6 @@ mod routed;
 mod router;
 mod served;
 mod sessions;
+mod sets;
 mod tls;
 mod worker;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_core::ack::{Ack, Verdict, judge};
+use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
 use kafka_assigner_core::action::Action;
 use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::kv::Txn;
@@ -82,8 +82,8 @@ impl Driver {
     }
 
     fn say(&mut self, member: &Member, lead: &TopicPartition, ack: &Ack) -> Vec<Action> {
-        let Verdict::Record { write, .. } = judge(&self.lab.state, member, lead, None, ack, WallMillis(0))
-        else {
+        let said = MemberAck { at: lead.clone(), handoff: None, ack: ack.clone() };
+        let Verdict::Record { write, .. } = judge(&self.lab.state, member, &said, WallMillis(0)) else {
             panic!("{ack:?} of {member} is due");
         };
         self.happens(&write.unfenced())
