@@ -12,6 +12,7 @@
 //! Start reading at [`Ledger`], then [`Audit`] for what each number means.
 
 mod audit;
+mod calm;
 mod counts;
 mod entry;
 mod moves;
