@@ -9,6 +9,8 @@ mod chaos;
 #[cfg(test)]
 mod documents;
 mod e2e;
+#[cfg(test)]
+mod generated;
 mod interrupt;
 mod model;
 mod run;
