@@ -5,6 +5,7 @@ mod share;
 
 use crate::ledger::Ledger;
 use crate::placement::Surplus;
+use crate::strategy::Manner;
 use crate::{Placement, Problem, Strategy};
 
 /// Five steps: preserve, collect, target, strip, fill. The totals over all topics are balanced,
@@ -43,6 +44,10 @@ impl Strategy for StickyBalanced {
 
     fn summary(&self) -> &'static str {
         "keeps partitions where they are and moves the fewest that even out the members' totals"
+    }
+
+    fn manner(&self) -> Manner {
+        Manner::Partitions
     }
 
     fn assign(&self, problem: &Problem) -> Placement {
