@@ -6,6 +6,7 @@ mod following;
 mod gaps;
 mod handoffs;
 mod histories;
+mod offline;
 mod planning;
 mod records;
 mod sessions;
