@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// How evenly the active members share.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Balance {
+pub(in crate::assign) struct Balance {
     /// The fewest partitions that one of them has.
     partitions_min: u64,
     /// The most partitions that one of them has.
@@ -28,7 +28,7 @@ struct Share {
 
 impl Balance {
     /// The balance of `placement`.
-    pub(super) fn of(problem: &Problem, placement: &Placement) -> Self {
+    pub(in crate::assign) fn of(problem: &Problem, placement: &Placement) -> Self {
         let mut shares = vec![Share::default(); problem.members().len()];
         for (unit, owner) in problem.unit_indices().zip(&placement.owner) {
             let Some(owner) = owner else { continue };
