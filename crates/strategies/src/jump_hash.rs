@@ -1,8 +1,8 @@
 //! The strategy `jump-hash`: each unit goes where its hash points.
 
-use crate::placement::Surplus;
-use crate::strategy::Manner;
-use crate::{Member, MemberIndex, MemberState, Placement, Problem, Strategy, Topic, TopicIndex, UnitIndex};
+use crate::placement::{Placement, Surplus};
+use crate::problem::{Member, MemberIndex, MemberState, Problem, Topic, TopicIndex, UnitIndex};
+use crate::strategy::{Manner, Strategy};
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm",
 /// 2014) over the members that may take a unit, sorted by id.
@@ -108,7 +108,7 @@ impl<'a> Hashing<'a> {
         }
     }
 
-    /// Where `key` points among the unbanned `takers`, or else among those that have room.
+    /// The member that `key` points to among the unbanned `takers` or, if that is full, among those with room.
     fn taker(
         &self,
         unit: UnitIndex,

@@ -42,7 +42,7 @@ use crate::problem::{MemberIndex, Problem, TopicIndex, UnitIndex};
 use crate::strategy::Strategy;
 use layout::Layout;
 
-/// Who should own which partition, where some move together.
+/// The owner that each partition should have, where some move together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetPlacement {
     /// The placement of partitions. Its list of what is unassigned has the reasons of the units.

@@ -24,7 +24,7 @@ use crate::state::{Entry, GroupState, Presence};
 /// Holds what can't be decided; no consumer can have this name.
 const NOBODY: &str = "?";
 
-/// What moves as one.
+/// Partitions that move as one.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) partitions: Vec<TopicPartition>,
@@ -32,7 +32,7 @@ pub(super) struct Unit {
     pub(super) unreadable: Option<String>,
 }
 
-/// Who should own what.
+/// The owners that partitions should have.
 #[derive(Debug)]
 pub(super) struct Desired {
     pub(super) units: Vec<Unit>,
@@ -218,7 +218,7 @@ impl<'a> Telling<'a> {
         *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
     }
 
-    /// Where a handoff in flight brings the unit, unless it is bound to be cancelled: pinned to somebody who may
+    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled: pinned to somebody who may
     /// not have it, the rest of its set would wait for ever.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
         partitions.iter().find_map(|at| {

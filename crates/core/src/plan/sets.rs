@@ -60,11 +60,11 @@ pub(super) fn sets(state: &GroupState) -> Vec<Set> {
 pub struct SetTooLarge {
     /// The label.
     pub label: String,
-    /// How many topics it would have.
+    /// The number of topics that it would have.
     pub topics: usize,
 }
 
-/// Whether `topic` may carry `label` beside the topics that carry it.
+/// Checks that `topic` may carry `label` beside the topics that carry it.
 ///
 /// # Errors
 /// [`SetTooLarge`] where the set's writes would not fit into one transaction.

@@ -49,9 +49,9 @@ fn empty(sketch: &Sketch) -> Lab {
     });
     for (at, (name, partitions)) in names(sketch).enumerate() {
         if at < sketch.together {
-            lab.topic_in_set(name, partitions, "s")
+            lab.topic_in_set(name, partitions, "s");
         } else {
-            lab.topic(name, partitions)
+            lab.topic(name, partitions);
         }
     }
     lab

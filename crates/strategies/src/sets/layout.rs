@@ -72,7 +72,7 @@ impl Layout {
         (set as usize, u32::try_from(unit.index() - first).expect("a topic counts partitions in u32"))
     }
 
-    /// Whether the set of `unit` has several topics.
+    /// True if the set of `unit` has several topics.
     pub(super) fn is_of_set(&self, unit: UnitIndex) -> bool {
         self.sets[self.set_of[unit.index()] as usize].len() > 1
     }

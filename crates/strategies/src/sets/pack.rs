@@ -41,7 +41,7 @@ enum Keeping {
     All,
 }
 
-/// Whether there is room for all `units` together, as far as sums tell.
+/// True if there is room for all `units` together, as far as sums tell.
 fn may_fit(table: &Table<'_>, units: &[UnitIndex]) -> bool {
     let size = |unit: &UnitIndex| u64::from(table.size(*unit));
     let mut kept = vec![0; table.units.members().len()];
@@ -106,7 +106,7 @@ impl Packing<'_> {
     }
 }
 
-/// Whether nobody that took anything is above its limit.
+/// True if nobody that took anything is above its limit.
 fn is_within(table: &Table<'_>) -> bool {
     let is_above = |member: MemberIndex| table.load(member) > table.limit(member);
     let taken = |unit: UnitIndex, owner: MemberIndex| table.is_free(unit) && !table.is_whole_at(unit, owner);

@@ -76,7 +76,7 @@ fn round(
     told(&table, owners, placement, &left_out)
 }
 
-/// What comes of today's owners with as few changes as must be.
+/// The table of today's owners, with as few changes as must be.
 fn staying<'a>(base: &Table<'a>) -> Table<'a> {
     let mut table = base.clone();
     table.stay();

@@ -13,7 +13,7 @@ const DEEPEST: usize = 4;
 
 /// Brings everybody within its limit and finds places for what has none, but for `left_out`, which ascend.
 ///
-/// What finds no place goes back to the member that has all of it today, even above its limit; this then gives what it
+/// A unit without a place goes back to the member that has all of it today, even above its limit; this then gives what it
 /// would have taken. Otherwise it stays split.
 pub(super) fn settle(table: &mut Table<'_>, left_out: &[UnitIndex]) {
     let mut pool = release(table);

@@ -18,11 +18,11 @@ pub(super) struct Table<'a> {
     load: Vec<u32>,
     /// By unit.
     bond: Vec<Bond>,
-    /// Whether members with a part of a unit are preferred to others.
+    /// True if members with a part of a unit are preferred to others.
     is_sticky: bool,
 }
 
-/// How firmly a unit is where it is.
+/// The firmness with which a unit is where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {
     /// It may move.
@@ -33,7 +33,7 @@ enum Bond {
     Waits,
 }
 
-/// What is wrong with a table, in the order in which it counts.
+/// The shortcomings of a table, in the order in which they count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Score {
     nobodys: u64,
@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
         self.bond[unit.index()] == Bond::Free
     }
 
-    /// Whether a part of `unit` stays with a member on hold.
+    /// True if a part of `unit` stays with a member on hold.
     pub(super) fn waits(&self, unit: UnitIndex) -> bool {
         self.bond[unit.index()] == Bond::Waits
     }
@@ -141,12 +141,12 @@ impl<'a> Table<'a> {
         self.units.member(member).state
     }
 
-    /// Whether `member` takes units, and may own this one; limits do not enter into it.
+    /// True if `member` takes units and may own this one; limits do not enter into it.
     pub(super) fn may_take(&self, unit: UnitIndex, member: MemberIndex) -> bool {
         self.state(member) == MemberState::Active && self.units.may_own(unit, member)
     }
 
-    /// Whether `member` may take `unit` and has room for all of it.
+    /// True if `member` may take `unit` and has room for all of it.
     pub(super) fn fits(&self, unit: UnitIndex, member: MemberIndex) -> bool {
         self.may_take(unit, member) && self.excess_with(unit, member) == 0
     }

@@ -10,7 +10,7 @@ use super::reason::Reason;
 use crate::assign::read::checked::Checked;
 use crate::assign::read::input::{Member, State, Topic};
 
-/// What decides as one of Kafka's classes does.
+/// A function that decides as one of Kafka's classes does.
 pub(in crate::assign) type Assignor = fn(&Group) -> Assignment;
 
 /// Kafka's own class of that name.
@@ -24,7 +24,7 @@ pub(in crate::assign) fn assignor(strategy: &str) -> Option<Assignor> {
     }
 }
 
-/// Whether Kafka could say everything that the line says of who may own what.
+/// True if Kafka could say everything that the line says of who may own what.
 pub(in crate::assign) fn says_it_all(line: &Checked<'_>) -> bool {
     let plain = |member: &Member| member.state == State::Active && member.max_partitions.is_none();
     line.pins.is_empty()
@@ -33,7 +33,7 @@ pub(in crate::assign) fn says_it_all(line: &Checked<'_>) -> bool {
         && line.input.members.iter().all(plain)
 }
 
-/// What Kafka gives.
+/// The answer of Kafka's class.
 #[derive(Debug)]
 pub(in crate::assign) struct Assigned {
     pub(in crate::assign) placement: Placement,

@@ -13,7 +13,7 @@ use super::refused::Refused;
 pub(in crate::assign) struct Checked<'a> {
     /// The line.
     pub(in crate::assign) input: &'a Input,
-    /// Where each topic is in the line.
+    /// The place of each topic in the line.
     pub(in crate::assign) topics: HashMap<&'a str, usize>,
     /// By member: the topics that it is subscribed to and that there are, ascending.
     pub(in crate::assign) subscribed: Vec<Vec<usize>>,
@@ -25,7 +25,7 @@ pub(in crate::assign) struct Checked<'a> {
     pub(in crate::assign) pins: Vec<(usize, u32, usize)>,
     /// Topic, partition and member.
     pub(in crate::assign) bans: Vec<(usize, u32, usize)>,
-    /// What may be traded for what.
+    /// The trade-offs that strategies may make.
     pub(in crate::assign) options: Options,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Checked<'a> {
         self.subscribed[member].binary_search(topic).is_ok().then_some(*topic)
     }
 
-    /// How many partitions a topic has.
+    /// The number of partitions of a topic.
     pub(in crate::assign) fn partitions(&self, topic: usize) -> u32 {
         self.input.topics[topic].1
     }
@@ -72,7 +72,7 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Where everything is, by name.
+/// The place of everything, by name.
 fn names<'a, T>(
     items: &'a [T],
     name: impl Fn(&'a T) -> &'a String,
@@ -186,7 +186,7 @@ fn sets(input: &Input, topics: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>,
     Ok(sets)
 }
 
-/// Where the topic or the member of that name is.
+/// The place of the topic or the member of that name.
 fn known(
     names: &HashMap<&str, usize>,
     name: &str,
@@ -197,7 +197,7 @@ fn known(
     names.get(name).copied().ok_or_else(unknown)
 }
 
-/// What pins and bans are looked up in.
+/// The line and its names, to look up pins and bans.
 struct Pairs<'a> {
     input: &'a Input,
     topics: &'a HashMap<&'a str, usize>,

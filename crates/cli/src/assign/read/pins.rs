@@ -27,10 +27,11 @@ pub(in crate::assign) fn check(
     let mut pins: Vec<Pin> = pins.iter().enumerate().map(pin).collect();
     pins.sort_unstable();
     let of_units = pins.chunk_by(|a, b| a.0 == b.0);
-    of_units.filter(|pins| !agree(pins)).map(|pins| Err(contradiction(input, pins))).collect()
+    let mut without = of_units.filter(|pins| !agree(pins));
+    without.next().map_or(Ok(()), |pins| Err(contradiction(input, pins)))
 }
 
-/// Whether there is a member to whom each of the topics that is pinned at all is pinned.
+/// True if there is a member to whom each of the topics that is pinned at all is pinned.
 fn agree(pins: &[Pin]) -> bool {
     let mut topics: Vec<usize> = pins.iter().map(|(_, _, topic, _)| *topic).collect();
     topics.sort_unstable();

@@ -3,7 +3,7 @@
 use kafka_assigner_strategies::{Member, MemberState, Placement, Problem};
 use serde::Serialize;
 
-/// How evenly the active members share.
+/// The evenness of the shares of active members.
 #[derive(Debug, PartialEq, Serialize)]
 pub(in crate::assign) struct Balance {
     /// The fewest partitions that one of them has.
@@ -18,7 +18,7 @@ pub(in crate::assign) struct Balance {
     imbalance: Option<f64>,
 }
 
-/// What a member has.
+/// The share of a member.
 #[derive(Debug, Clone, Copy, Default)]
 struct Share {
     partitions: u64,
