@@ -7,7 +7,6 @@
 //! A plan changes nothing. The leader carries it out, dry-run prints it, explain looks one unit up in it.
 
 mod interests;
-mod limits;
 mod moves;
 mod orphans;
 mod problem;

@@ -23,7 +23,12 @@ impl Planner<'_> {
         if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
             return;
         }
-        let Some(target) = desired.target(unit) else { return };
+        let Some(target) = desired.target(unit) else {
+            if let Some(why) = desired.why_split(unit) {
+                self.defer(&unit.partitions, None, why);
+            }
+            return;
+        };
         let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
         for at in &unit.partitions {
             if let Some(owner) = self.worker(at).filter(|owner| owner.name != *target) {

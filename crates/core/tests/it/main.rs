@@ -7,6 +7,7 @@ mod gaps;
 mod handoffs;
 mod histories;
 mod joint;
+mod offline;
 mod planning;
 mod records;
 mod sessions;

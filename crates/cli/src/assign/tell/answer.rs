@@ -5,18 +5,20 @@ use std::fmt;
 use kafka_assigner_strategies::{MemberIndex, Problem, UnitIndex};
 use serde::{Serialize, Serializer};
 
-use super::Refused;
 use super::balance::Balance;
-use super::input::Member;
-use super::place::Placed;
-use super::reason::Reason;
+use crate::assign::plan::placed::Placed;
+use crate::assign::plan::reason::Reason;
+use crate::assign::read::input::Member;
+use crate::assign::read::refused::Refused;
 
 /// The answer to a line that was placed.
 #[derive(Debug, Serialize)]
-pub(super) struct Answer<'a> {
+pub(in crate::assign) struct Answer<'a> {
     assignment: ByMember<'a>,
     standbys: ByMember<'a>,
     unassigned: Nobodys<'a>,
+    #[serde(skip_serializing_if = "Splits::is_empty")]
+    split: Splits<'a>,
     moves: usize,
     moves_lower_bound: usize,
     balance: Balance,
@@ -24,7 +26,7 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Tells what was placed among `members`, in their order.
-    pub(super) fn new(placed: &'a Placed, members: &[Member]) -> Self {
+    pub(in crate::assign) fn new(placed: &'a Placed, members: &[Member]) -> Self {
         let Placed { problem, placement, .. } = placed;
         let known =
             |member: &Member| problem.member_named(&member.id).expect("the line's members are placed on");
@@ -33,6 +35,7 @@ impl<'a> Answer<'a> {
             assignment: ByMember { problem, order: order.clone(), units: &placed.owned },
             standbys: ByMember { problem, order, units: &placed.standbys },
             unassigned: Nobodys { problem, units: &placed.unassigned },
+            split: Splits { problem, units: &placed.splits },
             moves: placement.changes(problem).filter(|(_, from, _)| from.is_some()).count(),
             moves_lower_bound: placed.moves_lower_bound,
             balance: Balance::of(problem, placement),
@@ -67,6 +70,33 @@ struct Unassigned<'a> {
     topic: &'a str,
     partition: u32,
     reason: Reason,
+}
+
+/// `[[topic, partition], …]`, of the first partition of each of those that should go together and do not.
+struct Splits<'a> {
+    problem: &'a Problem,
+    units: &'a [UnitIndex],
+}
+
+impl Splits<'_> {
+    const fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+}
+
+impl fmt::Debug for Splits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Splits").field("units", &self.units).finish_non_exhaustive()
+    }
+}
+
+impl Serialize for Splits<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.units.iter().map(|unit| {
+            let (topic, partition) = self.problem.topic_of(*unit);
+            (&*self.problem.topic(topic).name, partition)
+        }))
+    }
 }
 
 /// `{member: [[topic, [partition, …]], …], …}`.
@@ -121,7 +151,7 @@ impl Serialize for Partitions<'_> {
 
 /// The answer to a line that was not placed.
 #[derive(Debug, Serialize)]
-pub(super) struct Refusal {
+pub(in crate::assign) struct Refusal {
     line: u64,
     field: String,
     error: String,
@@ -129,7 +159,7 @@ pub(super) struct Refusal {
 
 impl Refusal {
     /// Tells why line number `line`, from one, was refused.
-    pub(super) fn new(line: u64, Refused { field, error }: Refused) -> Self {
+    pub(in crate::assign) fn new(line: u64, Refused { field, error }: Refused) -> Self {
         Self { line, field, error }
     }
 }

@@ -6,7 +6,7 @@ use super::checked::Checked;
 /// of two of one generation neither does. Partitions that do not exist and topics that the member is not subscribed to
 /// are nobody's to claim.
 #[derive(Debug)]
-pub(super) struct Owners {
+pub(in crate::assign) struct Owners {
     /// By topic and partition; empty for a topic of which nobody claims anything, so that a line costs memory for what it
     /// says only.
     claims: Vec<Vec<Claim>>,
@@ -14,7 +14,7 @@ pub(super) struct Owners {
 
 impl Owners {
     /// The owners by the claims of a line.
-    pub(super) fn of(line: &Checked<'_>) -> Self {
+    pub(in crate::assign) fn of(line: &Checked<'_>) -> Self {
         let mut claims = vec![Vec::new(); line.input.topics.len()];
         for (member, said) in line.input.members.iter().enumerate() {
             let generation = said.claimed_in.unwrap_or(-1).max(-1);
@@ -31,12 +31,12 @@ impl Owners {
     }
 
     /// Whether anybody claims anything of the topic.
-    pub(super) fn has_any(&self, topic: usize) -> bool {
+    pub(in crate::assign) fn has_any(&self, topic: usize) -> bool {
         !self.claims[topic].is_empty()
     }
 
     /// The member that owns the partition.
-    pub(super) fn owner(&self, topic: usize, partition: u32) -> Option<usize> {
+    pub(in crate::assign) fn owner(&self, topic: usize, partition: u32) -> Option<usize> {
         self.claims[topic].get(partition as usize)?.owner()
     }
 }

@@ -3,18 +3,18 @@
 use kafka_assigner_strategies::kafka::{
     Assignment, Group, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
 };
+use kafka_assigner_strategies::sets;
 use kafka_assigner_strategies::{InvalidProblem, MemberIndex, Placement, Problem, Unassigned, UnitIndex};
 
-use super::checked::Checked;
-use super::input::{Member, State, Topic};
-use super::place::{Placed, none_each};
 use super::reason::Reason;
+use crate::assign::read::checked::Checked;
+use crate::assign::read::input::{Member, State, Topic};
 
-/// What decides as one of Kafka's classes does.
-pub(super) type Assignor = fn(&Group) -> Assignment;
+/// A function that decides as one of Kafka's classes does.
+pub(in crate::assign) type Assignor = fn(&Group) -> Assignment;
 
 /// Kafka's own class of that name.
-pub(super) fn assignor(strategy: &str) -> Option<Assignor> {
+pub(in crate::assign) fn assignor(strategy: &str) -> Option<Assignor> {
     match strategy {
         "range" => Some(range),
         "roundrobin" => Some(roundrobin),
@@ -24,8 +24,8 @@ pub(super) fn assignor(strategy: &str) -> Option<Assignor> {
     }
 }
 
-/// Whether Kafka could say everything that the line says of who may own what.
-pub(super) fn says_it_all(line: &Checked<'_>) -> bool {
+/// True if Kafka could say everything that the line says of who may own what.
+pub(in crate::assign) fn says_it_all(line: &Checked<'_>) -> bool {
     let plain = |member: &Member| member.state == State::Active && member.max_partitions.is_none();
     line.pins.is_empty()
         && line.bans.is_empty()
@@ -33,23 +33,34 @@ pub(super) fn says_it_all(line: &Checked<'_>) -> bool {
         && line.input.members.iter().all(plain)
 }
 
-/// Places the partitions of `problem`, which is the line's, as Kafka would.
+/// The answer of Kafka's class.
+#[derive(Debug)]
+pub(in crate::assign) struct Assigned {
+    pub(in crate::assign) placement: Placement,
+    /// By member, in Kafka's order.
+    pub(in crate::assign) owned: Vec<Vec<UnitIndex>>,
+    /// The partitions that nobody gets, ascending, and why.
+    pub(in crate::assign) unassigned: Vec<(UnitIndex, Reason)>,
+}
+
+/// Places the partitions of `problem`, which is the line's, as Kafka would; with the fewest moves that take members to
+/// as many partitions.
 ///
 /// # Errors
 /// None for a checked line.
-pub(super) fn place(
+pub(in crate::assign) fn place(
     line: &Checked<'_>,
-    problem: Problem,
+    problem: &Problem,
     assignor: Assignor,
-) -> Result<Placed, InvalidProblem> {
+) -> Result<(Assigned, usize), InvalidProblem> {
     let group = group(line)?;
     let assignment = assignor(&group);
-    let (owned, owner) = by_member(&problem, &group, &assignment);
-    let mut placement = Placement::of(&problem, owner);
+    let (owned, owner) = by_member(problem, &group, &assignment);
+    let mut placement = Placement::of(problem, owner);
     let nobodys = std::mem::take(&mut placement.unassigned);
-    let unassigned = unassigned(&problem, &group, &assignment, nobodys);
-    let moves_lower_bound = placement.moves_lower_bound(&problem);
-    Ok(Placed { standbys: none_each(&problem), problem, placement, owned, unassigned, moves_lower_bound })
+    let unassigned = unassigned(problem, &group, &assignment, nobodys);
+    let moves_lower_bound = placement.moves_lower_bound(problem);
+    Ok((Assigned { placement, owned, unassigned }, moves_lower_bound))
 }
 
 /// The line as Kafka sees it.
@@ -102,7 +113,8 @@ fn by_member(
     group: &Group,
     assignment: &Assignment,
 ) -> (Vec<Vec<UnitIndex>>, Vec<Option<MemberIndex>>) {
-    let (mut owned, mut owner) = (none_each(problem), vec![None; problem.units()]);
+    let mut owned = vec![Vec::new(); problem.members().len()];
+    let mut owner = vec![None; problem.units()];
     for (member, of_member) in problem.member_indices().zip(&mut owned) {
         let known = group.member_named(&problem.member(member).id).expect("both have the line's members");
         of_member.extend(assignment.of(known).iter().map(|unit| partition(problem, group, *unit)));
@@ -123,7 +135,7 @@ fn unassigned(
     withheld.sort_unstable();
     let why = |(unit, reason): (UnitIndex, Unassigned)| match withheld.binary_search(&unit) {
         Ok(_) => (unit, Reason::Withheld),
-        Err(_) => (unit, Reason::OfPartition(reason)),
+        Err(_) => (unit, Reason::Unassigned(sets::Reason::OfPartition(reason))),
     };
     nobodys.into_iter().map(why).collect()
 }

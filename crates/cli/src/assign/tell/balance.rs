@@ -3,9 +3,9 @@
 use kafka_assigner_strategies::{Member, MemberState, Placement, Problem};
 use serde::Serialize;
 
-/// How evenly the active members share.
+/// The evenness of the shares of active members.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Balance {
+pub(in crate::assign) struct Balance {
     /// The fewest partitions that one of them has.
     partitions_min: u64,
     /// The most partitions that one of them has.
@@ -18,7 +18,7 @@ pub(super) struct Balance {
     imbalance: Option<f64>,
 }
 
-/// What a member has.
+/// The share of a member.
 #[derive(Debug, Clone, Copy, Default)]
 struct Share {
     partitions: u64,
@@ -28,7 +28,7 @@ struct Share {
 
 impl Balance {
     /// The balance of `placement`.
-    pub(super) fn of(problem: &Problem, placement: &Placement) -> Self {
+    pub(in crate::assign) fn of(problem: &Problem, placement: &Placement) -> Self {
         let mut shares = vec![Share::default(); problem.members().len()];
         for (unit, owner) in problem.unit_indices().zip(&placement.owner) {
             let Some(owner) = owner else { continue };

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read as _};
 
 /// Lines of an input; only the one that was read last is kept.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(in crate::assign) struct Lines<R> {
     input: R,
     longest: usize,
     line: Vec<u8>,
@@ -12,7 +12,7 @@ pub(super) struct Lines<R> {
 
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(in crate::assign) enum Line<'a> {
     /// What is in it, without its end.
     Text(&'a [u8]),
     /// It is too long, and was skipped.
@@ -21,7 +21,7 @@ pub(super) enum Line<'a> {
 
 impl<R: BufRead> Lines<R> {
     /// The lines of `input`, of which none may have more than `longest` bytes.
-    pub(super) const fn new(input: R, longest: usize) -> Self {
+    pub(in crate::assign) const fn new(input: R, longest: usize) -> Self {
         Self { input, longest, line: Vec::new() }
     }
 
@@ -29,7 +29,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// # Errors
     /// What the input says.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(in crate::assign) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
         let with_end = self.longest as u64 + 1;
         if (&mut self.input).take(with_end).read_until(b'\n', &mut self.line)? == 0 {

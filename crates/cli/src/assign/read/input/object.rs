@@ -9,15 +9,17 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 /// A `T` that was an object.
 #[derive(Debug)]
-pub(super) struct Object<T>(pub(super) T);
+pub(in crate::assign) struct Object<T>(pub(in crate::assign) T);
 
 /// Reads one.
-pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(in crate::assign) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(object)| object)
 }
 
 /// Reads a list of them.
-pub(super) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub(in crate::assign) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let objects: Vec<Object<T>> = Vec::deserialize(deserializer)?;

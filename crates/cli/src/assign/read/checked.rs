@@ -1,32 +1,32 @@
 //! A line that makes sense: [`Checked`], with positions in place of names.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use kafka_assigner_strategies::{Capacity, Options, Problem, Weight};
 
-use super::Refused;
 use super::input::{self, Input, Member, Pair, StandbyCounts, Topic};
+use super::pins;
+use super::refused::Refused;
 
 /// A line of which every name is known and every number within its bounds.
 #[derive(Debug)]
-pub(super) struct Checked<'a> {
+pub(in crate::assign) struct Checked<'a> {
     /// The line.
-    pub(super) input: &'a Input,
-    /// Where each topic is in the line.
-    pub(super) topics: HashMap<&'a str, usize>,
+    pub(in crate::assign) input: &'a Input,
+    /// The place of each topic in the line.
+    pub(in crate::assign) topics: HashMap<&'a str, usize>,
     /// By member: the topics that it is subscribed to and that there are, ascending.
-    pub(super) subscribed: Vec<Vec<usize>>,
+    pub(in crate::assign) subscribed: Vec<Vec<usize>>,
     /// By topic: how many standbys are wanted.
-    pub(super) standbys: Vec<u32>,
-    /// Topics that are placed as one, the longest first and those of one length by name; each at most once.
-    pub(super) sets: Vec<Vec<usize>>,
+    pub(in crate::assign) standbys: Vec<u32>,
+    /// Topics whose partitions of equal number move together; each at most once.
+    pub(in crate::assign) sets: Vec<Vec<usize>>,
     /// Topic, partition and member.
-    pub(super) pins: Vec<(usize, u32, usize)>,
+    pub(in crate::assign) pins: Vec<(usize, u32, usize)>,
     /// Topic, partition and member.
-    pub(super) bans: Vec<(usize, u32, usize)>,
-    /// What may be traded for what.
-    pub(super) options: Options,
+    pub(in crate::assign) bans: Vec<(usize, u32, usize)>,
+    /// The trade-offs that strategies may make.
+    pub(in crate::assign) options: Options,
 }
 
 impl<'a> Checked<'a> {
@@ -34,17 +34,19 @@ impl<'a> Checked<'a> {
     ///
     /// # Errors
     /// The first value that can't be.
-    pub(super) fn new(input: &'a Input) -> Result<Self, Refused> {
+    pub(in crate::assign) fn new(input: &'a Input) -> Result<Self, Refused> {
         let topics = names(&input.topics, |topic| &topic.0, |at| format!("topics[{at}][0]"))?;
         let members = names(&input.members, |member| &member.id, |at| format!("members[{at}].id"))?;
         sizes(&input.topics)?;
         input.topics.iter().enumerate().try_for_each(|(at, topic)| details(at, topic))?;
         input.members.iter().enumerate().try_for_each(|(at, member)| capacity(at, member))?;
         let pair = Pairs { input, topics: &topics, members: &members };
+        let (sets, pins) = (sets(input, &topics)?, pair.known(&input.pins, "pins")?);
+        pins::check(input, &sets, &pins)?;
         Ok(Self {
             standbys: standbys(input, &topics)?,
-            sets: sets(input, &topics)?,
-            pins: pair.known(&input.pins, "pins")?,
+            sets,
+            pins,
             bans: pair.known(&input.bans, "bans")?,
             options: options(&input.options)?,
             subscribed: input.members.iter().map(|member| subscribed(member, &topics)).collect(),
@@ -54,23 +56,23 @@ impl<'a> Checked<'a> {
     }
 
     /// The topic of that name, where there is one and the member is subscribed to it.
-    pub(super) fn topic_of(&self, member: usize, name: &str) -> Option<usize> {
+    pub(in crate::assign) fn topic_of(&self, member: usize, name: &str) -> Option<usize> {
         let topic = self.topics.get(name)?;
         self.subscribed[member].binary_search(topic).is_ok().then_some(*topic)
     }
 
-    /// How many partitions a topic has.
-    pub(super) fn partitions(&self, topic: usize) -> u32 {
+    /// The number of partitions of a topic.
+    pub(in crate::assign) fn partitions(&self, topic: usize) -> u32 {
         self.input.topics[topic].1
     }
 
     /// The partition of that number, where the topic has it.
-    pub(super) fn partition(&self, topic: usize, number: i64) -> Option<u32> {
+    pub(in crate::assign) fn partition(&self, topic: usize, number: i64) -> Option<u32> {
         u32::try_from(number).ok().filter(|partition| *partition < self.partitions(topic))
     }
 }
 
-/// Where everything is, by name.
+/// The place of everything, by name.
 fn names<'a, T>(
     items: &'a [T],
     name: impl Fn(&'a T) -> &'a String,
@@ -179,13 +181,12 @@ fn sets(input: &Input, topics: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>,
             }
             set.push(topic);
         }
-        set.sort_by_key(|topic| (Reverse(input.topics[*topic].1), &input.topics[*topic].0));
         sets.push(set);
     }
     Ok(sets)
 }
 
-/// Where the topic or the member of that name is.
+/// The place of the topic or the member of that name.
 fn known(
     names: &HashMap<&str, usize>,
     name: &str,
@@ -196,7 +197,7 @@ fn known(
     names.get(name).copied().ok_or_else(unknown)
 }
 
-/// What pins and bans are looked up in.
+/// The line and its names, to look up pins and bans.
 struct Pairs<'a> {
     input: &'a Input,
     topics: &'a HashMap<&'a str, usize>,

@@ -7,21 +7,21 @@ use serde_path_to_error::Error;
 
 /// What is wrong with a line, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(in crate::assign) struct Refused {
     /// The place, such as `members[2].capacity`; `.` is the line itself.
-    pub(super) field: String,
+    pub(in crate::assign) field: String,
     /// The value and the rule that it breaks.
-    pub(super) error: String,
+    pub(in crate::assign) error: String,
 }
 
 impl Refused {
     /// Refuses `value`, since it `must` be otherwise.
-    pub(super) fn value(field: String, value: impl Debug, must: impl AsRef<str>) -> Self {
+    pub(in crate::assign) fn value(field: String, value: impl Debug, must: impl AsRef<str>) -> Self {
         Self { field, error: format!("{value:?} is refused: {}", must.as_ref()) }
     }
 
     /// Refuses the whole line.
-    pub(super) fn line(error: impl Into<String>) -> Self {
+    pub(in crate::assign) fn line(error: impl Into<String>) -> Self {
         Self { field: ".".to_owned(), error: error.into() }
     }
 }
