@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
 /// Builds, starts Kafka and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, interrupt)?;
+    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
     let (_tool, kafka) = servers::start_kafka(interrupt)?;
     let folder = tempfile::Builder::new().prefix("kafka-assigner-chaos-").tempdir()?;

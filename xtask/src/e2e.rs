@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 /// Builds, starts the servers and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, interrupt)?;
+    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
     let servers = Servers::start(interrupt)?;
     let folder = tempfile::Builder::new().prefix("kafka-assigner-e2e-").tempdir()?;
     let mut command = command(&programs, &servers, folder.path(), arguments);

@@ -10,6 +10,8 @@ mod check;
 #[cfg(test)]
 mod documents;
 mod e2e;
+#[cfg(test)]
+mod generated;
 mod interrupt;
 mod model;
 mod run;

@@ -15,6 +15,7 @@
 //! Start reading at [`Ledger`], then [`Audit`] for the meaning of each number.
 
 mod audit;
+mod calm;
 mod counts;
 mod entry;
 mod moves;

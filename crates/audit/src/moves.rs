@@ -69,9 +69,7 @@ impl Ledger {
     /// earlier, cannot all be after it.
     fn class(&self, old: &Span<'_>, new: &Span<'_>) -> Class {
         let is_crash = |incident: &Incident| match incident {
-            Incident::ConsumerKilled { process, at } => {
-                process == old.process && *at <= new.first && old.last <= *at + KILL_SLACK
-            }
+            Incident::ConsumerKilled { process, at } => process == old.process && *at <= new.first,
             Incident::ConsumerFrozen { process, at, .. } => {
                 process == old.process && (old.first..=new.first).contains(at)
             }
@@ -90,9 +88,6 @@ impl Ledger {
         }
     }
 }
-
-/// A killed process may finish a record after the moment that its killer noted.
-const KILL_SLACK: Micros = 250_000;
 
 /// A move that was under way when the leader died ends shortly after another one leads.
 const AFTERMATH: Micros = 2_000_000;
@@ -132,6 +127,13 @@ mod tests {
         let rows = vec![handled(1, "a", 900_000), handled(2, "b", 5_000_000), handled(3, "c", 6_000_000)];
         let moves = ledger(rows, vec![killed]).moves();
         assert_eq!([moves[0].class, moves[1].class], [Class::Crash, Class::Planned]);
+    }
+
+    #[test]
+    fn a_process_that_was_killed_late_on_a_busy_machine_is_killed_all_the_same() {
+        let killed = Incident::ConsumerKilled { process: "a".to_owned(), at: 1_000_000 };
+        let rows = vec![handled(1, "a", 3_000_000), handled(2, "b", 9_000_000)];
+        assert_eq!(ledger(rows, vec![killed]).moves()[0].class, Class::Crash);
     }
 
     #[test]

@@ -97,9 +97,11 @@ pub(crate) enum Failure {
     #[error("the instance has stopped")]
     Serve(#[from] kafka_assigner_server::serve::Error),
     /// The demonstration could not be played to its end.
+    #[cfg(feature = "demo")]
     #[error("the demonstration failed")]
     Demo(#[from] kafka_assigner_demo::Error),
     /// The demonstration's counts are not what they must be.
+    #[cfg(feature = "demo")]
     #[error("something was lost, out of order, or wrong: see the counts; --seed repeats the run's choices")]
     DemoUnclean,
     /// Lines of the input make no sense; each was answered with what is wrong.
@@ -171,9 +173,9 @@ impl Failure {
             | Self::Store(_)
             | Self::Serve(_)
             | Self::Signals(_)
-            | Self::Demo(_)
-            | Self::DemoUnclean
             | Self::Output(_) => 1,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) | Self::DemoUnclean => 1,
         }
     }
 
@@ -225,9 +227,9 @@ impl Failure {
             | Self::Kafka(_)
             | Self::Serve(_)
             | Self::Signals(_)
-            | Self::Demo(_)
-            | Self::DemoUnclean
             | Self::Output(_) => None,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) | Self::DemoUnclean => None,
         }
     }
 }

@@ -13,6 +13,7 @@ mod admin;
 mod assign;
 mod commands;
 mod config;
+#[cfg(feature = "demo")]
 mod demo;
 mod failure;
 mod output;
@@ -35,8 +36,10 @@ struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
+#[cfg_attr(not(feature = "demo"), expect(clippy::large_enum_variant, reason = "there is one in a process"))]
 enum Command {
     /// Show the whole way through in one process: consumers join, leave and die, and nothing is lost
+    #[cfg(feature = "demo")]
     Demo(demo::Demo),
     /// Run an instance
     Serve(serve::Serve),
@@ -49,6 +52,7 @@ enum Command {
 impl Command {
     async fn run(self) -> Result<(), Failure> {
         match self {
+            #[cfg(feature = "demo")]
             Self::Demo(demo) => demo.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Assign(assign) => assign.run(),

@@ -83,4 +83,4 @@ pub use partition::TopicPartition;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
 pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;
-pub use transport::{CommandStream, Transport};
+pub use transport::{Acks, CommandStream, Transport};

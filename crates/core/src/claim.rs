@@ -20,10 +20,10 @@ use kafka_assigner_types::claim::span;
 
 use crate::id::TopicPartition;
 use crate::kv::LeaseId;
-use crate::memory::Memory;
+use crate::leader::Memory;
 use crate::moment::Moment;
 use crate::record::{Assignment, Owner};
-use crate::state::{GroupState, Presence};
+use crate::state::GroupState;
 
 /// What is left of a lease, as the store said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub fn doubtful<'a>(
 pub(crate) fn ended_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Owner> {
     let assignment = state.assignment(at).filter(|assignment| assignment.mode.is_strict())?;
     let owner = assignment.owner.as_ref()?;
-    matches!(state.presence(&owner.member()), Presence::Gone | Presence::Ending).then_some(owner)
+    state.presence(&owner.member()).is_over().then_some(owner)
 }
 
 /// Whether the owner that `assignment` names, whose session is over, may still act.

@@ -148,7 +148,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
     let mut causes = Vec::new();
     let error = state.error_at(at).or_else(|| state.topics().get(&at.topic).and_then(Entry::error));
     causes.extend(error.map(|error| Cause::Unreadable { error: error.to_owned() }));
-    if !crate::advance::exists(state, at) {
+    if !state.exists(at) {
         causes.push(Cause::NotInGroup);
     }
     causes.push(ownership(state, at));
@@ -168,7 +168,7 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
         Some((assignment, owner)) => Cause::Owned {
             owner: owner.name.clone(),
             presence: state.presence(&owner.member()),
-            epoch: assignment.epoch,
+            epoch: assignment.held_epoch(),
             why: assignment.why.clone(),
         },
     }
@@ -269,6 +269,15 @@ mod tests {
             "{told:?}"
         );
         assert_eq!(told[1], "balanced leaves it where it is.");
+    }
+
+    #[test]
+    fn an_owner_is_explained_with_the_epoch_that_it_holds_while_another_one_catches_up() {
+        let (lab, at) = crate::lab::catching_up();
+        let assignment = lab.state.assignment(&at).unwrap();
+        let Cause::Owned { epoch, .. } = ownership(&lab.state, &at) else { panic!("it is owned") };
+        assert!(assignment.reserved_epoch().is_some_and(|reserved| reserved > epoch), "{assignment:?}");
+        assert_eq!(epoch, assignment.held_epoch());
     }
 
     #[test]

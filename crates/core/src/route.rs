@@ -29,7 +29,7 @@ pub enum Route {
 /// [can't be decided](is_undecided): then a router goes on as it does.
 #[must_use]
 pub fn route(state: &GroupState, at: &TopicPartition) -> Option<Route> {
-    if is_undecided(state, at) || !crate::advance::exists(state, at) {
+    if is_undecided(state, at) || !state.exists(at) {
         return None;
     }
     Some(stash(state, at).or_else(|| open(state, at)).unwrap_or(Route::Unowned))

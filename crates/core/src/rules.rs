@@ -60,11 +60,11 @@ pub struct Facts<'a> {
 
 impl Facts<'_> {
     const fn old_over(&self) -> bool {
-        matches!(self.old, Presence::Gone | Presence::Ending)
+        self.old.is_over()
     }
 
     const fn new_over(&self) -> bool {
-        matches!(self.new, Presence::Gone | Presence::Ending)
+        self.new.is_over()
     }
 
     const fn new_can_take(&self) -> bool {

@@ -1,8 +1,10 @@
 //! Sessions of consumers and routers: who may register, who is still registered, and how a session ends.
 
+mod registration;
+
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
+pub use registration::Registration;
 
 use crate::draft::Draft;
 use crate::id::{Incarnation, Member};
@@ -11,8 +13,8 @@ use crate::kv::{Compare, Lease, LeaseId, Must, Op, Record, Revision};
 use crate::moment::WallMillis;
 use crate::name::MemberName;
 use crate::reason::FenceReason;
-use crate::record::{Consumer, Rejoin, Router, Standing, decode, encode};
-use crate::state::{GroupState, Versioned};
+use crate::record::{Consumer, Rejoin, Standing, decode, encode};
+use crate::state::{Entry, GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
 
@@ -39,23 +41,13 @@ pub enum Admission {
     Fenced(FenceReason),
 }
 
-/// Decides about a Register.
+/// Decides about a Register of a consumer or a router.
 ///
 /// Only the opening of a session writes a registration. Whoever resumes and does not find its own is fenced,
 /// and so is whoever opens a session that was opened before (a repeated call): "gone" stays final for an
 /// incarnation, and no incarnation gets a second lease.
 #[must_use]
-pub fn admit(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
-    admit_as::<Consumer>(registered, incarnation, opening)
-}
-
-/// [`admit`] for routers.
-#[must_use]
-pub fn admit_router(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
-    admit_as::<Router>(registered, incarnation, opening)
-}
-
-fn admit_as<R: Registration>(
+pub fn admit<R: Registration>(
     registered: Option<&Record>,
     incarnation: &Incarnation,
     opening: &Opening,
@@ -66,7 +58,7 @@ fn admit_as<R: Registration>(
             Admission::Fenced(FenceReason::Superseded)
         }
         (Opening::New, Some(record)) => Admission::Create { takes_over: Some(record.mod_revision) },
-        (Opening::Resume(lease), registered) => match check_as::<R>(registered, incarnation, *lease) {
+        (Opening::Resume(lease), registered) => match check::<R>(registered, incarnation, *lease) {
             Ok(_) => Admission::Attach,
             Err(reason) => Admission::Fenced(reason),
         },
@@ -77,64 +69,11 @@ fn names<R: Registration>(record: &Record, incarnation: &Incarnation) -> bool {
     decode::<R>(&record.value).is_ok_and(|registration| registration.incarnation() == incarnation)
 }
 
-/// What all registrations have.
-trait Registration: DeserializeOwned {
-    /// The session.
-    fn incarnation(&self) -> &Incarnation;
-
-    /// Why it is being ended by force, where it is.
-    fn ending(&self) -> Option<FenceReason>;
-}
-
-impl Registration for Consumer {
-    fn incarnation(&self) -> &Incarnation {
-        &self.incarnation
-    }
-
-    fn ending(&self) -> Option<FenceReason> {
-        match &self.standing {
-            Standing::Ending(reason) => Some(reason.clone()),
-            Standing::Active | Standing::Draining => None,
-        }
-    }
-}
-
-impl Registration for Router {
-    fn incarnation(&self) -> &Incarnation {
-        &self.incarnation
-    }
-
-    /// Its registration is written once: a router's session ends with it.
-    fn ending(&self) -> Option<FenceReason> {
-        None
-    }
-}
-
 /// Whether a registration still is that of the session `incarnation` under `lease`.
 ///
 /// # Errors
 /// Why the session is over. A registration that can't be read is not called over: its lease tells.
-pub fn check(
-    registered: Option<&Record>,
-    incarnation: &Incarnation,
-    lease: LeaseId,
-) -> Result<Option<Consumer>, FenceReason> {
-    check_as(registered, incarnation, lease)
-}
-
-/// [`check`] for routers.
-///
-/// # Errors
-/// As for [`check`].
-pub fn check_router(
-    registered: Option<&Record>,
-    incarnation: &Incarnation,
-    lease: LeaseId,
-) -> Result<Option<Router>, FenceReason> {
-    check_as(registered, incarnation, lease)
-}
-
-fn check_as<R: Registration>(
+pub fn check<R: Registration>(
     registered: Option<&Record>,
     incarnation: &Incarnation,
     lease: LeaseId,
@@ -150,39 +89,34 @@ fn check_as<R: Registration>(
     registration.ending().map_or(Ok(Some(registration)), Err)
 }
 
-/// The write that opens a session: the registration under its lease, guarded on what was read. A mark that a session
-/// left behind stays: it tells that this one has stopped.
+/// Why the session of `member` is over, where the view shows that it is. A registration that can't be read is there.
 #[must_use]
-pub fn open(
-    layout: &key::Layout,
-    name: &MemberName,
-    consumer: &Consumer,
-    lease: Lease,
-    takes_over: Option<Revision>,
-) -> Write {
-    let at = layout.encode(&Key::Consumer(name.clone()));
-    let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
-    Write {
-        guards: vec![Compare::new(at.clone(), must)],
-        ops: vec![Op::put_leased(at, encode(consumer), lease.id)],
+pub fn over<R: Registration>(state: &GroupState, member: &Member) -> Option<FenceReason> {
+    match R::registered(state).get(&member.name) {
+        None => Some(FenceReason::Gone),
+        Some(Entry::Unreadable(_)) => None,
+        Some(Entry::Readable(found)) if *found.incarnation() != member.incarnation => {
+            Some(FenceReason::Superseded)
+        }
+        Some(Entry::Readable(found)) => found.ending(),
     }
 }
 
-/// The write that opens a router's session: its registration under its lease, guarded on what was read. It is never
-/// written again, since its revision tells which freezes wait for the router.
+/// The write that opens a session: the registration under its lease, guarded on what was read. A mark that a session
+/// left behind stays: it tells that this one has stopped.
 #[must_use]
-pub fn open_router(
+pub fn open<R: Registration>(
     layout: &key::Layout,
     name: &MemberName,
-    router: &Router,
+    registration: &R,
     lease: Lease,
     takes_over: Option<Revision>,
 ) -> Write {
-    let at = layout.encode(&Key::Router(name.clone()));
+    let at = layout.encode(&R::key(name));
     let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
     Write {
         guards: vec![Compare::new(at.clone(), must)],
-        ops: vec![Op::put_leased(at, encode(router), lease.id)],
+        ops: vec![Op::put_leased(at, encode(registration), lease.id)],
     }
 }
 
@@ -268,10 +202,10 @@ pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Opti
         let ttl_ms = owners.filter(|owner| owner.is(member)).map(|owner| owner.ttl_ms).max()?;
         return Some(Duration::from_millis(ttl_ms));
     };
-    let config = state.config().unwrap_or_default();
-    let grace_ms = if comes_back { config.rejoin_grace_ms } else { 0 };
-    (comes_back || config.wait_out_revocations)
-        .then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
+    let (rejoin_grace_ms, waits_out) =
+        state.configured(|config| (config.rejoin_grace_ms, config.wait_out_revocations));
+    let grace_ms = if comes_back { rejoin_grace_ms } else { 0 };
+    (comes_back || waits_out).then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
 }
 
 fn own_registration<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {
@@ -295,7 +229,7 @@ pub fn is_drained(state: &GroupState, member: &Member) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Renewal;
+    use crate::record::{Renewal, Router};
 
     fn incarnation(text: &str) -> Incarnation {
         Incarnation::new(text).unwrap()
@@ -316,41 +250,50 @@ mod tests {
     #[test]
     fn only_the_opening_of_a_session_writes_a_registration() {
         let record = registered("1", 7, Standing::Active);
-        let opened = admit(Some(&record), &incarnation("2"), &Opening::New);
+        let opened = admit::<Consumer>(Some(&record), &incarnation("2"), &Opening::New);
         assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
-        let repeated = admit(Some(&record), &incarnation("1"), &Opening::New);
+        let repeated = admit::<Consumer>(Some(&record), &incarnation("1"), &Opening::New);
         assert_eq!(repeated, Admission::Fenced(FenceReason::Superseded), "one incarnation, one lease");
-        let resumed = admit(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        let resumed = admit::<Consumer>(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Attach);
-        let resumed = admit(None, &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        let resumed = admit::<Consumer>(None, &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Fenced(FenceReason::Gone));
     }
 
     #[test]
     fn a_session_is_over_under_another_lease_another_incarnation_or_when_ending() {
         let record = registered("1", 7, Standing::Active);
-        assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(8)), Err(FenceReason::Superseded));
-        assert_eq!(check(Some(&record), &incarnation("2"), LeaseId(7)), Err(FenceReason::Superseded));
+        assert_eq!(
+            check::<Consumer>(Some(&record), &incarnation("1"), LeaseId(8)),
+            Err(FenceReason::Superseded)
+        );
+        assert_eq!(
+            check::<Consumer>(Some(&record), &incarnation("2"), LeaseId(7)),
+            Err(FenceReason::Superseded)
+        );
         let record = registered("1", 7, Standing::Ending(FenceReason::NoProgress));
-        assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(7)), Err(FenceReason::NoProgress));
+        assert_eq!(
+            check::<Consumer>(Some(&record), &incarnation("1"), LeaseId(7)),
+            Err(FenceReason::NoProgress)
+        );
     }
 
     #[test]
     fn a_routers_session_is_judged_by_its_incarnation_and_lease_as_well() {
         let router = Router::new(incarnation("1"), 30_000, WallMillis(0));
         let record = Record { value: encode(&router), ..registered("1", 7, Standing::Active) };
-        let opened = admit_router(Some(&record), &incarnation("2"), &Opening::New);
+        let opened = admit::<Router>(Some(&record), &incarnation("2"), &Opening::New);
         assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
-        let resumed = admit_router(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        let resumed = admit::<Router>(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Attach);
-        let lease = check_router(Some(&record), &incarnation("1"), LeaseId(8));
+        let lease = check::<Router>(Some(&record), &incarnation("1"), LeaseId(8));
         assert_eq!(lease, Err(FenceReason::Superseded));
-        assert_eq!(check_router(None, &incarnation("1"), LeaseId(7)), Err(FenceReason::Gone));
+        assert_eq!(check::<Router>(None, &incarnation("1"), LeaseId(7)), Err(FenceReason::Gone));
     }
 
     #[test]
     fn an_unreadable_registration_is_not_called_over() {
         let record = Record { value: "{".into(), ..registered("1", 7, Standing::Active) };
-        assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(7)), Ok(None));
+        assert_eq!(check::<Consumer>(Some(&record), &incarnation("1"), LeaseId(7)), Ok(None));
     }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::advance::exists;
 use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::kv::Revision;
 use crate::name::MemberName;
@@ -136,7 +135,7 @@ fn owned(
     let assignment = state.assignment(at)?;
     assignment.owner.as_ref().filter(|owner| owner.is(member))?;
     // In `overlap` its record goes at once, and the handoff of a set needs all of it until it is over.
-    if assignment.mode.is_strict() && !exists(state, at) {
+    if assignment.mode.is_strict() && !state.exists(at) {
         return None;
     }
     if handoff.is_some_and(|handoff| handoff.phase.stops_the_old_owner()) {
@@ -149,7 +148,7 @@ fn owned(
         .or_else(|| assignment.switching.clone());
     Some(Role::Owner {
         epoch: assignment.held_epoch(),
-        run: assignment.run,
+        run: assignment.run(),
         mode: assignment.mode,
         start: assignment.start,
         taking,
@@ -159,7 +158,7 @@ fn owned(
 fn catching_up(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Role {
     Role::CatchingUp {
         handoff: handoff.id.clone(),
-        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.epoch),
+        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.highest_epoch()),
         until: handoff.final_offset(at),
     }
 }
@@ -169,7 +168,7 @@ fn draining(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
     Some(Role::Draining {
         handoff: handoff.id.clone(),
         epoch: assignment.held_epoch(),
-        run: assignment.run,
+        run: assignment.run(),
         start: assignment.start,
     })
 }

@@ -1,6 +1,7 @@
 //! The parts of a run, and the operations on it.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +31,8 @@ use crate::window::{Window, millis};
 /// Consumers at the start.
 const CONSUMERS: usize = 3;
 
-/// The longest time for the last records after production ended.
-const LAST_RECORDS: Duration = Duration::from_secs(12);
+/// The longest time without progress after production ended: beyond it the last records won't be handled.
+const STANDSTILL: Duration = Duration::from_secs(12);
 
 /// The interval of the checks that they are handled.
 const LOOK: Duration = Duration::from_millis(50);
@@ -206,7 +207,7 @@ impl World {
         Ok(true)
     }
 
-    /// Waits until every produced record was handled and every owner has caught up, for as long as that may take.
+    /// Waits until every produced record was handled and every owner has caught up, for as long as records are handled.
     pub(crate) async fn handle_the_rest(&self) {
         let finished = async {
             let produced = self.produced.records(&self.kafka.topic);
@@ -218,8 +219,19 @@ impl World {
                 ledger.states = self.states();
             }
         };
-        // What is missing after that is lost, and counted so.
-        let _late = timeout(LAST_RECORDS, finished).await;
+        let mut finished = pin!(finished);
+        loop {
+            let before = self.handled_count();
+            let waited = timeout(STANDSTILL, &mut finished).await;
+            // What is missing after a standstill is lost, and counted so.
+            if waited.is_ok() || self.handled_count() == before {
+                return;
+            }
+        }
+    }
+
+    fn handled_count(&self) -> usize {
+        self.window.books().iter().map(|book| book.count()).sum()
     }
 
     async fn wait_for_ids(&self, mut missing: BTreeSet<u64>) {

@@ -8,7 +8,7 @@ use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, AssignmentCommand, CatchUp, CatchUpPartition, Drain, DrainPartition,
@@ -232,7 +232,7 @@ impl Roles {
 
 fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPartition {
     let (epoch, reason) = match role {
-        Role::Owner { epoch, .. } if is_removed(state, at) => (epoch.0, UnassignReason::Removed),
+        Role::Owner { epoch, .. } if !state.exists(at) => (epoch.0, UnassignReason::Removed),
         Role::Owner { epoch, .. } | Role::Draining { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
         Role::Warming { .. } | Role::CatchingUp { .. } => (0, UnassignReason::Cancelled),
         Role::Releasing { epoch, .. } => (epoch.0, UnassignReason::HandedOver),
@@ -243,12 +243,6 @@ fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPart
         epoch,
         reason: reason.into(),
     }
-}
-
-/// Whether the group has no such partition any more.
-fn is_removed(state: &GroupState, at: &TopicPartition) -> bool {
-    let topic = state.topics().get(&at.topic).map(Entry::last_good);
-    topic.is_none_or(|topic| topic.is_some_and(|topic| topic.partitions <= at.partition))
 }
 
 /// What a grant promises, on the wire.

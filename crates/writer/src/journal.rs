@@ -1,4 +1,4 @@
-//! What a writer writes down: lines of JSON in the form of `kafka-assigner-ledger`, which can audit them.
+//! What a writer writes down: lines of JSON in the form of `kafka-assigner-audit`, which can audit them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

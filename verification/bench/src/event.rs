@@ -11,6 +11,8 @@ mod handoffs;
 use std::time::Duration;
 
 use anyhow::Result;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::lab::Lab;
 
 use crate::report::{Figure, Report};
@@ -48,6 +50,7 @@ fn measure(report: &Report, size: Size) -> Result<Costs> {
     tell_plan(report, size, "plan, fresh", &lab)?;
     lab.settle();
     tell_plan(report, size, "plan, nothing to do", &lab)?;
+    tell_snapshot(report, size, &mut lab)?;
     lab.join("another");
     tell_plan(report, size, "plan, one consumer joined", &lab)?;
     lab.pass();
@@ -57,6 +60,29 @@ fn measure(report: &Report, size: Size) -> Result<Costs> {
 fn tell_plan(report: &Report, size: Size, what: &'static str, lab: &Lab) -> Result<()> {
     let times = (0..PLANS).map(|_| timed(|| lab.plan()).1).collect();
     tell(report, size, what, ms(median(times)), "ms")
+}
+
+/// Tells what it costs to keep the group as it is for a plan, and what the first change costs that comes meanwhile.
+fn tell_snapshot(report: &Report, size: Size, lab: &mut Lab) -> Result<()> {
+    let (mut taken, mut applied) = (Vec::new(), Vec::new());
+    for number in 0..PLANS {
+        let (snapshot, copying) = timed(|| lab.state.clone());
+        taken.push(copying);
+        applied.push(timed_change(lab, number));
+        drop(snapshot);
+    }
+    tell(report, size, "snapshot, taken", us(median(taken)), "µs")?;
+    tell(report, size, "event, applied beside a snapshot", us(median(applied)), "µs")
+}
+
+/// What it takes to apply a change of the assignment at `number`, which is written again as it is.
+fn timed_change(lab: &mut Lab, number: usize) -> Duration {
+    let at = lab.state.assignments().keys().nth(number).expect("the group has as many").clone();
+    let key = lab.state.layout().encode(&Key::Assignment(at));
+    let value = lab.shelf.get(&key).expect("it is stored").value.clone();
+    let changes = lab.shelf.txn(&Txn::guarded(Vec::new(), vec![Op::put(key, value)]));
+    let (changes, revision) = (changes.expect("it has no guard"), lab.shelf.revision());
+    timed(|| lab.state.apply(&changes, revision)).1
 }
 
 fn tell_costs(report: &Report, size: Size, costs: &Costs, smallest: Duration) -> Result<()> {

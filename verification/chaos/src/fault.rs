@@ -5,6 +5,9 @@ use std::time::Duration;
 use kafka_assigner_rig::Disturbance;
 use serde::Serialize;
 
+/// The longest that a fault lasts, in milliseconds: past the three seconds that sessions and leaderships live.
+pub(crate) const LONGEST_MS: u64 = 6_000;
+
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,7 +99,7 @@ impl Fault {
             // Until its holder hears of it: before and after its claim runs out, after two seconds.
             Self::LeaseRevoked => (0, 3_000),
             // Past the three seconds that sessions and leaderships live.
-            Self::ConsumerFrozen | Self::InstanceFrozen | Self::RouterFrozen => (3_500, 6_000),
+            Self::ConsumerFrozen | Self::InstanceFrozen | Self::RouterFrozen => (3_500, LONGEST_MS),
             // Before and after their end.
             _ => (500, 5_000),
         }

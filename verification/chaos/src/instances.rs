@@ -20,14 +20,14 @@ use crate::network::Network;
 pub(crate) const INSTANCES: usize = 3;
 
 /// How long a dead leader leads on.
-const LEADER_TTL: Duration = Duration::from_secs(3);
+pub(crate) const LEADER_TTL: Duration = Duration::from_secs(3);
 
 /// An instance listens within a second, unless the machine is very busy.
 const START: Duration = Duration::from_secs(30);
 
 /// How long a move may stand in one phase, and how long a warm-up may make no progress: a consumer that was given a
 /// partition and is cut off must not hold it for half a minute.
-const DEADLINE: Duration = Duration::from_secs(8);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(8);
 
 /// The running instances. Those who call one know it by its place, which its successor takes.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
 //! What a run came to.
 
-use kafka_assigner_audit::Audit;
 use kafka_assigner_audit::requests::Requests;
+use kafka_assigner_audit::{Audit, Spread};
 use kafka_assigner_core::record::Mode;
+use kafka_assigner_round_trip::RoundTrip;
 use serde::Serialize;
 
-use crate::scale::{LONGEST_GAP_MS, Scale, TYPICAL_GAP_MS};
+use crate::scale::{GRACE, SESSION_TIMEOUT, Scale};
 
 /// The result of a run. The names are those of the demonstration's report: programs read both.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -28,6 +29,10 @@ pub(crate) struct Report {
     pub(crate) leader_changes: usize,
     /// The time between two records of one partition.
     pub(crate) record_interval_ms: u128,
+    /// Waits for records of partitions that stay with their owners, beyond the interval: what the machine takes.
+    pub(crate) calm_ms: Spread,
+    /// What etcd and Kafka took for an answer; a move in a strict mode waits for several.
+    pub(crate) round_trip_ms: RoundTrip,
     /// How long a dead consumer keeps its partitions.
     pub(crate) session_timeout_ms: u128,
     /// What etcd says it is.
@@ -68,9 +73,8 @@ impl Report {
         let mode: Mode = self.mode.parse().unwrap_or_default();
         failures.extend(self.two_owners().into_iter().filter(|_| mode.is_strict()));
         failures.extend(match mode {
-            Mode::Exclusive => self.long_gaps(),
+            Mode::Exclusive | Mode::Overlap => self.long_gaps(),
             Mode::Routed => self.broken_promises(scale),
-            Mode::Overlap => self.gaps(),
         });
         if planned.count < scale.planned_moves {
             failures.push(format!("{} of {} planned moves", planned.count, scale.planned_moves));
@@ -89,17 +93,12 @@ impl Report {
         ])
     }
 
-    fn gaps(&self) -> Vec<String> {
-        let planned = &self.audit.gap_ms.planned;
-        broken([(planned.max > LONGEST_GAP_MS, format!("a planned move left a gap of {} ms", planned.max))])
-    }
-
+    /// A planned move that took as long as waiting for a dead owner was none. How far below that it stays is up to the
+    /// machine, and told by `calm_ms` and `round_trip_ms` beside.
     fn long_gaps(&self) -> Vec<String> {
-        let planned = &self.audit.gap_ms.planned;
-        broken([
-            (planned.p50 > TYPICAL_GAP_MS, format!("half of the planned moves left {} ms", planned.p50)),
-            (planned.p99 > LONGEST_GAP_MS, format!("one in a hundred planned moves left {} ms", planned.p99)),
-        ])
+        let (longest, bound) = (self.audit.gap_ms.planned.max, SESSION_TIMEOUT + GRACE);
+        let is_long = longest > bound.as_secs_f64() * 1_000.0;
+        broken([(is_long, format!("a planned move left a gap of {longest} ms"))])
     }
 
     /// What callers should have been told.
@@ -140,12 +139,8 @@ mod tests {
 
     #[test]
     fn one_owner_at_a_time_is_held_against_a_report_of_a_strict_mode_only() {
-        let spoil: [fn(&mut Report); 4] = [
-            |report| report.audit.duplicated = 1,
-            |report| report.audit.two_owner_ms = 0.1,
-            |report| report.audit.gap_ms.planned.p50 = 20.1,
-            |report| report.audit.gap_ms.planned.p99 = 100.1,
-        ];
+        let spoil: [fn(&mut Report); 2] =
+            [|report| report.audit.duplicated = 1, |report| report.audit.two_owner_ms = 0.1];
         for spoil in spoil {
             for (mode, failures) in [("overlap", 0), ("exclusive", 1)] {
                 let mut report = Report { mode: mode.to_owned(), ..good() };
@@ -161,7 +156,7 @@ mod tests {
             let requests = Requests { acknowledged: 50_000, ..Requests::default() };
             let mut report = Report { mode: "routed".to_owned(), requests: Some(requests), ..good() };
             // How long callers waited counts there, and requests in place of records.
-            (report.audit.gap_ms.planned.max, report.audit.produced) = (100.1, 1);
+            (report.audit.gap_ms.planned.max, report.audit.produced) = (7_000.1, 1);
             report
         };
         assert_eq!(routed().failures(&FULL), Vec::<String>::new());
@@ -184,6 +179,16 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_machine_breaks_no_rule() {
+        for mode in ["overlap", "exclusive"] {
+            let mut report = Report { mode: mode.to_owned(), ..good() };
+            let planned = &mut report.audit.gap_ms.planned;
+            (planned.p50, planned.p99, planned.max) = (29.0, 900.0, 7_000.0);
+            assert_eq!(report.failures(&FULL), Vec::<String>::new());
+        }
+    }
+
+    #[test]
     fn every_rule_is_held_against_the_report() {
         assert_eq!(good().failures(&FULL), Vec::<String>::new());
         let spoil: [fn(&mut Report); 7] = [
@@ -191,7 +196,7 @@ mod tests {
             |report| report.audit.out_of_order = 1,
             |report| report.audit.state_mismatches = 1,
             |report| report.stale = 1,
-            |report| report.audit.gap_ms.planned.max = 100.1,
+            |report| report.audit.gap_ms.planned.max = 7_000.1,
             |report| report.audit.gap_ms.planned.count = 99,
             |report| report.audit.produced = 199_999,
         ];

@@ -8,11 +8,8 @@ pub(crate) const LEADER_TTL: Duration = Duration::from_secs(3);
 /// How long a dead consumer keeps its partitions.
 pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// The gap that half of the planned moves of a strict mode may leave.
-pub(crate) const TYPICAL_GAP_MS: f64 = 20.0;
-
-/// The longest gap of a planned move that is allowed; in the strict modes, of all but one in a hundred.
-pub(crate) const LONGEST_GAP_MS: f64 = 100.0;
+/// What a sum of settings may be exceeded by: everything that a machine takes on top.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// How many partitions move at once. Each is read whole before it moves, and on a machine of two cores, which the broker
 /// shares, more of them at a time slow down every partition, also those that stay.

@@ -53,17 +53,20 @@ impl Committed {
         Ok(Self(ClientConfig::new().set("bootstrap.servers", brokers).set("group.id", GROUP).create()?))
     }
 
-    /// Whether the group has committed every partition up to its end. Blocks for up to 10 s.
-    pub(crate) fn reaches(&self, ends: &BTreeMap<i32, i64>) -> Result<bool> {
+    /// How many records the group has not committed yet. Blocks for up to 10 s.
+    pub(crate) fn missing(&self, ends: &BTreeMap<i32, i64>) -> Result<u64> {
         let mut asked = TopicPartitionList::new();
         for partition in ends.keys() {
             asked.add_partition(NAME, *partition);
         }
         let answered = self.0.committed_offsets(asked, ANSWER)?;
-        let is_behind = |(partition, end): (&i32, &i64)| {
-            let committed = answered.find_partition(NAME, *partition).map(|element| element.offset());
-            committed != Some(Offset::Offset(*end))
+        let missing = |(partition, end): (&i32, &i64)| {
+            let committed = match answered.find_partition(NAME, *partition).map(|element| element.offset()) {
+                Some(Offset::Offset(committed)) => committed,
+                _ => 0,
+            };
+            u64::try_from(end - committed).unwrap_or_default()
         };
-        Ok(!ends.iter().any(is_behind))
+        Ok(ends.iter().map(missing).sum())
     }
 }

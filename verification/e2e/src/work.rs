@@ -21,8 +21,8 @@ use crate::routers::Routers;
 use crate::scale::Scale;
 use crate::topic::{self, Committed};
 
-/// How long the last records may take.
-const LAST_RECORDS: Duration = Duration::from_secs(30);
+/// How long the last records may stand still: without any progress for so long, nobody will handle them.
+const STANDSTILL: Duration = Duration::from_secs(30);
 
 /// How often Kafka is asked about them.
 const ASK: Duration = Duration::from_millis(100);
@@ -94,7 +94,13 @@ impl Work {
 
 impl Done {
     /// Adds it up against what the consumers wrote down.
-    pub(crate) fn add_up(&self, journals: &[Journals], harm: Harm, report: &mut Report) -> Result<()> {
+    pub(crate) fn add_up(
+        &self,
+        journals: &[Journals],
+        harm: Harm,
+        scale: &Scale,
+        report: &mut Report,
+    ) -> Result<()> {
         let Harm { incidents, crashes } = harm;
         let mut ledger = Ledger { produced: self.produced(), incidents, ..Ledger::default() };
         for Journals { handled, states } in journals {
@@ -102,6 +108,7 @@ impl Done {
             ledger.states.extend(journal::read(states)?);
         }
         (report.audit, report.stale) = (ledger.audit(), ledger.stale());
+        report.calm_ms = ledger.calm(u64::try_from(scale.interval.as_micros())?);
         if let Self::Requests(asked, log) = self {
             requests::unexcused(asked, &crashes).take(10).for_each(|failed| eprintln!("{failed:?}"));
             report.requests = Some(requests::put_right(&mut report.audit, asked, log, &crashes));
@@ -118,12 +125,20 @@ impl Done {
     }
 }
 
-/// Waits until the group has committed all that was produced. What it has not by then is lost, and counted so.
+/// Waits until the group has committed all that was produced, for as long as it goes on with it. What it has not by
+/// then is lost, and counted so.
 async fn handle_the_rest(brokers: &str, produced: &Produced) -> Result<()> {
     let (committed, ends) = (Committed::new(brokers)?, produced.ends());
-    let deadline = Instant::now() + LAST_RECORDS;
-    // This program has nothing else to do meanwhile.
-    while !block_in_place(|| committed.reaches(&ends))? && Instant::now() < deadline {
+    let (mut least, mut since) = (u64::MAX, Instant::now());
+    while since.elapsed() < STANDSTILL {
+        // This program has nothing else to do meanwhile.
+        let missing = block_in_place(|| committed.missing(&ends))?;
+        if missing == 0 {
+            break;
+        }
+        if missing < least {
+            (least, since) = (missing, Instant::now());
+        }
         sleep(ASK).await;
     }
     Ok(())

@@ -8,6 +8,7 @@ use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_audit::{Incident, Micros};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::record::Mode;
+use kafka_assigner_round_trip::Probe;
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -53,6 +54,7 @@ pub(crate) struct World {
     journals: Vec<Journals>,
     routers: Routers,
     work: Work,
+    probe: Probe,
     harm: Harm,
     /// Since when a writer's death is felt.
     crashed: Option<Micros>,
@@ -75,6 +77,7 @@ impl World {
             consumers: VecDeque::new(),
             journals: Vec::new(),
             work: Work::start(arguments, &routers)?,
+            probe: Probe::start(&arguments.etcd, &arguments.kafka, topic::NAME)?,
             routers,
             harm: Harm::default(),
             crashed: None,
@@ -259,8 +262,9 @@ impl World {
     /// Waits until everything is handled, ends everything in good order, and adds it up.
     pub(crate) async fn end(mut self) -> Result<Report> {
         self.note("work_over", format!("{} produced or acknowledged", self.work.count()));
+        let round_trip_ms = self.probe.stop().await?;
         let done = self.work.end(&self.arguments).await?;
-        let mut report = report(&self.arguments, &self.observer);
+        let mut report = Report { round_trip_ms, ..report(&self.arguments, &self.observer) };
         for consumer in &self.consumers {
             consumer.terminate()?;
         }
@@ -270,7 +274,7 @@ impl World {
         self.routers.stop().await?;
         self.instances.stop().await?;
         self.watching.abort();
-        done.add_up(&self.journals, self.harm, &mut report)?;
+        done.add_up(&self.journals, self.harm, self.arguments.scale(), &mut report)?;
         report.events = self.events;
         Ok(report)
     }

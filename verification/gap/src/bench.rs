@@ -8,7 +8,7 @@ use kafka_assigner_audit::Micros;
 use crate::arguments::Measure;
 use crate::event::{Done, Event};
 use crate::group::Group;
-use crate::row::{self, Row};
+use crate::row::{self, Beside, Row};
 use crate::stage::{FULL, QUICK, REHEARSAL, Stage};
 use crate::system::{System, chosen};
 
@@ -16,9 +16,9 @@ use crate::system::{System, chosen};
 /// own rows only.
 ///
 /// # Errors
-/// When there was one.
+/// When there was one, or where a gap missed its aim.
 pub(crate) async fn run(arguments: &Measure) -> Result<()> {
-    let (begun, mut failures) = (Instant::now(), 0);
+    let (begun, mut failures, mut missed) = (Instant::now(), 0, 0);
     let stages = if arguments.quick { QUICK } else { FULL };
     if !arguments.json {
         println!("{}", row::HEAD);
@@ -37,12 +37,16 @@ pub(crate) async fn run(arguments: &Measure) -> Result<()> {
                 Vec::new()
             });
             tell(&rows, arguments.json)?;
+            let misses: Vec<String> = rows.iter().filter_map(Row::missed).collect();
+            misses.iter().for_each(|miss| eprintln!("MISSED: {miss}"));
+            missed += misses.len();
         }
     }
-    if failures > 0 {
-        bail!("{failures} groups could not be measured");
+    match (failures, missed) {
+        (0, 0) => Ok(()),
+        (0, _) => bail!("{missed} gaps missed their aim"),
+        _ => bail!("{failures} groups could not be measured, {missed} gaps missed their aim"),
     }
-    Ok(())
 }
 
 fn tell(rows: &[Row], json: bool) -> Result<()> {
@@ -61,10 +65,10 @@ async fn measure(system: &System, stage: &Stage, arguments: &Measure) -> Result<
         add(&mut events, *event, done);
     }
     answer_for_the_end(&mut events);
-    let audit = group.end().await?;
-    let calm = audit.of_event(&[peace]).stalls;
+    let (audit, round_trip) = group.end().await?;
+    let beside = Beside { calm: audit.of_event(&[peace]).stalls, round_trip };
     let row = |(event, done): &(Event, Done)| {
-        Row::new(system, stage, *event, done, &audit.of_event(&done.steps), calm)
+        Row::new(system, stage, *event, done, &audit.of_event(&done.steps), beside)
     };
     Ok(events.iter().map(row).collect())
 }

@@ -46,6 +46,11 @@ impl Event {
         }
     }
 
+    /// Whether all that moves is handed over by an owner that lives, to one that has it from then on.
+    pub(crate) const fn is_planned(self) -> bool {
+        matches!(self, Self::Join | Self::Leave | Self::RollNewNames)
+    }
+
     /// Does it, and waits until the group has settled after each of its steps.
     pub(crate) async fn play(self, group: &mut Group<'_>) -> Result<Done> {
         let mut done = Done::default();

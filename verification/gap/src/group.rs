@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use kafka_assigner_audit::Micros;
+use kafka_assigner_round_trip::{Probe, RoundTrip};
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::Measure;
@@ -35,8 +36,8 @@ const STILL_IF_UNEVEN: Duration = Duration::from_secs(7);
 /// committed at all yet is lost by its defaults when it moves. Machine code of all Java machines is made meanwhile.
 const PEACE: Duration = Duration::from_secs(8);
 
-/// How long the last records may take.
-const LAST_RECORDS: Duration = Duration::from_secs(20);
+/// How long the last records may stand still: without any progress for so long, nobody will handle them.
+const STANDSTILL: Duration = Duration::from_secs(20);
 
 /// How long partitions are kept for a name that is about to come back.
 const KEPT: [&str; 2] = ["--rejoin-grace", "30s"];
@@ -50,6 +51,7 @@ pub(crate) struct Group<'a> {
     /// Whatever serves it, for as long as it lives.
     _instance: Option<Instance>,
     production: Production,
+    probe: Probe,
     /// The oldest first.
     members: VecDeque<Member>,
     started: usize,
@@ -86,6 +88,7 @@ impl<'a> Group<'a> {
             arguments,
             size: stage.size,
             production: Production::start(&arguments.kafka, &membership.group, stage.size)?,
+            probe: Probe::start(&arguments.etcd, &arguments.kafka, &membership.group)?,
             membership,
             _instance: instance,
             members: VecDeque::new(),
@@ -198,15 +201,21 @@ impl<'a> Group<'a> {
         joining
     }
 
-    /// Waits until everything is handled, kills everybody, and audits what they did.
-    pub(crate) async fn end(mut self) -> Result<Audit> {
+    /// Waits until everything is handled, kills everybody, and audits what they did. Tells beside it what etcd and
+    /// Kafka took for an answer.
+    pub(crate) async fn end(mut self) -> Result<(Audit, RoundTrip)> {
         let ends = self.production.stop().await?;
-        let handled_all = within(LAST_RECORDS, || {
-            self.collect()?;
-            Ok(self.watch.has_reached(&ends).then_some(()))
-        });
-        handled_all.await?;
-        Ok(Audit::of(self.handled, &ends))
+        while !self.watch.has_reached(&ends) {
+            let before = self.handled.len();
+            let more = within(STANDSTILL, || {
+                self.collect()?;
+                Ok((self.handled.len() > before).then_some(()))
+            });
+            if more.await?.is_none() {
+                break;
+            }
+        }
+        Ok((Audit::of(self.handled, &ends), self.probe.stop().await?))
     }
 }
 

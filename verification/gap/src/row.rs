@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kafka_assigner_audit::Spread;
+use kafka_assigner_round_trip::RoundTrip;
 use serde::Serialize;
 
 use crate::check::Figures;
@@ -36,11 +37,38 @@ pub(crate) struct Row {
     stall_ms: Middle,
     /// What stalls are while nothing is done, measured on the same group before its first event.
     calm_stall_ms: Middle,
+    /// The medians of what etcd and Kafka took for an answer while the group lived.
+    round_trip_ms: RoundTrip,
+    /// What the middle of the gaps may be at most; none where there is no aim.
+    gap_p50_aim_ms: Option<f64>,
     unowned_partition_s: f64,
     /// The longest that somebody took to leave, from the signal to the end of the process; none where nobody left.
     leave_ms: Option<f64>,
     /// Whether everybody had their share in time after each step. Where not, the figures tell only what came till then.
     settled: bool,
+}
+
+/// What was measured of a group beside its events.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside {
+    /// The stalls while nothing was done.
+    pub(crate) calm: Spread,
+    /// What etcd and Kafka took for an answer.
+    pub(crate) round_trip: RoundTrip,
+}
+
+/// What a move in `exclusive` may take beyond the distance of two records and the answers it waits for: messages, and
+/// the threads of three processes that take turns.
+const SWITCH_MS: f64 = 10.0;
+
+/// The answers of each server that a move in `exclusive` waits for, with one in reserve: a commit and a position of
+/// Kafka's, and the transactions of two acknowledgements with what follows from them.
+const ROUND_TRIPS: f64 = 4.0;
+
+/// What half of the moves of an event may leave as a gap at most.
+fn aim(system: &System, stage: &Stage, event: Event, round_trip: RoundTrip) -> Option<f64> {
+    let answers = ROUND_TRIPS * (round_trip.etcd + round_trip.kafka);
+    (system.has_aim && event.is_planned()).then(|| tenths(millis(stage.size.interval) + SWITCH_MS + answers))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -78,15 +106,16 @@ fn millis(duration: Duration) -> f64 {
 }
 
 impl Row {
-    /// The row of an event; `calm` are the stalls of its group while nothing was done.
+    /// The row of an event.
     pub(crate) fn new(
         system: &System,
         stage: &Stage,
         event: Event,
         done: &Done,
         figures: &Figures,
-        calm: Spread,
+        beside: Beside,
     ) -> Self {
+        let RoundTrip { etcd, kafka } = beside.round_trip;
         Self {
             system: system.name,
             event: event.name(),
@@ -102,7 +131,9 @@ impl Row {
             duplicated: figures.duplicated,
             lost: figures.lost,
             stall_ms: figures.stalls.into(),
-            calm_stall_ms: calm.into(),
+            calm_stall_ms: beside.calm.into(),
+            round_trip_ms: RoundTrip { etcd: tenths(etcd), kafka: tenths(kafka) },
+            gap_p50_aim_ms: aim(system, stage, event, beside.round_trip),
             unowned_partition_s: tenths(figures.unowned.as_secs_f64()),
             leave_ms: done.departures.iter().max().copied().map(millis),
             settled: done.unsettled == 0,
@@ -110,10 +141,21 @@ impl Row {
     }
 }
 
+impl Row {
+    /// What was missed, in words; none where the aim was met, or there is none.
+    pub(crate) fn missed(&self) -> Option<String> {
+        let (aim, p50) = (self.gap_p50_aim_ms?, self.gap_ms.p50);
+        let Self { system, event, members, partitions, .. } = self;
+        (p50 > aim).then(|| {
+            format!("{system}, {event} ({members}/{partitions}): gap p50 {p50:.1} ms, aim {aim:.1} ms")
+        })
+    }
+}
+
 /// The head of the table; times are in milliseconds, but for those in which partitions were unowned.
 pub(crate) const HEAD: &str = "\
 system             event              size     state  moved moves/most      gap p50     p99     max   first p50     max   twice   \
-lost   stall p50     max   unowned s   leave";
+lost   stall p50     max   unowned s   leave     aim";
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,6 +171,7 @@ impl fmt::Display for Row {
         write!(f, "    {:>8.1} {:>7.1}", self.stall_ms.p50, self.stall_ms.max)?;
         write!(f, "   {:>9.1}", self.unowned_partition_s)?;
         write!(f, " {:>7}", self.leave_ms.map_or_else(|| "-".to_owned(), |leave| format!("{leave:.0}")))?;
+        write!(f, " {:>7}", self.gap_p50_aim_ms.map_or_else(|| "-".to_owned(), |aim| format!("{aim:.1}")))?;
         f.write_str(if self.settled { "" } else { "  (did not settle)" })
     }
 }
@@ -148,7 +191,32 @@ mod tests {
             ..Figures::default()
         };
         let system = chosen(&[], true).unwrap()[0];
-        Row::new(&system, &QUICK[0], Event::Leave, &done, &figures, Spread::default())
+        Row::new(&system, &QUICK[0], Event::Leave, &done, &figures, Beside::default())
+    }
+
+    fn told(system: &str, event: Event, p50: f64) -> Row {
+        let figures = Figures { gaps: Spread { count: 3, p50, ..Spread::default() }, ..Figures::default() };
+        let system = chosen(&[system.to_owned()], true).unwrap()[0];
+        let round_trip = RoundTrip { etcd: 1.5, kafka: 1.0 };
+        let beside = Beside { round_trip, ..Beside::default() };
+        Row::new(&system, &QUICK[0], event, &Done::default(), &figures, beside)
+    }
+
+    #[test]
+    fn half_of_the_planned_moves_of_exclusive_may_take_what_they_wait_for() {
+        // A record each 10 ms, 10 ms for the switch, four answers of 2.5 ms.
+        let slow = told("exclusive", Event::Join, 30.1);
+        assert_eq!(slow.gap_p50_aim_ms, Some(30.0));
+        assert_eq!(slow.missed().unwrap(), "exclusive, join (4/60): gap p50 30.1 ms, aim 30.0 ms");
+        assert_eq!(told("exclusive", Event::Join, 30.0).missed(), None);
+        for (system, event) in [
+            ("exclusive", Event::Kill),
+            ("exclusive", Event::RollSameNames),
+            ("overlap", Event::Join),
+            ("kip-848", Event::Join),
+        ] {
+            assert_eq!(told(system, event, 5_000.0).missed(), None, "{system}, {event:?}");
+        }
     }
 
     #[test]

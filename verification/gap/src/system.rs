@@ -16,6 +16,8 @@ pub(crate) struct System {
     pub(crate) kind: Kind,
     /// Whether it is measured when there is little time.
     is_quick: bool,
+    /// Whether the gaps of its planned moves have an aim, beyond which the command fails.
+    pub(crate) has_aim: bool,
 }
 
 /// Whose consumers take part.
@@ -27,21 +29,27 @@ pub(crate) enum Kind {
     Java { properties: &'static [&'static str] },
 }
 
+const SLOW: System =
+    System { name: "", kind: Kind::Java { properties: &[] }, is_quick: false, has_aim: false };
+
+const QUICK: System = System { is_quick: true, ..SLOW };
+
 const ALL: [System; 6] = [
-    System { name: "overlap", kind: Kind::Ours { settings: &["--mode", "overlap"] }, is_quick: true },
+    System { name: "overlap", kind: Kind::Ours { settings: &["--mode", "overlap"] }, ..QUICK },
     System {
         name: "exclusive",
         kind: Kind::Ours { settings: &["--mode", "exclusive", "--max-moves-in-flight", "4"] },
-        is_quick: true,
+        has_aim: true,
+        ..QUICK
     },
     // Without routers, which have no part in reading from Kafka: nothing is frozen, but the new owner catches up.
     System {
         name: "routed",
         kind: Kind::Ours { settings: &["--mode", "routed", "--max-moves-in-flight", "4"] },
-        is_quick: false,
+        ..SLOW
     },
     // The default of the classic protocol is the range assignor, which has everybody let go of everything.
-    System { name: "eager", kind: Kind::Java { properties: &["session.timeout.ms=10000"] }, is_quick: false },
+    System { name: "eager", kind: Kind::Java { properties: &["session.timeout.ms=10000"] }, ..SLOW },
     System {
         name: "cooperative-sticky",
         kind: Kind::Java {
@@ -50,10 +58,10 @@ const ALL: [System; 6] = [
                 "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
             ],
         },
-        is_quick: true,
+        ..QUICK
     },
     // Its session timeout is the broker's business.
-    System { name: "kip-848", kind: Kind::Java { properties: &["group.protocol=consumer"] }, is_quick: true },
+    System { name: "kip-848", kind: Kind::Java { properties: &["group.protocol=consumer"] }, ..QUICK },
 ];
 
 /// The systems of these names, or all that are measured in the time that there is.

@@ -24,10 +24,11 @@ impl World {
             else {
                 return false;
             };
-            let is_same = old.owner == new.owner && old.epoch == new.epoch;
+            let is_kept = old.highest_epoch() == new.highest_epoch();
+            let is_same = old.owner == new.owner && is_kept;
             // What was reserved for the new owner becomes its own.
-            let is_reserved = old.held.is_some() && new.held.is_none() && old.epoch == new.epoch;
-            !is_same && !is_reserved && new.epoch <= old.epoch
+            let is_reserved = old.reserved_epoch().is_some() && new.reserved_epoch().is_none() && is_kept;
+            !is_same && !is_reserved && new.highest_epoch() <= old.highest_epoch()
         });
         if falls {
             self.breaks(Invariant::Epochs);
@@ -177,7 +178,7 @@ impl World {
 
     fn is_worked_on_by_its_owner(&self, at: &TopicPartition) -> bool {
         let Some(assignment) = self.now.state.assignment(at) else { return false };
-        let is_told = |session: &Session| matches!(session.roles.get(at), Some(Role::Owner { epoch, .. }) if *epoch == assignment.epoch);
+        let is_told = |session: &Session| matches!(session.roles.get(at), Some(Role::Owner { epoch, .. }) if *epoch == assignment.held_epoch());
         let is_owner = |session: &Session| assignment.owner.as_ref().is_some_and(|o| o.is(&session.member));
         let is_here = |session: &Session| session.alive && self.is_registered(session);
         self.sessions.iter().any(|s| is_here(s) && s.works.contains(at) && is_owner(s) && is_told(s))

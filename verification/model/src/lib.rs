@@ -1,17 +1,17 @@
 //! The handoff protocol in all its modes, explored state by state on the very functions that the service runs.
 //!
 //! ```text
-//!   leader 0 ── plan, advance ──┐                       ┌── consumer_view, route ──► sessions, routers
+//!   leader 0 ── core::leader ───┐                       ┌── consumer_view, route ──► sessions, routers
 //!   leader 1 ── (deposed, late) ├─► fenced, guarded ──► store ──► views that lag      │ work, route, or not
 //!   an instance ── judge ───────┘        writes         ▲                             │
 //!        ▲                                              └── admit, open, leave, check ◄┤
 //!        └─────────── ready, drained, caught up, taken, released (now, later, twice) ◄┘
 //! ```
 //!
-//! Decisions are those of `core`; the [`world`] around them is small and its own: a store in a map, two instances
-//! with views of some moment, clients that do what they were told last, and the [`log`] that they work on. [`Bounds`]
-//! says how often each kind of trouble may strike; within them every interleaving is visited. From every state a
-//! scheduler that adds no trouble has to bring the group to its rest ([`settle`], I6).
+//! Decisions are those of `core`, a leader's those of a whole step of `core::leader`. The [`world`] around them is small
+//! and its own: a store in a map, two instances with views of some moment, clients that do what they were told last, and
+//! the [`log`] that they work on. [`Bounds`] says how often each kind of trouble may strike; within them every interleaving
+//! is visited. From every state a scheduler that adds no trouble has to bring the group to its rest ([`settle`], I6).
 //!
 //! Time is what is left of leases: more than a third, a third at most, nothing. A claim counts from before its lease
 //! was kept alive last, so it is over at the latest when a third is left. A process that stands still does not renew

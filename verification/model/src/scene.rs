@@ -5,27 +5,27 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use kafka_assigner_core::action::Action;
-use kafka_assigner_core::advance::{Now, advance, advance_by};
+use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::claim::{Leases, Remaining};
-use kafka_assigner_core::id::{HandoffIds, TopicPartition};
+use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::kv::{Change, LeaseId, Op, Revision, Txn};
 use kafka_assigner_core::lab::Shelf;
-use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
 use kafka_assigner_core::moment::{Moment, WallMillis};
-use kafka_assigner_core::plan::{WhatIf, plan};
 use kafka_assigner_core::rules::OVERLAP;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_strategies::Registry;
 
-/// When handoffs are looked at: before any deadline, and after a wait that began at zero.
-const EARLY: Moment = Moment(Duration::from_secs(25));
-
-/// Since when a lease is gone, or a grant is as it is, that is not waited out at any of these moments.
+/// Since when a lease is gone, or a grant is as it is, that is not waited out when a leader decides.
 const JUST_NOW: Moment = Moment(Duration::from_secs(2_000_000));
 
-/// When plans are made: after every backoff of somebody who failed, the failures being bounded anyway.
-const PLANNING: Moment = Moment(Duration::from_secs(601));
+/// Since when handoffs are in their phases: the leader decides before any deadline of theirs.
+const BEGUN: Moment = Moment(Duration::from_secs(600));
+
+/// When a leader decides: after every backoff of somebody who failed, the failures being bounded anyway, and after
+/// every wait that began at zero.
+const DECIDING: Moment = Moment(Duration::from_secs(601));
 
 /// When every deadline is over.
 const OVERDUE: Moment = Moment(Duration::from_secs(1_000_000));
@@ -47,7 +47,7 @@ pub struct Scene {
     pub is_quiet: bool,
     /// How many handoffs have begun so far: new ids are dealt from here.
     pub begun: u64,
-    decided: [OnceLock<Vec<Action>>; 2],
+    decided: [OnceLock<Pass>; 2],
 }
 
 impl PartialEq for Scene {
@@ -138,29 +138,32 @@ impl Scene {
         Self { memory, leases, waited_out, is_quiet, decided: Default::default(), ..self.clone() }
     }
 
-    /// What a leader decides on it: the steps of the handoffs, and the plan.
-    #[must_use]
-    pub fn decided(&self, instance: usize) -> &[Action] {
-        self.decided[instance].get_or_init(|| {
-            let mut actions: Vec<Action> =
-                self.state.handoffs().keys().filter_map(|at| self.step_at(at, EARLY)).collect();
-            actions.extend(self.planned(instance));
-            actions
-        })
+    /// What a leader decides on it that looks at everything: the steps of the handoffs, and the plan.
+    pub fn decided(&self, instance: usize) -> impl Iterator<Item = &Action> {
+        self.pass(instance).actions()
     }
 
     /// What the plan asks for.
-    #[must_use]
-    pub fn planned(&self, instance: usize) -> Vec<Action> {
-        let mut ids = HandoffIds::new(self.begun * 2 + instance as u64);
-        plan(&self.state, self.now(PLANNING), &mut ids, &WhatIf::default())
-            .map_or_else(|_| Vec::new(), |plan| plan.actions)
+    pub fn planned(&self, instance: usize) -> impl Iterator<Item = &Action> {
+        self.pass(instance).plan.iter().flatten().flat_map(|plan| &plan.actions)
+    }
+
+    fn pass(&self, instance: usize) -> &Pass {
+        self.decided[instance].get_or_init(|| {
+            let inputs = StepInputs {
+                moment: DECIDING,
+                wall: WallMillis(0),
+                nonce: self.begun * 2 + instance as u64,
+                strategies: Registry::builtin(),
+            };
+            Leader::with(self.memory.clone(), DECIDING).step(&self.state, Some(&self.leases), inputs)
+        })
     }
 
     /// What follows at `at` before its deadline.
     #[must_use]
     pub fn step(&self, at: &TopicPartition) -> Option<Action> {
-        self.step_at(at, EARLY)
+        self.step_at(at, DECIDING)
     }
 
     /// What follows at `at` once its deadline is over.
@@ -172,16 +175,16 @@ impl Scene {
     /// What would follow for all handoffs if they were in three phases only.
     #[must_use]
     pub fn in_three_phases(&self) -> Vec<Action> {
-        let step = |at| advance_by(OVERLAP, &self.state, at, self.now(EARLY));
+        let step = |at| advance_by(OVERLAP, &self.state, at, self.context(DECIDING));
         self.state.handoffs().keys().filter_map(step).collect()
     }
 
     fn step_at(&self, at: &TopicPartition, moment: Moment) -> Option<Action> {
-        advance(&self.state, at, self.now(moment))
+        advance(&self.state, at, self.context(moment))
     }
 
-    const fn now(&self, moment: Moment) -> Now<'_> {
-        Now {
+    const fn context(&self, moment: Moment) -> LeaderContext<'_> {
+        LeaderContext {
             memory: &self.memory,
             leases: &self.leases,
             moment,
@@ -201,6 +204,9 @@ fn recall(state: &GroupState, is_quiet: bool) -> Memory {
     let mut memory = Memory::default();
     if !is_quiet {
         state.assignments().keys().for_each(|at| memory.see_grant(state, at, JUST_NOW));
+    }
+    for at in state.handoffs().keys() {
+        memory.see_phase(state, at, BEGUN);
     }
     memory.recall(state, Moment::default());
     memory

@@ -84,7 +84,7 @@ impl Protocol {
 
 /// No switch of the mode is under way any more.
 fn has_its_mode(world: &World) -> bool {
-    let mode = world.now.state.config().unwrap_or_default().mode;
+    let mode = world.now.state.configured(|config| config.mode);
     let has_it =
         |at| world.now.state.assignment(&at).is_some_and(|a| a.mode == mode && a.switching.is_none());
     world.partitions().all(has_it)

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 
 /// Builds both sides, starts the servers and measures.
 pub(super) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, interrupt)?;
+    let programs = run::build(&PACKAGES, run::Profile::Dist, interrupt)?;
     let (etcd_tool, etcd) = servers::start_etcd(interrupt)?;
     interrupt.check()?;
     let (kafka_tool, kafka) = servers::start_kafka_with(&PROPERTIES, interrupt)?;

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 
 /// Builds both sides and compares them. Where there is no Java or no Kafka, only this project's side is measured.
 pub(super) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let program = run::build(&[PACKAGE], interrupt)?.join(PACKAGE);
+    let program = run::build(&[PACKAGE], run::Profile::Dist, interrupt)?.join(PACKAGE);
     let classpath = classpath(interrupt);
     interrupt.check()?;
     let classpath =

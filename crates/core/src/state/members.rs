@@ -18,6 +18,14 @@ pub enum Presence {
     Unknown,
 }
 
+impl Presence {
+    /// Whether the session is over, or is being ended: nobody renews it any more.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Gone | Self::Ending)
+    }
+}
+
 impl GroupState {
     /// What is known of a member's session.
     #[must_use]

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_core::ack::{Ack, Verdict, judge};
+use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
 use kafka_assigner_core::action::Action;
-use kafka_assigner_core::advance::advance;
 use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::kv::Txn;
 use kafka_assigner_core::lab::Lab;
@@ -83,8 +82,8 @@ impl Driver {
     }
 
     fn say(&mut self, member: &Member, lead: &TopicPartition, ack: &Ack) -> Vec<Action> {
-        let Verdict::Record { write, .. } = judge(&self.lab.state, member, lead, None, ack, WallMillis(0))
-        else {
+        let said = MemberAck { at: lead.clone(), handoff: None, ack: ack.clone() };
+        let Verdict::Record { write, .. } = judge(&self.lab.state, member, &said, WallMillis(0)) else {
             panic!("{ack:?} of {member} is due");
         };
         self.happens(&write.unfenced())
@@ -102,10 +101,10 @@ impl Driver {
     }
 
     fn look(&mut self, touched: &Touched) -> Vec<Action> {
-        let Lab { memory, state, moment, .. } = &mut self.lab;
-        memory.observe(state, touched, *moment);
-        let units = state.driven_by(touched);
-        units.iter().filter_map(|unit| advance(&self.lab.state, unit, self.lab.now())).collect()
+        let inputs = self.lab.inputs();
+        let Lab { leader, state, moment, .. } = &mut self.lab;
+        leader.observe(state, touched, *moment);
+        leader.step(state, None, inputs).steps
     }
 
     fn relay(&mut self, touched: &Touched) {

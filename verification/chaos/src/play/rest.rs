@@ -14,11 +14,12 @@ use crate::moment::Moment;
 use crate::sink::Sink;
 use crate::topic;
 
-/// How long after the last fault everything must be at rest.
-const REST: Duration = Duration::from_secs(30);
+/// How long nothing may change before everything is at rest: longer than any of the deadlines for which something waits,
+/// and than two of them one after the other.
+const STANDSTILL: Duration = Duration::from_secs(30);
 
-/// How long the last records may take.
-const LAST_RECORDS: Duration = Duration::from_secs(30);
+/// How long changes may go on without an end: what is slow comes to rest long before.
+const REST: Duration = Duration::from_secs(300);
 
 /// How often one looks whether they are done.
 const LOOK: Duration = Duration::from_millis(50);
@@ -37,9 +38,13 @@ pub(crate) struct Rest {
 /// Waits until everything is at rest.
 pub(crate) async fn come_to_rest(setting: &Setting) -> Result<Rest> {
     let (begin, from) = (Instant::now(), Moment::now());
+    let (mut before, mut changed) = (Vec::new(), begin);
     loop {
         let unrest = unrest(setting, from);
-        if unrest.is_empty() || begin.elapsed() > REST {
+        if unrest != before {
+            (before, changed) = (unrest.clone(), Instant::now());
+        }
+        if unrest.is_empty() || changed.elapsed() > STANDSTILL || begin.elapsed() > REST {
             let stuck = setting.stage.observer.look().state.handoffs().len();
             return Ok(Rest { took: begin.elapsed(), stuck, violations: unrest });
         }
@@ -78,7 +83,7 @@ fn problem(
     if !lives(state, living, owner) {
         return Some(format!("belongs to {}, who is gone", owner.name));
     }
-    let epoch = assignment.epoch.0;
+    let epoch = assignment.held_epoch().0;
     let last = sink.last_applied(partition);
     if last.is_some_and(|last| last.at > from && last.write.epoch == epoch) {
         return None;
@@ -93,13 +98,17 @@ fn lives(state: &GroupState, living: &[String], owner: &Owner) -> bool {
     is_registered && living.iter().any(|name| *name == owner.name.to_string())
 }
 
-/// Waits until every record has had its effect. What has not by then is lost, and found to be.
+/// Waits until every record has had its effect, for as long as they have. What has not by then is lost, and found to be.
 pub(crate) async fn do_the_rest(sink: &Sink, ends: &BTreeMap<i32, i64>) {
-    let deadline = Instant::now() + LAST_RECORDS;
-    let is_done = |(partition, end): (&i32, &i64)| {
-        sink.last_applied(*partition).is_some_and(|last| last.write.offset + 1 == *end)
-    };
-    while !ends.iter().all(is_done) && Instant::now() < deadline {
+    let last = |partition: &i32| sink.last_applied(*partition).map(|last| last.write.offset + 1);
+    let reached = || -> Vec<Option<i64>> { ends.keys().map(last).collect() };
+    let all: Vec<Option<i64>> = ends.values().copied().map(Some).collect();
+    let (mut before, mut changed) = (Vec::new(), Instant::now());
+    while before != all && changed.elapsed() < STANDSTILL {
         sleep(LOOK).await;
+        let now = reached();
+        if now != before {
+            (before, changed) = (now, Instant::now());
+        }
     }
 }

@@ -14,7 +14,7 @@ use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::reason::Reason;
 use kafka_assigner_core::record::{Assignment, Leader, Phase, decode, encode};
-use kafka_assigner_core::state::{Entry, Presence};
+use kafka_assigner_core::state::{Entry, Presence, SharedMap};
 use kafka_assigner_core::write::{Fence, Write};
 
 use crate::property::Invariant;
@@ -66,7 +66,7 @@ pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option
 
 /// What the leader plans at the start is carried out.
 pub(super) fn grant_all(world: &mut World) {
-    for decision in world.now.decided(0).to_vec() {
+    for decision in world.now.decided(0).cloned().collect::<Vec<_>>() {
         world.apply(&fence(world, 0).alone(&decision.write));
     }
     let now = Arc::clone(&world.now);
@@ -83,20 +83,23 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
     match protocol.variant {
         Variant::HandoffOverwritten => {
             let blind = view.without(|key| matches!(key, Key::Handoff(_)));
-            [view.decided(instance), &blind.planned(instance)].concat()
+            view.decided(instance).chain(blind.planned(instance)).cloned().collect()
         }
-        Variant::ThreePhases => [view.in_three_phases(), view.planned(instance)].concat(),
-        Variant::QuorumByCount => [count_quorum(view), view.decided(instance).to_vec()].concat(),
+        Variant::ThreePhases => {
+            view.in_three_phases().into_iter().chain(view.planned(instance).cloned()).collect()
+        }
+        Variant::QuorumByCount => {
+            count_quorum(view).into_iter().chain(view.decided(instance).cloned()).collect()
+        }
         Variant::LateJoinerAwaited => {
             let is_awaited = |action: &&Action| !is_left_while_awaited(view, action);
-            view.decided(instance).iter().filter(is_awaited).cloned().collect()
+            view.decided(instance).filter(is_awaited).cloned().collect()
         }
         Variant::UnreadableIsDead => {
             let is_unreadable =
                 |name: &MemberName| matches!(view.state.consumers().get(name), Some(Entry::Unreadable(_)));
-            view.without(|key| matches!(key, Key::Consumer(name) if is_unreadable(name)))
-                .decided(instance)
-                .to_vec()
+            let blind = view.without(|key| matches!(key, Key::Consumer(name) if is_unreadable(name)));
+            blind.decided(instance).cloned().collect()
         }
         Variant::OrphanAtComplete => {
             let is_untaken = |at: &TopicPartition| {
@@ -104,13 +107,14 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
                     view.state.handoff(at).filter(|h| h.phase == Phase::Complete && h.taken.is_none());
                 handoff.is_some_and(|handoff| view.state.presence(&handoff.new) == Presence::Gone)
             };
-            view.without(|key| matches!(key, Key::Handoff(at) if is_untaken(at))).decided(instance).to_vec()
+            let blind = view.without(|key| matches!(key, Key::Handoff(at) if is_untaken(at)));
+            blind.decided(instance).cloned().collect()
         }
         Variant::NeverCleared => {
             let is_kept = |action: &&Action| !matches!(action.step, Decision::Clear { .. });
-            view.decided(instance).iter().filter(is_kept).cloned().collect()
+            view.decided(instance).filter(is_kept).cloned().collect()
         }
-        _ => view.decided(instance).to_vec(),
+        _ => view.decided(instance).cloned().collect(),
     }
 }
 
@@ -118,7 +122,7 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
 fn count_quorum(view: &Scene) -> Vec<Action> {
     let is_met = |at: &&TopicPartition| {
         let freezes = view.state.handoff(at).is_some_and(|handoff| handoff.phase == Phase::Freezing);
-        let said = view.state.router_acks().get(*at).map_or(0, std::collections::BTreeMap::len);
+        let said = view.state.router_acks().get(*at).map_or(0, SharedMap::len);
         freezes && said >= view.state.routers().len()
     };
     let quiet = view.without(|key| matches!(key, Key::Router(_)));
@@ -272,7 +276,7 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
 /// Whether something is still granted in `overlap` that should not be.
 fn waits_to_switch(view: &Scene) -> bool {
     let state = &view.state;
-    state.config().unwrap_or_default().mode.is_strict()
+    state.configured(|config| config.mode).is_strict()
         && state.assignments().keys().any(|at| state.assignment(at).is_some_and(|a| !a.mode.is_strict()))
 }
 
@@ -280,8 +284,7 @@ fn waits_to_switch(view: &Scene) -> bool {
 /// when it saw them first.
 fn is_quiet(protocol: &Protocol, world: &World, instance: usize) -> bool {
     let state = &world.views[instance].state;
-    let is_over =
-        |session: &Session| matches!(state.presence(&session.member), Presence::Gone | Presence::Ending);
+    let is_over = |session: &Session| state.presence(&session.member).is_over();
     protocol.variant == Variant::SwitchedAtOnce
         || world.sessions.iter().all(|s| !is_over(s) || !s.claim || !s.is_active())
 }

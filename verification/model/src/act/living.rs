@@ -4,7 +4,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Lease, Op, Txn};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{GroupConfig, encode};
+use kafka_assigner_core::record::{Consumer, GroupConfig, encode};
 use kafka_assigner_core::session::{Leaving, check, end, leave};
 
 use super::telling::is_fresh;
@@ -131,7 +131,8 @@ fn is_known(world: &World, number: usize) -> bool {
     let session = &world.sessions[number];
     let key = world.now.state.layout().encode(&Key::Consumer(session.member.name.clone()));
     let registered = world.now.shelf.get(&key);
-    session.life != Life::Gone && check(registered, &session.member.incarnation, session.lease).is_ok()
+    session.life != Life::Gone
+        && check::<Consumer>(registered, &session.member.incarnation, session.lease).is_ok()
 }
 
 fn revoke(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {

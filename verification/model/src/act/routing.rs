@@ -1,6 +1,6 @@
 //! What routers do.
 
-use kafka_assigner_core::ack::{Verdict, judge_router};
+use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
 use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Op, Txn};
@@ -106,7 +106,8 @@ fn say(protocol: &Protocol, world: &mut World, number: usize, at: &TopicPartitio
         |request: &Request| request.router == number && request.at == *at && request.sent.is_some();
     (!world.request.as_ref().is_some_and(is_on_its_way)).then_some(())?;
     let view = &world.views[router.instance];
-    let Verdict::Record { mut write, .. } = judge_router(&view.state, &router.member, at, &id) else {
+    let ack = MemberAck { at: at.clone(), handoff: Some(id), ack: Ack::Frozen };
+    let Verdict::Record { mut write, .. } = judge(&view.state, &router.member, &ack, WallMillis(0)) else {
         return None;
     };
     let others = |name: &kafka_assigner_core::name::MemberName| {

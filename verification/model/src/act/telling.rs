@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_core::ack::{Verdict, judge};
+use kafka_assigner_core::ack::{MemberAck, Verdict, judge};
 use kafka_assigner_core::id::{HandoffId, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{Change, Record, Revision};
 use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::record::{Handoff, Phase, encode};
+use kafka_assigner_core::record::{Consumer, Handoff, Phase, encode};
 use kafka_assigner_core::session::{Admission, Opening, admit, open};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
@@ -168,7 +168,8 @@ fn judged(protocol: &Protocol, view: &Scene, ack: &Stray) -> Verdict {
     let state = hasty.as_ref().unwrap_or(&view.state);
     let lying = state.handoff_of(&ack.at).filter(|_| protocol.variant == Variant::AckWithoutId);
     let id = lying.map_or(&ack.id, |handoff| &handoff.id);
-    judge(state, &ack.speaker, &ack.at, Some(id), &ack.said.ack(), WallMillis(0))
+    let said = MemberAck { at: ack.at.clone(), handoff: Some(id.clone()), ack: ack.said.ack() };
+    judge(state, &ack.speaker, &said, WallMillis(0))
 }
 
 /// The group as if everything had been said of the partitions that move with `at`.
@@ -191,7 +192,7 @@ fn reconnect(protocol: &Protocol, world: &mut World, number: usize) -> Option<()
     let session = world.sessions[number].clone();
     let key = world.now.state.layout().encode(&Key::Consumer(session.member.name.clone()));
     let opening = Opening::Resume(session.lease);
-    match admit(world.now.shelf.get(&key), &session.member.incarnation, &opening) {
+    match admit::<Consumer>(world.now.shelf.get(&key), &session.member.incarnation, &opening) {
         Admission::Attach if session.life != Life::Gone => attach(protocol, &mut world.sessions[number]),
         _ if protocol.variant == Variant::ReconnectRegisters => register_again(world, &session),
         _ => return None,

@@ -50,7 +50,7 @@ impl Invariant for Epochs {
 fn grant(state: &GroupState, at: &TopicPartition) -> Option<Grant> {
     let assignment = &**state.assignments().get(at)?.readable()?;
     Some(Grant {
-        epoch: assignment.epoch,
+        epoch: assignment.highest_epoch(),
         held: assignment.held_epoch(),
         owner: assignment.owner.as_ref().map(Owner::member),
     })

@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kafka_assigner_core::action::Step as Action;
-use kafka_assigner_core::advance::Now;
 use kafka_assigner_core::claim::Leases;
-use kafka_assigner_core::id::{HandoffIds, Member, TopicPartition};
-use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::moment::{Moment, WallMillis};
-use kafka_assigner_core::plan::{WhatIf, plan};
+use kafka_assigner_core::plan::WhatIf;
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_strategies::Registry;
@@ -84,16 +83,15 @@ fn can_tell(state: &GroupState) -> bool {
 }
 
 fn begun(state: &GroupState) -> Vec<Wanted> {
-    let mut memory = Memory::default();
-    memory.recall(state, Moment::default());
-    let now = Now {
-        memory: &memory,
-        leases: &Leases::default(),
+    let inputs = StepInputs {
         moment: Moment::default(),
         wall: WallMillis::default(),
+        nonce: 0,
         strategies: Registry::builtin(),
     };
-    let Ok(plan) = plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) else { return Vec::new() };
+    let leader = Leader::having_seen(state, Moment::default());
+    let planned = leader.preview(state, &Leases::default(), inputs, &WhatIf::default());
+    let Ok(plan) = planned else { return Vec::new() };
     let begun = plan.actions.into_iter().filter_map(|action| match action.step {
         Action::Begin { to, .. } => Some((action.unit, to)),
         _ => None,

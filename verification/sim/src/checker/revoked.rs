@@ -19,7 +19,7 @@ pub(super) struct Revoked {
 
 impl Revoked {
     pub(super) fn step(&mut self, step: &Step<'_>) {
-        self.waits_out = step.after.config().unwrap_or_default().wait_out_revocations;
+        self.waits_out = step.after.configured(|config| config.wait_out_revocations);
     }
 
     pub(super) fn entry(&mut self, entry: &Entry) {

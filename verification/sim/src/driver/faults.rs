@@ -355,7 +355,7 @@ impl Driver {
     }
 
     async fn switch_strategy(&mut self) -> Option<String> {
-        let current = self.world.read(|state| state.config().unwrap_or_default().strategy);
+        let current = self.world.read(|state| state.configured(|config| config.strategy.clone()));
         let next = if current == "jump-hash" { "sticky-balanced" } else { "jump-hash" };
         self.world.configure(|config| config.strategy = next.to_owned()).await.then(|| next.to_owned())
     }

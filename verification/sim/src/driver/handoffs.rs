@@ -13,7 +13,7 @@ use crate::world::{Caught, Trap};
 impl Driver {
     /// Waits for some moment in some handoff to kill some party of it.
     pub(super) fn set_trap(&mut self) {
-        let mode = self.world.read(|state| state.config().unwrap_or_default().mode);
+        let mode = self.world.read(|state| state.configured(|config| config.mode));
         let strikes = Strike::all().filter(|strike| !strike.party.routes() && strike.is_in(mode));
         let strikes: Vec<Strike> = strikes.collect();
         if let Some(strike) = self.one_of(&strikes) {
@@ -23,7 +23,7 @@ impl Driver {
 
     /// Waits for some moment in some handoff in which a router dies, joins or leaves.
     pub(super) fn set_router_trap(&mut self) {
-        let mode = self.world.read(|state| state.config().unwrap_or_default().mode);
+        let mode = self.world.read(|state| state.configured(|config| config.mode));
         let strikes = Strike::all().filter(|strike| strike.party.routes() && strike.is_in(mode));
         let strikes: Vec<Strike> = strikes.collect();
         if let Some(strike) = self.one_of(&strikes) {

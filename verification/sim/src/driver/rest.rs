@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::advance::Now;
 use kafka_assigner_core::claim::Leases;
-use kafka_assigner_core::id::{HandoffIds, TopicPartition};
+use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::moment::{Moment, WallMillis};
-use kafka_assigner_core::plan::{WhatIf, plan};
+use kafka_assigner_core::plan::WhatIf;
 use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::Standing;
 use kafka_assigner_core::state::{GroupState, Presence};
@@ -134,17 +133,10 @@ fn wanted(state: &GroupState) -> Option<String> {
 }
 
 fn wanted_at(state: &GroupState, moment: Moment) -> Option<String> {
-    let mut memory = Memory::default();
-    memory.recall(state, Moment::default());
-    let leases = Leases::default();
-    let now = Now {
-        memory: &memory,
-        leases: &leases,
-        moment,
-        wall: WallMillis::default(),
-        strategies: Registry::builtin(),
-    };
-    match plan(state, now, &mut HandoffIds::new(0), &WhatIf::default()) {
+    let inputs =
+        StepInputs { moment, wall: WallMillis::default(), nonce: 0, strategies: Registry::builtin() };
+    let leader = Leader::having_seen(state, Moment::default());
+    match leader.preview(state, &Leases::default(), inputs, &WhatIf::default()) {
         Err(error) => Some(format!("there is no plan: {error}")),
         Ok(plan) => {
             let waits = |why: &DeferReason| matches!(why, DeferReason::FailedLately { .. });

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::{CommandStream, Transport};
+use kafka_assigner_client::{Acks, CommandStream, Transport};
 use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{self, PartitionAck};
+use kafka_assigner_server::grpc::Consumers;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};
@@ -81,18 +82,53 @@ impl Wire {
         Ok(self.call(endpoint, fate, serve).await?.0)
     }
 
-    /// Notes what is said, and lets the ids go where that hole is on.
-    fn speak(&self, caller: Option<&v1::Caller>, word: Word, acks: &mut [PartitionAck]) {
-        for ack in acks {
-            self.say(caller, word, &ack.handoff_id, at(&ack.topic, ack.partition));
-            if self.network.hole == Some(Hole::AcksWithoutId) {
-                ack.handoff_id.clear();
+    /// Notes the acks of one call, and lets the ids go where that hole is on.
+    fn speak(&self, caller: &v1::Caller, acks: &mut Acks) {
+        match acks {
+            Acks::Ready(items) => self.speak_of(caller, Word::Ready, items),
+            Acks::CaughtUp(items) => self.speak_of(caller, Word::CaughtUp, items),
+            Acks::Taken(items) => self.speak_of(caller, Word::Taken, items),
+            Acks::Released(items) => self.speak_of(caller, Word::Released, items),
+            Acks::Drained(items) => {
+                for drained in items {
+                    // By the real clock, which no seed repeats, and stored for people.
+                    drained.handled = None;
+                    self.say(
+                        caller,
+                        Word::Drained,
+                        &drained.handoff_id,
+                        at(&drained.topic, drained.partition),
+                    );
+                }
+            }
+            Acks::WarmFailed(items) => {
+                for failure in items {
+                    self.say(
+                        caller,
+                        Word::WarmFailed,
+                        &failure.handoff_id,
+                        at(&failure.topic, failure.partition),
+                    );
+                    self.forget_id(&mut failure.handoff_id);
+                }
             }
         }
     }
 
-    fn say(&self, caller: Option<&v1::Caller>, word: Word, handoff: &str, of: TopicPartition) {
-        let Some(caller) = caller else { return };
+    fn speak_of(&self, caller: &v1::Caller, word: Word, acks: &mut [PartitionAck]) {
+        for ack in acks {
+            self.say(caller, word, &ack.handoff_id, at(&ack.topic, ack.partition));
+            self.forget_id(&mut ack.handoff_id);
+        }
+    }
+
+    fn forget_id(&self, handoff: &mut String) {
+        if self.network.hole == Some(Hole::AcksWithoutId) {
+            handoff.clear();
+        }
+    }
+
+    fn say(&self, caller: &v1::Caller, word: Word, handoff: &str, of: TopicPartition) {
         let by = member(&caller.consumer_name, &caller.incarnation);
         let (process, handoff) = (self.process, handoff.to_owned());
         self.network.history.note(What::Said { process, by, word, handoff, of });
@@ -164,91 +200,16 @@ impl Transport for Wire {
         Ok(self.call(endpoint, fate, serve).await?.0)
     }
 
-    async fn partition_ready(
+    async fn acknowledge(
         &self,
         endpoint: &str,
-        mut request: v1::PartitionReadyRequest,
-    ) -> Result<v1::PartitionReadyResponse, Status> {
-        self.speak(request.caller.as_ref(), Word::Ready, &mut request.partitions);
+        caller: v1::Caller,
+        mut acks: Acks,
+    ) -> Result<Vec<v1::AckResult>, Status> {
+        self.speak(&caller, &mut acks);
         let serve = move |server: &Server| {
-            let (face, request) = (Arc::clone(&server.consumers), request.clone());
-            async move { face.partition_ready(Request::new(request)).await }
-        };
-        self.deliver(endpoint, serve).await
-    }
-
-    async fn partition_drained(
-        &self,
-        endpoint: &str,
-        mut request: v1::PartitionDrainedRequest,
-    ) -> Result<v1::PartitionDrainedResponse, Status> {
-        for drained in &mut request.partitions {
-            // By the real clock, which no seed repeats, and stored for people.
-            drained.handled = None;
-            let of = at(&drained.topic, drained.partition);
-            self.say(request.caller.as_ref(), Word::Drained, &drained.handoff_id, of);
-        }
-        let serve = move |server: &Server| {
-            let (face, request) = (Arc::clone(&server.consumers), request.clone());
-            async move { face.partition_drained(Request::new(request)).await }
-        };
-        self.deliver(endpoint, serve).await
-    }
-
-    async fn partition_caught_up(
-        &self,
-        endpoint: &str,
-        mut request: v1::PartitionCaughtUpRequest,
-    ) -> Result<v1::PartitionCaughtUpResponse, Status> {
-        self.speak(request.caller.as_ref(), Word::CaughtUp, &mut request.partitions);
-        let serve = move |server: &Server| {
-            let (face, request) = (Arc::clone(&server.consumers), request.clone());
-            async move { face.partition_caught_up(Request::new(request)).await }
-        };
-        self.deliver(endpoint, serve).await
-    }
-
-    async fn partition_taken(
-        &self,
-        endpoint: &str,
-        mut request: v1::PartitionTakenRequest,
-    ) -> Result<v1::PartitionTakenResponse, Status> {
-        self.speak(request.caller.as_ref(), Word::Taken, &mut request.partitions);
-        let serve = move |server: &Server| {
-            let (face, request) = (Arc::clone(&server.consumers), request.clone());
-            async move { face.partition_taken(Request::new(request)).await }
-        };
-        self.deliver(endpoint, serve).await
-    }
-
-    async fn partition_released(
-        &self,
-        endpoint: &str,
-        mut request: v1::PartitionReleasedRequest,
-    ) -> Result<v1::PartitionReleasedResponse, Status> {
-        self.speak(request.caller.as_ref(), Word::Released, &mut request.partitions);
-        let serve = move |server: &Server| {
-            let (face, request) = (Arc::clone(&server.consumers), request.clone());
-            async move { face.partition_released(Request::new(request)).await }
-        };
-        self.deliver(endpoint, serve).await
-    }
-
-    async fn warm_failed(
-        &self,
-        endpoint: &str,
-        mut request: v1::WarmFailedRequest,
-    ) -> Result<v1::WarmFailedResponse, Status> {
-        for failure in &mut request.partitions {
-            let of = at(&failure.topic, failure.partition);
-            self.say(request.caller.as_ref(), Word::WarmFailed, &failure.handoff_id, of);
-            if self.network.hole == Some(Hole::AcksWithoutId) {
-                failure.handoff_id.clear();
-            }
-        }
-        let serve = move |server: &Server| {
-            let (face, request) = (Arc::clone(&server.consumers), request.clone());
-            async move { face.warm_failed(Request::new(request)).await }
+            let face = Arc::clone(&server.consumers);
+            acknowledge(face, caller.clone(), acks.clone())
         };
         self.deliver(endpoint, serve).await
     }
@@ -265,4 +226,40 @@ impl Transport for Wire {
         };
         Ok(self.call(endpoint, fate, serve).await?.0)
     }
+}
+
+/// Makes the call of the wire that carries `acks`.
+async fn acknowledge(
+    face: Arc<Consumers>,
+    caller: v1::Caller,
+    acks: Acks,
+) -> Result<Response<Vec<v1::AckResult>>, Status> {
+    let caller = Some(caller);
+    let results = match acks {
+        Acks::Ready(partitions) => {
+            let request = Request::new(v1::PartitionReadyRequest { caller, partitions });
+            face.partition_ready(request).await?.into_inner().results
+        }
+        Acks::WarmFailed(partitions) => {
+            let request = Request::new(v1::WarmFailedRequest { caller, partitions });
+            face.warm_failed(request).await?.into_inner().results
+        }
+        Acks::Drained(partitions) => {
+            let request = Request::new(v1::PartitionDrainedRequest { caller, partitions });
+            face.partition_drained(request).await?.into_inner().results
+        }
+        Acks::CaughtUp(partitions) => {
+            let request = Request::new(v1::PartitionCaughtUpRequest { caller, partitions });
+            face.partition_caught_up(request).await?.into_inner().results
+        }
+        Acks::Taken(partitions) => {
+            let request = Request::new(v1::PartitionTakenRequest { caller, partitions });
+            face.partition_taken(request).await?.into_inner().results
+        }
+        Acks::Released(partitions) => {
+            let request = Request::new(v1::PartitionReleasedRequest { caller, partitions });
+            face.partition_released(request).await?.into_inner().results
+        }
+    };
+    Ok(Response::new(results))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use kafka_assigner_client::TopicPartition as Named;
 use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::state::{GroupState, SharedMap};
 use kafka_assigner_router::Forwarder;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -108,8 +108,8 @@ impl Clients {
     }
 
     fn some_partition(&mut self, state: &GroupState) -> Option<TopicPartition> {
-        let moving = self.dice.random_bool(MOVING).then(|| any(&mut self.dice, state.handoffs().keys()));
-        moving.flatten().or_else(|| any(&mut self.dice, state.assignments().keys()))
+        let moving = self.dice.random_bool(MOVING).then(|| any(&mut self.dice, state.handoffs()));
+        moving.flatten().or_else(|| any(&mut self.dice, state.assignments()))
     }
 
     /// The request that waits longest to be tried again.
@@ -119,12 +119,9 @@ impl Clients {
     }
 }
 
-fn any<'a>(
-    dice: &mut StdRng,
-    keys: impl ExactSizeIterator<Item = &'a TopicPartition>,
-) -> Option<TopicPartition> {
-    let chosen = dice.random_range(0..keys.len().max(1));
-    keys.into_iter().nth(chosen).cloned()
+fn any<T>(dice: &mut StdRng, records: &SharedMap<TopicPartition, T>) -> Option<TopicPartition> {
+    let chosen = dice.random_range(0..records.len().max(1));
+    records.keys().nth(chosen).cloned()
 }
 
 impl Batch {

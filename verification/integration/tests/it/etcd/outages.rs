@@ -6,7 +6,7 @@ use futures::StreamExt;
 use kafka_assigner_rig::free_port;
 use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::kv::{Op, Revision, Txn};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::proxy::Proxy;
 use super::{EtcdOptions, PATIENCE, error_within, hasty, insist, private_etcd, put, store, values_to};
@@ -77,13 +77,11 @@ async fn a_dead_first_endpoint_is_passed_over() {
     let Some(etcd) = private_etcd() else { return };
     let dead = format!("http://127.0.0.1:{}", free_port().unwrap());
     let store = store(&EtcdOptions::new([dead, etcd.endpoint()]));
-    let begin = Instant::now();
     let lease = store.grant(PATIENCE).await.unwrap();
     let start = put(&store, "/a/k", "1").await.unwrap();
     let mut watch = store.watch(b"/a/", start).await.unwrap();
     assert_eq!(values_to(&mut watch, start).await, ["1"]);
     assert_eq!(store.keep_alive(lease.id).await.unwrap(), lease.ttl);
-    assert!(begin.elapsed() < BOUND, "{:?}", begin.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
