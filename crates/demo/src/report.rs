@@ -125,7 +125,7 @@ impl fmt::Display for Report {
             format!("records come every {record} ms")
         };
         writeln!(f, "Longest time without a handled record, for each moved partition")?;
-        writeln!(f, "({load}; after a kill at most about the session timeout, {session} ms):")?;
+        writeln!(f, "({load}; the session timeout is {session} ms):")?;
         gap(f, "planned moves", &audit.gap_ms.planned)?;
         gap(f, "after a kill", &audit.gap_ms.crash)?;
         gap(f, "across a leader's death", &audit.gap_ms.leader_loss)
