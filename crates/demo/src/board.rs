@@ -67,7 +67,7 @@ impl Board {
         let Words { what, given, done } = self.words;
         vec![
             format!(
-                "kafka-assigner demo  {:>5.1}s   leader {leader}   at {}",
+                "kafka-assigner demo  {:>5.1}s   leader {leader}   --server {}",
                 self.elapsed.as_secs_f64(),
                 self.address
             ),

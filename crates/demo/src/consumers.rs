@@ -180,7 +180,7 @@ async fn count(
     book: Arc<Book>,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let kafka = KafkaOptions::new(brokers, format!("kafka-assigner-demo-{}", options.topics.concat()));
+    let kafka = KafkaOptions::new(brokers, options.topics.concat());
     let runner = KafkaRunner::new(&kafka, Counting(book))?;
     Consumer::new(options)?.run(runner, shutdown).await?;
     Ok(())

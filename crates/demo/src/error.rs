@@ -21,6 +21,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// None of the brokers answers.
+    #[error("no broker answers at {brokers} within {}s", within.as_secs())]
+    NoBroker {
+        /// The brokers, as they were given.
+        brokers: String,
+        /// How long they had.
+        within: std::time::Duration,
+    },
     /// Kafka did not do what it was asked.
     #[error("Kafka failed")]
     Kafka(#[from] rdkafka::error::KafkaError),

@@ -119,8 +119,13 @@ impl fmt::Display for Report {
             audit.moves, self.handoffs_completed, self.handoffs_cancelled, self.leader_changes
         )?;
         let (record, session) = (self.record_interval_ms, self.session_timeout_ms);
+        let load = if self.requests.is_some() {
+            "requests come all the time".to_owned()
+        } else {
+            format!("records come every {record} ms")
+        };
         writeln!(f, "Longest time without a handled record, for each moved partition")?;
-        writeln!(f, "(records come every {record} ms; the session timeout is {session} ms):")?;
+        writeln!(f, "({load}; the session timeout is {session} ms):")?;
         gap(f, "planned moves", &audit.gap_ms.planned)?;
         gap(f, "after a kill", &audit.gap_ms.crash)?;
         gap(f, "across a leader's death", &audit.gap_ms.leader_loss)

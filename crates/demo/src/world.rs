@@ -94,6 +94,7 @@ impl World {
             incidents: Vec::new(),
         };
         world.show_address();
+        world.show_topic();
         for _ in 0..CONSUMERS {
             world.join()?;
         }
@@ -104,6 +105,17 @@ impl World {
         let address = self.fleet.addresses().first().cloned().unwrap_or_default();
         self.note("listening", format!("try: kafka-assigner consumers {GROUP} --server {address}"));
         self.window.show_address(address);
+    }
+
+    /// Says what stays behind where the cluster is not our own.
+    fn show_topic(&self) {
+        if let Some(brokers) = &self.options.brokers {
+            let topic = &self.kafka.topic;
+            self.note(
+                "topic",
+                format!("topic and Kafka group {topic} at {brokers}; both stay there afterwards"),
+            );
+        }
     }
 
     pub(crate) fn note(&self, event: &'static str, text: String) {
