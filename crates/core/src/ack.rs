@@ -65,7 +65,7 @@ pub enum Ack {
 pub struct Drained {
     /// The record after the last one that it finished; `None`: it does not know, and the committed offset counts.
     pub offset: Option<Offset>,
-    /// When it handled its last record, by its own clock.
+    /// The time at which it handled its last record, by its own clock.
     pub last_at: Option<WallMillis>,
 }
 
@@ -142,8 +142,8 @@ pub fn judge(state: &GroupState, caller: &Member, ack: &MemberAck, wall: WallMil
     }
 }
 
-/// The gap that a move leaves in a partition, in milliseconds from the old owner's last record to the new one's first, by
-/// their own clocks; known with the ack that tells its second edge: in `overlap` the old owner's last, in the strict
+/// The gap that a move leaves in a partition, in milliseconds from the old owner's last record to the new one's first,
+/// by their own clocks; known with the ack that tells its second edge: in `overlap` the old owner's last, in the strict
 /// modes, where that one stopped before, the new one's first. 0: they overlapped. Of partitions that move as one it is
 /// not known: they have one pair of edges, which need not be of the same partition.
 #[must_use]

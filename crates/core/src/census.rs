@@ -7,7 +7,7 @@ use crate::name::MemberName;
 use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
 
-/// How many there are of what, in one group.
+/// The counts of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Census {
     /// Registered consumers, also those whose registration can't be read.
@@ -58,7 +58,7 @@ pub fn census(state: &GroupState) -> Census {
     }
 }
 
-/// How far the new owner of `handoff` has warmed `at`, one of its partitions; `None` where it has said nothing of it.
+/// The progress of the new owner of `handoff` with `at`, one of its partitions; `None` where it has reported none.
 #[must_use]
 pub fn progress<'s>(state: &'s GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<&'s Progress> {
     let reported = state.registration(&handoff.new.name)?.progress.get(&at.to_string())?;
@@ -104,8 +104,9 @@ fn topic_sizes(state: &GroupState) -> impl Iterator<Item = (&crate::name::TopicN
     state.topics().iter().map(|(name, entry)| (name, Entry::last_good(entry).map_or(0, |t| t.partitions)))
 }
 
-/// Whether somebody owns `at` whose session is not known to be over. In the strict modes it is over as soon as it is being
-/// ended: its owner is fenced, and nobody works until its claim is over. In `overlap` another owner is granted at once.
+/// True if somebody owns `at` whose session is not known to be over. In the strict modes it is over as soon as it is
+/// being ended: its owner is fenced, and nobody works until its claim is over. In `overlap` another owner is granted at
+/// once.
 #[must_use]
 pub fn is_owned(state: &GroupState, at: &TopicPartition) -> bool {
     let Some(assignment) = state.assignment(at) else { return false };

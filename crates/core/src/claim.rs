@@ -25,7 +25,7 @@ use crate::moment::Moment;
 use crate::record::{Assignment, Owner};
 use crate::state::GroupState;
 
-/// What is left of a lease, as the store said.
+/// The remaining time of a lease, as the store reported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remaining {
     /// It does not exist any more.
@@ -34,7 +34,7 @@ pub enum Remaining {
     Left(Duration),
 }
 
-/// What the store said of the leases that a decision depends on, after the state was read on which it is made.
+/// The store's answers about the leases that a decision depends on, after the state was read on which it is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leases(BTreeMap<LeaseId, Remaining>);
 
@@ -45,7 +45,7 @@ impl FromIterator<(LeaseId, Remaining)> for Leases {
 }
 
 impl Leases {
-    /// What is left of `lease`; `None` where the store was not asked, or gave no answer.
+    /// The remaining time of `lease`; `None` where the store was not asked, or gave no answer.
     #[must_use]
     pub fn remaining(&self, lease: LeaseId) -> Option<Remaining> {
         self.0.get(&lease).copied()
@@ -57,7 +57,7 @@ impl Leases {
     }
 }
 
-/// Whether an owner may still act.
+/// The state of an owner's right to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimEnd {
     /// It may not, whatever it believes.
@@ -69,7 +69,7 @@ pub enum ClaimEnd {
 }
 
 impl ClaimEnd {
-    /// Whether another one may act.
+    /// True if another one may act.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Over)
@@ -95,7 +95,7 @@ pub(crate) fn ended_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Opt
     state.presence(&owner.member()).is_over().then_some(owner)
 }
 
-/// Whether the owner that `assignment` names, whose session is over, may still act.
+/// The end of the claim of the owner that `assignment` names, whose session is over.
 #[must_use]
 pub fn end_of(
     assignment: &Assignment,

@@ -35,9 +35,9 @@ pub enum Cause {
     },
     /// It is on the move, alone or with others.
     Moving {
-        /// Who gives.
+        /// The member that gives.
         from: MemberName,
-        /// Who takes.
+        /// The member that takes.
         to: MemberName,
         /// Where the handoff stands.
         phase: Phase,
@@ -69,7 +69,7 @@ pub enum Cause {
     },
     /// A plan would do something with it and can't yet.
     Deferred {
-        /// Who would get it, where that is known.
+        /// The member that would get it, where that is known.
         to: Option<MemberName>,
         /// What keeps it.
         why: DeferReason,
@@ -86,7 +86,7 @@ pub enum Cause {
     },
 }
 
-/// What a handoff waits for.
+/// The condition that a handoff waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitsFor {
     /// The new owner builds its state.
@@ -126,7 +126,7 @@ impl fmt::Display for WaitsFor {
     }
 }
 
-/// What `handoff` waits for.
+/// The members and conditions that `handoff` waits for.
 #[must_use]
 pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     match handoff.phase {
@@ -141,8 +141,8 @@ pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     }
 }
 
-/// What counts for the partition `at`, the most important first. `planned` is what would be done now; nothing of
-/// it is.
+/// The facts that count for the partition `at`, the most important first. `planned` is what would be done now; nothing
+/// of it is.
 #[must_use]
 pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &NoPlan>) -> Vec<Cause> {
     let mut causes = Vec::new();

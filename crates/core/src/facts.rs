@@ -10,7 +10,7 @@ use crate::record::{Assignment, Handoff, Mode, Phase, Standing, Wish};
 use crate::rules::{Extent, Facts};
 use crate::state::GroupState;
 
-/// Whether all records of the handoff's unit can be read, of partitions too that no longer move with the others.
+/// True if all records of the handoff's unit can be read, of partitions too that no longer move with the others.
 pub(crate) fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {
     handoff.unit.iter().all(|at| {
         state.assignments().get(at).is_none_or(|entry| entry.readable().is_some())
@@ -50,7 +50,7 @@ fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) 
     handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
 }
 
-/// Whether the owner of `at`, whose session is over, may still act. One whose word is recorded that it stopped can't.
+/// The end of the claim of the owner of `at`, whose session is over. It is over where the owner has reported that it stopped.
 pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: LeaderContext<'_>) -> ClaimEnd {
     let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
     let has_left = assignment.owner.as_ref().is_some_and(|owner| state.has_left(&owner.member()));
@@ -91,7 +91,7 @@ fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
     }
 }
 
-/// Whether `name` is registered, takes the whole unit, and can keep what `mode` promises.
+/// True if `name` is registered, takes the whole unit, and can keep what `mode` promises.
 pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition], mode: Mode) -> bool {
     state.registration(name).is_some_and(|consumer| {
         consumer.standing == Standing::Active

@@ -38,7 +38,7 @@ impl Grant {
     }
 }
 
-/// What follows once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's
+/// The next step once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's
 /// session is not there: then nothing follows, and the leader finds another way.
 pub(crate) fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Draft<'a>> {
     if handoff.catch_up { catching_up(state, handoff) } else { complete(state, handoff, wall) }

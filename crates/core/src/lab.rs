@@ -35,11 +35,11 @@ pub struct Lab {
     pub shelf: Shelf,
     /// The view of it, always up to date.
     pub state: GroupState,
-    /// What was touched since somebody last took this.
+    /// The records touched since this was last taken.
     pub touched: Touched,
     /// The leader.
     pub leader: Leader,
-    /// What the store said last of the leases that are in doubt.
+    /// The store's last answers about the leases that are in doubt.
     pub leases: Leases,
     /// The leader's clock.
     pub moment: Moment,
@@ -199,7 +199,7 @@ impl Lab {
 
 /// What the leader does.
 impl Lab {
-    /// What the leader knows.
+    /// The leader's knowledge.
     #[must_use]
     pub const fn context(&self) -> LeaderContext<'_> {
         LeaderContext {
@@ -211,7 +211,7 @@ impl Lab {
         }
     }
 
-    /// What a step of the leader is made with now.
+    /// The input of the leader's step at this moment.
     #[must_use]
     pub const fn inputs(&self) -> StepInputs<'static> {
         StepInputs {
@@ -227,7 +227,7 @@ impl Lab {
         self.leader = Leader::having_seen(&self.state, self.moment);
     }
 
-    /// What would be planned; changes nothing.
+    /// The plan that would be made; changes nothing.
     ///
     /// # Panics
     /// Where there is no plan.
@@ -238,7 +238,7 @@ impl Lab {
             .expect("it can be planned")
     }
 
-    /// What follows for the handoffs that there are.
+    /// The next steps of the handoffs that exist.
     #[must_use]
     pub fn steps(&self) -> Vec<Action> {
         self.state.handoffs().keys().filter_map(|lead| advance(&self.state, lead, self.context())).collect()
@@ -302,7 +302,7 @@ impl Lab {
         Some(self.state.assignment(at)?.owner.as_ref()?.name.as_str())
     }
 
-    /// How many partitions each name owns.
+    /// The number of partitions that each name owns.
     #[must_use]
     pub fn loads(&self) -> BTreeMap<String, usize> {
         let mut loads = BTreeMap::new();
@@ -333,8 +333,8 @@ pub fn tp(topic: &str, number: u32) -> TopicPartition {
     TopicPartition::new(topic.parse().expect("a valid name"), number)
 }
 
-/// A group in `exclusive` in which a handoff catches up, and a partition of it: the old owner has stopped, and an epoch is
-/// reserved for the new one.
+/// A group in `exclusive` in which a handoff catches up, and a partition of it: the old owner has stopped, and an epoch
+/// is reserved for the new one.
 ///
 /// # Panics
 /// Where the handoff does not go as handoffs go.

@@ -49,20 +49,20 @@ pub struct Leader {
     agenda: Agenda,
 }
 
-/// What a step is made with, besides the state and what the store said.
+/// The input of a step besides the state and the store's answers.
 #[derive(Debug, Clone, Copy)]
 pub struct StepInputs<'a> {
     /// The leader's monotonic clock.
     pub moment: Moment,
     /// The wall clock, for what people read.
     pub wall: WallMillis,
-    /// Where the ids of new handoffs are dealt from: a random number.
+    /// A random number from which the ids of new handoffs are made.
     pub nonce: u64,
     /// The strategies that this instance has.
     pub strategies: &'a Registry,
 }
 
-/// What a step decided.
+/// The decisions of a step.
 #[derive(Debug, Clone, Default)]
 pub struct Pass {
     /// The leases about which the store has to be asked first, each with its time to live. Where there are any,
@@ -74,7 +74,7 @@ pub struct Pass {
     pub plan: Option<Result<Plan, NoPlan>>,
     /// The phases that were over when the step looked.
     pub ended: Vec<EndedPhase>,
-    /// When to step again if nothing changes until then.
+    /// The moment of the next step if nothing changes until then.
     pub wake: Moment,
 }
 
@@ -107,7 +107,7 @@ impl Leader {
         Self { memory, agenda: Agenda::new(now) }
     }
 
-    /// What it remembers.
+    /// The leader's memory.
     #[must_use]
     pub const fn memory(&self) -> &Memory {
         &self.memory
@@ -129,7 +129,7 @@ impl Leader {
         self.memory.see_leases(leases, now);
     }
 
-    /// Whether a step at `now` looks at everything, which takes time in proportion to the group.
+    /// True if a step at `now` looks at everything, which takes time in proportion to the group.
     #[must_use]
     pub fn looks_at_everything(&self, now: Moment) -> bool {
         self.agenda.looks_at_everything(now)

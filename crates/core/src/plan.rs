@@ -33,7 +33,7 @@ use crate::state::{Entry, GroupState, Versioned};
 
 pub use sets::{SetTooLarge, check_sets};
 
-/// What is to be done for who should own what.
+/// The actions that bring ownership to the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The revision of the state that it was made on.
@@ -42,7 +42,7 @@ pub struct Plan {
     pub strategy: String,
     /// The steps, grants before handoffs.
     pub actions: Vec<Action>,
-    /// What was left as it is though something is wanted of it.
+    /// The units that were left as they are although a change is wanted.
     pub deferred: Vec<Deferral>,
 }
 
@@ -64,13 +64,13 @@ impl Plan {
 pub struct Deferral {
     /// The partitions.
     pub unit: Vec<TopicPartition>,
-    /// Who would get it, where that is known.
+    /// The member that would get it, where that is known.
     pub to: Option<MemberName>,
-    /// Why it has to wait.
+    /// The reason why it has to wait.
     pub why: DeferReason,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoPlan {
     /// The group's configuration can't be read, and no good one was ever seen.
@@ -228,8 +228,9 @@ impl<'a> Planner<'a> {
         self.state.registration(name).filter(|consumer| consumer.standing == Standing::Active)
     }
 
-    /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those before.
-    /// The owner is granted it again in the stricter mode once they are over. The rest of its set does not step back.
+    /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those
+    /// before. The owner is granted it again in the stricter mode once they are over. The rest of its set does not step
+    /// back.
     fn mode_of_grant(&self, at: &TopicPartition, unit: &[TopicPartition]) -> Mode {
         let assignment = self.state.assignment(at).filter(|assignment| assignment.owner.is_some());
         match assignment.is_some_and(|assignment| !assignment.mode.is_strict()) {

@@ -18,7 +18,7 @@ use crate::state::{Entry, GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
 
-/// What a Register asks for.
+/// The request of a Register call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
     /// A session that does not exist yet.
@@ -27,7 +27,7 @@ pub enum Opening {
     Resume(LeaseId),
 }
 
-/// What is done about a Register, decided on the registration as the store has it.
+/// The answer to a Register, decided on the registration as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
     /// Write the registration, under a lease that was granted for it, where the key is as it was read.
@@ -69,7 +69,7 @@ fn names<R: Registration>(record: &Record, incarnation: &Incarnation) -> bool {
     decode::<R>(&record.value).is_ok_and(|registration| registration.incarnation() == incarnation)
 }
 
-/// Whether a registration still is that of the session `incarnation` under `lease`.
+/// Checks that a registration still is that of the session `incarnation` under `lease`.
 ///
 /// # Errors
 /// Why the session is over. A registration that can't be read is not called over: its lease tells.
@@ -120,7 +120,7 @@ pub fn open<R: Registration>(
     }
 }
 
-/// How a session ends when its consumer says so.
+/// The way in which a session ends when its consumer deregisters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaving {
     /// Hand everything over first.
@@ -133,18 +133,18 @@ pub enum Leaving {
     Restart(Lease),
 }
 
-/// What lets a member leave.
+/// The writes that let a member leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Farewell {
-    /// What is written first; `None` where the end of the lease says it all.
+    /// The first write; `None` where the end of the lease is enough.
     pub write: Option<Write>,
     /// The session's lease where it is ended then, since its consumer has proven that it acts no more. The registration
     /// goes with it in one change: nobody ever sees the session over and has to wait for its claim.
     pub ends: Option<LeaseId>,
 }
 
-/// What lets `member` leave; `None` where its session is over already, and where one that is being ended by force asks
-/// to drain first: that must not undo the end.
+/// The writes that let `member` leave; `None` where its session is over already, and where one that is being ended by
+/// force asks to drain first: that must not undo the end.
 #[must_use]
 pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Farewell> {
     let Some(registration) = own_registration(state, member) else {
@@ -192,7 +192,7 @@ fn marking(
     write
 }
 
-/// How long the mark has to be kept that `member` leaves behind as it says that it has stopped; `None` where it needs
+/// The time for which the mark of `member`, that it has stopped, has to be kept; `None` where it needs
 /// none. It outlives every claim that could otherwise be thought to run, and, where the name comes back, the group's
 /// grace for that.
 #[must_use]
@@ -218,7 +218,7 @@ pub fn end(state: &GroupState, member: &Member, why: FenceReason) -> Option<Writ
     advance::end_session(state, member, why).map(Draft::into_write)
 }
 
-/// Whether a draining consumer has nothing left: no partition, no part in any handoff, and nothing that it might
+/// True if a draining consumer has nothing left: no partition, no part in any handoff, and nothing that it might
 /// have by a record that was never readable.
 #[must_use]
 pub fn is_drained(state: &GroupState, member: &Member) -> bool {

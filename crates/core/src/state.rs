@@ -246,7 +246,7 @@ impl GroupState {
         self.revision
     }
 
-    /// Whether the group has any record besides an election's.
+    /// True if the group has any record besides an election's.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.config.is_none()
@@ -280,8 +280,8 @@ impl GroupState {
         self.config.as_ref()
     }
 
-    /// Whether the group has the partition: its topic is there and has that many. A topic that can't be read is taken to
-    /// have it, so that nothing is forgotten for want of knowledge.
+    /// True if the group has the partition: its topic is there and has that many. A topic that can't be read is taken
+    /// to have it, so that nothing is forgotten for want of knowledge.
     #[must_use]
     pub fn exists(&self, at: &TopicPartition) -> bool {
         match self.topics.get(&at.topic) {
@@ -350,7 +350,7 @@ impl GroupState {
         &self.intents
     }
 
-    /// Who leads.
+    /// The leader.
     #[must_use]
     pub const fn leader(&self) -> Option<&Entry<Leader>> {
         self.leader.as_ref()

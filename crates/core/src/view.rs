@@ -78,7 +78,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether it is the same role under the same key; what else is told with it may differ.
+    /// True if it is the same role under the same key; what else is told with it may differ.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -182,7 +182,7 @@ fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
     Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }
 }
 
-/// What changed from one view to the next, in the order in which it is sent.
+/// The changes from one view to the next, in the order in which they are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Difference {
     /// Roles that are new, or have another key.
@@ -192,7 +192,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether nothing changed.
+    /// True if nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.roles.is_empty() && self.ended.is_empty()
@@ -234,7 +234,7 @@ impl ConsumerView {
         }
     }
 
-    /// Whether somebody who knows this knows all that `full` has to tell.
+    /// True if somebody who knows this knows all that `full` has to tell.
     #[must_use]
     pub fn is_up_to_date(&self, full: &Self) -> bool {
         let decided = |(at, _): &(&TopicPartition, &Role)| !full.undecided.contains(*at);

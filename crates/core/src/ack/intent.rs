@@ -36,7 +36,7 @@ pub(super) fn intend(state: &GroupState, handoff: &Handoff, wish: Wish, wall: Wa
     recorded(draft.into_write(), handoff)
 }
 
-/// Whether somebody wished already that the handoff stops.
+/// True if somebody wished already that the handoff stops.
 pub(super) fn stands(state: &GroupState, handoff: &Handoff) -> bool {
     let wish = state.intents().get(handoff.lead()).and_then(Entry::last_good);
     wish.is_some_and(|intent| intent.id == handoff.id)

@@ -132,8 +132,8 @@ impl Lab {
         verdict
     }
 
-    /// The member's acks of one call, recorded as an instance does: judged together on one state, and written in chunks.
-    /// What they leave to be judged again is; returns how many transactions that took.
+    /// The member's acks of one call, recorded as an instance does: judged together on one state, and written in
+    /// chunks. What they leave to be judged again is; returns how many transactions that took.
     ///
     /// # Panics
     /// Where a judgement on the newest state does not apply.
@@ -167,7 +167,7 @@ impl Lab {
         assert!(self.apply(&Txn::guarded(Vec::new(), vec![put])));
     }
 
-    /// What the member should be told.
+    /// The command that the member should get.
     #[must_use]
     pub fn view(&self, member: &Member) -> ConsumerView {
         consumer_view(&self.state, member)

@@ -22,7 +22,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 /// The longest that changes of membership can put a plan off, in debounces.
 const MOST_DEBOUNCES: u32 = 5;
 
-/// What a leader has still to look at, and when.
+/// The work that a leader has still to do, with its times.
 #[derive(Debug, Clone)]
 pub(super) struct Agenda {
     touched: Touched,
@@ -128,13 +128,13 @@ impl Agenda {
         self.plan = Some(Timer { at: (now + wait).min(latest), latest });
     }
 
-    /// Whether a pass at `now` looks at everything.
+    /// True if a pass at `now` looks at everything.
     pub(super) fn looks_at_everything(&self, now: Moment) -> bool {
         let is_due = |moment: Option<Moment>| moment.is_some_and(|moment| moment <= now);
         self.everything || self.wants_plan(now) || self.next_tick <= now || is_due(self.claim_ends)
     }
 
-    /// Whether everything was to be looked at; from now on it was.
+    /// True if everything was to be looked at; from now on it was.
     pub(super) fn takes_everything(&mut self) -> bool {
         std::mem::take(&mut self.everything)
     }
@@ -155,7 +155,7 @@ impl Agenda {
         self.plan.is_some_and(|timer| timer.at <= now) || self.revisit.is_some_and(|at| at <= now)
     }
 
-    /// When there is something to do if nothing happens.
+    /// The moment of the next work if nothing happens before.
     pub(super) fn wake(&self) -> Moment {
         let plan = self.plan.map(|timer| timer.at);
         [plan, self.revisit, self.claim_ends, self.deadline]

@@ -6,16 +6,16 @@ use super::Memory;
 use crate::claim::Leases;
 use crate::moment::{Moment, WallMillis};
 
-/// What a leader knows besides the state.
+/// The knowledge of a leader besides the state.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaderContext<'a> {
-    /// What it remembers.
+    /// The leader's memory.
     pub memory: &'a Memory,
     /// Its monotonic clock.
     pub moment: Moment,
     /// The wall clock, for what people read.
     pub wall: WallMillis,
-    /// What the store said of the leases that were in doubt, after the state was read.
+    /// The store's answers about the leases that were in doubt, after the state was read.
     pub leases: &'a Leases,
     /// The strategies it has.
     pub strategies: &'a Registry,

@@ -67,7 +67,7 @@ pub struct PhaseSpan {
     mode: Mode,
     /// The most that was reported as warmed up.
     done: u64,
-    /// When the leader saw the phase first.
+    /// The moment at which the leader first saw the phase.
     pub since: Moment,
     /// When it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
     /// once the new owner has taken.
@@ -75,7 +75,7 @@ pub struct PhaseSpan {
 }
 
 impl PhaseSpan {
-    /// Whether it is the phase in which `handoff` stands.
+    /// True if it is the phase in which `handoff` stands.
     #[must_use]
     pub fn is_of(&self, handoff: &Handoff) -> bool {
         self.key.is_phase(&PhaseKey::of(handoff))
@@ -93,7 +93,7 @@ pub struct EndedPhase {
     pub phase: Phase,
     /// The mode of the handoff.
     pub mode: Mode,
-    /// How long it lasted, as the leader saw it.
+    /// The time that it lasted, as the leader saw it.
     pub lasted: Duration,
 }
 
@@ -168,7 +168,8 @@ impl Memory {
         self.phases.insert(unit, span);
     }
 
-    /// A freeze that ended names the routers that it waited for in vain, and shows that those work that said their word.
+    /// A freeze that ended names the routers that it waited for in vain, and shows that those work that said their
+    /// word.
     fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff, now: Moment) {
         let was = self.phases.get(handoff.lead()).filter(|seen| seen.key.id == handoff.id);
         let Some(since) = was.filter(|seen| seen.key.phase == Phase::Freezing).map(|seen| seen.since) else {
@@ -297,7 +298,7 @@ impl Memory {
         }
     }
 
-    /// Whether the phase in which `handoff` stands has outlived its deadline.
+    /// True if the phase in which `handoff` stands has outlived its deadline.
     #[must_use]
     pub fn is_overdue(&self, handoff: &Handoff, now: Moment) -> bool {
         self.phases
@@ -305,7 +306,7 @@ impl Memory {
             .is_some_and(|seen| seen.key == PhaseKey::of(handoff) && seen.deadline <= now)
     }
 
-    /// Whether planning passes over `member` for the unit that `at` leads.
+    /// True if planning passes over `member` for the unit that `at` leads.
     #[must_use]
     pub fn avoids(&self, at: &TopicPartition, member: &Member, now: Moment) -> bool {
         self.avoids.get(at).is_some_and(|seen| {
@@ -317,7 +318,7 @@ impl Memory {
         })
     }
 
-    /// Whether the vanished consumer `name` may still come back: it said so, or its grace is not over.
+    /// True if the vanished consumer `name` may still come back: it said so, or its grace is not over.
     #[must_use]
     pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
         let grace = rejoin_grace(state);
@@ -352,7 +353,7 @@ impl Memory {
     }
 }
 
-/// How long a phase may last.
+/// The longest time that a phase may last.
 #[must_use]
 pub fn phase_deadline(state: &GroupState, phase: Phase) -> Duration {
     Duration::from_millis(state.configured(|config| match phase {

@@ -17,7 +17,8 @@ pub(super) struct Interests<'a> {
     known: BTreeMap<Likeness<'a>, Subscription<TopicHandle>>,
 }
 
-/// The part of a consumer that decides which topics it takes: those it subscribes to, and which of all modes it can keep.
+/// The part of a consumer that decides which topics it takes: those it subscribes to, and which of all modes it can
+/// keep.
 type Likeness<'a> = (&'a BTreeSet<TopicName>, [bool; Mode::ALL.len()]);
 
 impl<'a> Interests<'a> {

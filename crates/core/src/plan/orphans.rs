@@ -24,7 +24,8 @@ enum Claimant {
 }
 
 impl Planner<'_> {
-    /// Grants the partitions of a unit that nobody works on, all that go to the same consumer in the same mode as one change.
+    /// Grants the partitions of a unit that nobody works on, all that go to the same consumer in the same mode as one
+    /// change.
     pub(super) fn grant_orphans(&mut self, unit: &Unit, desired: &Desired) {
         if unit.unreadable.is_some() {
             return;
@@ -50,8 +51,8 @@ impl Planner<'_> {
     }
 
     /// A handoff of which both parties are gone is cleared with the grant; where there is nobody to grant to, alone,
-    /// or it would count against the budgets for ever. Not alone while a part of it can't be read; a grant does not wait
-    /// for that, since the part no longer moves with what is granted.
+    /// or it would count against the budgets for ever. Not alone while a part of it can't be read; a grant does not
+    /// wait for that, since the part no longer moves with what is granted.
     fn clear_dead(&mut self, at: &TopicPartition) {
         let Some(handoff) = self.state.handoff(at) else { return };
         // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.

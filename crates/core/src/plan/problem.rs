@@ -219,8 +219,8 @@ impl<'a> Telling<'a> {
         *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
     }
 
-    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled: pinned to somebody who may
-    /// not have it, the rest of its set would wait for ever.
+    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled: pinned to somebody
+    /// who may not have it, the rest of its set would wait for ever.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;

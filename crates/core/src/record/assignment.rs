@@ -16,7 +16,7 @@ use crate::reason::Reason;
 pub struct Assignment {
     /// The version of the record.
     pub version: Version,
-    /// Who may act, or nobody.
+    /// The owner, or none.
     pub owner: Option<Owner>,
     /// The epochs of the grant; see [`held_epoch`](Self::held_epoch).
     #[serde(flatten)]
@@ -37,15 +37,15 @@ pub struct Assignment {
     /// known only after the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_ms: Option<u64>,
-    /// Whom planning passes over for a while because a handoff to it failed; at most [`Avoid::MOST`].
+    /// The consumers that planning passes over for a while because a handoff to them failed; at most [`Avoid::MOST`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<Avoid>,
-    /// When the owner was granted.
+    /// The time of the grant.
     pub since: WallMillis,
-    /// Why the owner was granted.
+    /// The reason of the grant.
     pub why: Reason,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
@@ -83,7 +83,7 @@ impl Owner {
         Member { name: self.name.clone(), incarnation: self.incarnation.clone() }
     }
 
-    /// Whether `member` is meant, in that very session.
+    /// True if `member` is meant, in that very session.
     #[must_use]
     pub fn is(&self, member: &Member) -> bool {
         self.name == member.name && self.incarnation == member.incarnation
@@ -97,9 +97,9 @@ pub struct Avoid {
     pub consumer: MemberName,
     /// Its session; another one is not passed over.
     pub incarnation: Incarnation,
-    /// How many handoffs to it failed in a row.
+    /// The number of handoffs to it that failed in a row.
     pub failures: u32,
-    /// How long it is passed over, in milliseconds from a leader's first sight of this record.
+    /// The time for which it is passed over, in milliseconds from a leader's first sight of this record.
     pub for_ms: u64,
 }
 

@@ -26,7 +26,7 @@ pub trait Registration: Serialize + DeserializeOwned {
     /// The session.
     fn incarnation(&self) -> &Incarnation;
 
-    /// Why it is being ended by force, where it is.
+    /// The reason why it is being ended by force, where it is.
     fn ending(&self) -> Option<FenceReason>;
 
     /// The session's time to live.
@@ -68,8 +68,8 @@ impl Registration for Consumer {
     }
 }
 
-/// A router's registration is written once in its session, since its revision tells which freezes wait for it. So nothing
-/// marks it as ending: the session ends with it.
+/// A router's registration is written once in its session, since its revision tells which freezes wait for it. So
+/// nothing marks it as ending: the session ends with it.
 impl Registration for Router {
     const KIND: &'static str = "router";
 

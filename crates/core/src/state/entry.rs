@@ -62,7 +62,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// What is wrong with it, where it can't be read.
+    /// The error, where it can't be read.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Readable(_) => None,

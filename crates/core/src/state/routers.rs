@@ -35,13 +35,13 @@ impl GroupState {
         &self.routers
     }
 
-    /// What routers said of the handoffs, by partition.
+    /// The routers' acks of handoffs, by partition.
     #[must_use]
     pub const fn router_acks(&self) -> &SharedMap<TopicPartition, SharedMap<MemberName, Entry<RouterAck>>> {
         &self.router_acks
     }
 
-    /// Whether `router` is registered in that very session.
+    /// True if `router` is registered in that very session.
     #[must_use]
     pub fn is_routing(&self, router: &Member) -> bool {
         self.routers
@@ -74,7 +74,7 @@ impl GroupState {
             .collect()
     }
 
-    /// Whether the acks of `router` about `partitions` are all that the handoff in `Freezing` still waits for.
+    /// True if the acks of `router` about `partitions` are all that the handoff in `Freezing` still waits for.
     #[must_use]
     pub fn lacks_only(&self, handoff: &Handoff, router: &MemberName, partitions: &[&TopicPartition]) -> bool {
         self.required_routers(handoff).all(|(name, entry)| {
@@ -83,7 +83,7 @@ impl GroupState {
         })
     }
 
-    /// Whether the router `name` has said of `at`, in the session `incarnation`, that it freezes it for `handoff`.
+    /// True if the router `name` has said of `at`, in the session `incarnation`, that it freezes it for `handoff`.
     #[must_use]
     pub fn has_said(
         &self,

@@ -59,13 +59,13 @@ impl<K: Eq, V: Eq> Eq for SharedMap<K, V> {}
 
 /// Reading.
 impl<K, V> SharedMap<K, V> {
-    /// How many entries it has.
+    /// The number of its entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no entry.
+    /// True if it has no entry.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -96,7 +96,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         self.block(key)?.1.get(key)
     }
 
-    /// Whether there is an entry at `key`.
+    /// True if there is an entry at `key`.
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
