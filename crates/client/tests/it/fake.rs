@@ -66,8 +66,13 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn new() -> Self {
+        Self::granting(TTL)
+    }
+
+    /// A service that grants sessions this time to live.
+    pub(crate) fn granting(ttl: Duration) -> Self {
         let state = State {
-            ttl: TTL,
+            ttl,
             revision: 1,
             leases: 0,
             snapshot: Snapshot::default(),
@@ -100,12 +105,6 @@ impl Fake {
         let mut log = self.asked.subscribe();
         let log = log.wait_for(|log| log.iter().any(&wanted)).await.expect("the sender lives");
         log.iter().find(|asked| wanted(asked)).expect("just seen").clone()
-    }
-
-    /// The time to live of sessions; half a minute unless it is set.
-    #[cfg(feature = "kafka")]
-    pub(crate) fn grant_ttl(&self, ttl: Duration) {
-        self.state().ttl = ttl;
     }
 
     /// What every new stream shows first.

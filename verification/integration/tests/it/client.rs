@@ -50,9 +50,7 @@ impl Running {
     }
 
     async fn start_with_ttl(broker: &Broker, snapshot: Snapshot, ttl: Duration) -> Self {
-        let fake = Fake::new();
-        fake.grant_ttl(ttl);
-        Self::start_on(fake, broker, snapshot).await
+        Self::start_on(Fake::granting(ttl), broker, snapshot).await
     }
 
     async fn start_on(fake: Fake, broker: &Broker, snapshot: Snapshot) -> Self {
