@@ -2,10 +2,7 @@
 //! over and hands them on without a gap.
 //!
 //! ```no_run
-//! use async_trait::async_trait;
-//! use kafka_assigner_client::{
-//!     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, stop,
-//! };
+//! use kafka_assigner_client::prelude::*;
 //!
 //! struct Work;
 //!
@@ -59,6 +56,7 @@ pub mod kafka;
 mod moment;
 mod options;
 mod partition;
+pub mod prelude;
 pub mod roles;
 pub mod session;
 pub mod shell;

@@ -38,7 +38,7 @@ pub(crate) struct Routing {
     crashes: Vec<Window>,
 }
 
-/// What was asked, and what there is of it.
+/// The numbers of requests and of their answers.
 pub(crate) struct Answered {
     pub(crate) asked: Asked,
     /// By partition.

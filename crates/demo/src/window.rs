@@ -1,4 +1,4 @@
-//! What the screen looks at while a run goes on.
+//! The state that the screen reads during a run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::load::Load;
 use crate::report::Event;
 use crate::screen::Screen;
 
-/// What the screen looks at; clones share it.
+/// The state that the screen reads; clones share it.
 #[derive(Clone)]
 pub(crate) struct Window {
     start: Instant,
@@ -46,7 +46,7 @@ impl Window {
         self.shown().events.push(event);
     }
 
-    /// What happened so far.
+    /// The events so far.
     pub(crate) fn events(&self) -> Vec<Event> {
         self.shown().events.clone()
     }

@@ -1,4 +1,4 @@
-//! What a run consists of, and what can be done to it.
+//! The parts of a run, and the operations on it.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -31,11 +31,10 @@ use crate::window::{Window, millis};
 /// Consumers at the start.
 const CONSUMERS: usize = 3;
 
-/// How long the last records may stand still after production ended: without any progress for so long, nobody will handle
-/// them.
+/// The longest time without progress after production ended: beyond it the last records won't be handled.
 const STANDSTILL: Duration = Duration::from_secs(12);
 
-/// How often one looks whether they are handled.
+/// The interval of the checks that they are handled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// An instance that was killed.
@@ -44,7 +43,7 @@ pub(crate) struct Killed {
     at: Micros,
 }
 
-/// What a run consists of.
+/// The parts of a run.
 pub(crate) struct World {
     options: Options,
     seed: u64,
@@ -95,6 +94,7 @@ impl World {
             incidents: Vec::new(),
         };
         world.show_address();
+        world.show_topic();
         for _ in 0..CONSUMERS {
             world.join()?;
         }
@@ -105,6 +105,17 @@ impl World {
         let address = self.fleet.addresses().first().cloned().unwrap_or_default();
         self.note("listening", format!("try: kafka-assigner consumers {GROUP} --server {address}"));
         self.window.show_address(address);
+    }
+
+    /// Says what stays behind where the cluster is not our own.
+    fn show_topic(&self) {
+        if let Some(brokers) = &self.options.brokers {
+            let topic = &self.kafka.topic;
+            self.note(
+                "topic",
+                format!("topic and Kafka group {topic} at {brokers}; both stay there afterwards"),
+            );
+        }
     }
 
     pub(crate) fn note(&self, event: &'static str, text: String) {

@@ -69,7 +69,7 @@ impl Bench {
     }
 
     /// Waits until the view's health is as asked.
-    async fn until(&self, mut healthy: impl FnMut(&Health) -> bool) -> Health {
+    async fn until(&self, mut healthy: impl FnMut(&ViewHealth) -> bool) -> ViewHealth {
         let seen = self.view.health.wait_for(|health| healthy(health).then(|| health.clone()));
         timeout(Duration::from_secs(300), seen).await.expect("it comes to that")
     }

@@ -27,8 +27,8 @@ pub struct RegisterRequest {
     /// creates one; when the session is over, the answer is a final Fenced.
     #[prost(int64, tag = "4")]
     pub resume_lease: i64,
-    /// The topics it reads, each from its first record or from what the group has committed. Empty = all topics
-    /// of the group.
+    /// The topics it reads, each from its first record or from what its Kafka group has committed. Empty = all topics
+    /// of the group; a group without topics is no error: the answer is an empty Assignment.
     #[prost(string, repeated, tag = "5")]
     pub topics: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// A pattern over topic names in place of `topics`; empty = none. Refused as UNIMPLEMENTED by this version.
@@ -183,7 +183,8 @@ pub struct SessionInfo {
     #[prost(int64, tag = "2")]
     pub lease: i64,
     /// The time to live that was granted. A client that renews may act for two thirds of it, counted from the
-    /// sending of the last heartbeat (or Register) that was confirmed.
+    /// sending of the last heartbeat (or Register) that was confirmed. That is its claim, in every mode. In `overlap` an
+    /// answer HEARTBEAT_OUTCOME_STORE_UNAVAILABLE extends a claim that has not lapsed, see there.
     #[prost(uint64, tag = "3")]
     pub ttl_ms: u64,
 }
@@ -215,10 +216,12 @@ pub struct AssignedPartition {
     #[prost(uint64, tag = "3")]
     pub epoch: u64,
     /// The epoch of the first grant of the unbroken run of grants to this session. An owner that holds an epoch
-    /// at or above it simply goes on under the new epoch; any other starts anew.
+    /// at or above it simply goes on under the new epoch; any other starts anew. Example: granted at epoch 7 (run 7),
+    /// again at 9 after a cancelled move (run 7): whoever holds 7 goes on. A grant at 12 with run 12 begins anew.
     #[prost(uint64, tag = "4")]
     pub run: u64,
-    /// Where to start reading; unset = at the group's committed offset.
+    /// Where to start reading; unset = at the offset that the consumer's Kafka group has committed. The service neither
+    /// reads nor writes committed offsets, and the names of its group and of Kafka's need not be equal.
     #[prost(int64, optional, tag = "5")]
     pub start_offset: ::core::option::Option<i64>,
     /// The handoff that brought the partition, or the token of a grant in another mode, for as long as the service waits
@@ -294,7 +297,8 @@ pub struct DrainPartition {
     /// The epoch under which the member owns it.
     #[prost(uint64, tag = "4")]
     pub epoch: u64,
-    /// The first epoch of its run of grants. A member that started none of the run answers at once with `start_offset`.
+    /// The first epoch of its run of grants, see AssignedPartition.run. A member that processed under no epoch from `run`
+    /// up to `epoch`, because the Drain came before it began, answers at once with `start_offset`.
     #[prost(uint64, tag = "5")]
     pub run: u64,
     /// Where its grant told it to start; unset = at the committed offset, and then such a member names no offset.
@@ -375,7 +379,8 @@ pub struct Fenced {
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
 }
-/// Renews a session.
+/// Renews a session. One is due a third of the time to live after the last confirmed one; a failed one is repeated after
+/// a pause of a hundredth of the time to live, at most 100 ms, and twice as long each time, at most 2 s.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HeartbeatRequest {
     /// The group; empty = "default".
@@ -496,7 +501,7 @@ pub struct DrainedPartition {
     #[prost(string, tag = "3")]
     pub handoff_id: ::prost::alloc::string::String,
     /// The offset after the last record that was finished; unset = not known, and the new owner starts at the committed
-    /// offset. A member never invents one.
+    /// offset. A member never invents one. Negative = the call is refused with INVALID_FIELD.
     #[prost(int64, optional, tag = "4")]
     pub next_offset: ::core::option::Option<i64>,
     /// The last record that it handled; unset = none was.
@@ -527,7 +532,8 @@ pub struct PartitionCaughtUpResponse {
     #[prost(message, repeated, tag = "1")]
     pub results: ::prost::alloc::vec::Vec<AckResult>,
 }
-/// Acknowledges that it processes.
+/// Acknowledges that it processes: at once when it could handle a record. It does not wait for traffic; our client gives
+/// a first record 100 ms to come, so that the gap can be measured.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PartitionTakenRequest {
     /// Who calls.
@@ -581,7 +587,7 @@ pub struct PartitionAck {
 /// One record that was handled. Feeds the measured gap of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HandledRecord {
-    /// Its offset.
+    /// Its offset. Negative = the call is refused with INVALID_FIELD.
     #[prost(int64, tag = "1")]
     pub offset: i64,
     /// When it was handled, in milliseconds since 1970 by the client's clock.
@@ -690,7 +696,7 @@ pub enum Capability {
     Snapshot = 1,
     /// The client calls PartitionTaken. Without it an owner counts as processing once the Assignment was sent.
     Taken = 2,
-    /// The client obeys Drain. The modes `exclusive` and `routed` need it, and the two beside it.
+    /// The client obeys Drain. The modes `exclusive` and `routed` need it, CAPABILITY_TAKEN and CAPABILITY_CATCH_UP.
     Drain = 3,
     /// The client obeys CatchUp.
     CatchUp = 4,
@@ -801,7 +807,9 @@ impl UnassignReason {
 pub enum FenceReason {
     /// Not known to this instance.
     Unspecified = 0,
-    /// Another session took over the name. Do not fight it: another process runs under the same name.
+    /// Another session took over the name. Do not fight it: another process runs under the same name. When all work has
+    /// stopped, call Deregister with the old incarnation and DEREGISTER_MODE_NOW, or a successor in the stricter modes waits
+    /// until this session's claim is over.
     Superseded = 1,
     /// The session ran out, or its registration was deleted.
     Expired = 2,
@@ -855,7 +863,8 @@ pub enum HeartbeatOutcome {
     /// The session is over; `fenced` says why.
     Fenced = 2,
     /// The instance can't reach the store, so nothing is renewed and nothing is over.
-    /// In the mode `overlap` the client may go on for its outage grace (default 10 minutes).
+    /// In the mode `overlap` the client may go on for its outage grace, which is a setting of the client (10 minutes in
+    /// ours), counted from the sending of its last confirmed heartbeat. In the stricter modes nothing is extended.
     StoreUnavailable = 3,
 }
 impl HeartbeatOutcome {
@@ -935,7 +944,8 @@ pub enum DeregisterMode {
     /// As DEREGISTER_MODE_DRAIN.
     Unspecified = 0,
     /// Hand everything over first. The session goes on until nothing is left; then the stream ends with Fenced
-    /// (FENCE_REASON_DEREGISTERED). Keep renewing and acknowledging until then.
+    /// (FENCE_REASON_DEREGISTERED). Keep renewing and acknowledging until then. That can be never where nobody may take
+    /// what is left: give up after a time of your own (30 s in our client), and call again with DEREGISTER_MODE_NOW.
     Drain = 1,
     /// The client has stopped all work: the session ends now and its partitions are granted to others at once.
     /// Also for a session that another one took over from, so that nobody waits for the end of its claim.

@@ -1,4 +1,4 @@
-//! What happens to watches when the store forgets its past.
+//! Watches after a compaction of the store.
 
 use futures::StreamExt;
 use kafka_assigner_types::kv::{Change, Revision};

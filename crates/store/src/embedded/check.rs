@@ -1,4 +1,4 @@
-//! What a transaction must satisfy before any of it is carried out.
+//! The rules that a transaction must satisfy before any of it is carried out.
 
 use std::collections::BTreeSet;
 

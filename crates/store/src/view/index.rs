@@ -1,4 +1,4 @@
-//! Which version of each key the copy holds: enough to tell what a listing changes.
+//! The version of each key in the copy: enough to find the differences to a listing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What happens to a call: thrown from a seed, or laid down in a script.
+//! The faults of calls: drawn from a seed, or scripted.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// What goes wrong with one call.
+/// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It is refused before it leaves: [`Unavailable`](crate::Error::Unavailable).
@@ -20,7 +20,7 @@ pub enum Fault {
     ApplyLate(Duration),
 }
 
-/// How often what goes wrong. Probabilities are per call or batch, from 0 to 1; zero is the default.
+/// The rates of faults. Probabilities are per call or batch, from 0 to 1; zero is the default.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rates {
     /// Calls that are [refused](Fault::Refuse).
@@ -31,17 +31,17 @@ pub struct Rates {
     pub lose_answer: f64,
     /// Calls that are [carried out late](Fault::ApplyLate).
     pub apply_late: f64,
-    /// How late at most.
+    /// The longest delay.
     pub latest: Duration,
-    /// How long a request or an answer takes at most, each; all up to it are as likely.
+    /// The longest delay of a request and of an answer, each; delays are distributed evenly from 0.
     pub delay: Duration,
     /// Batches with whose delivery the watch is cut, and which are lost with it.
     pub cut_watch: f64,
-    /// How long a watch holds a batch back at most.
+    /// The longest delay of a watch's batch.
     pub watch_delay: Duration,
 }
 
-/// How often what really happened on one link.
+/// The numbers of faults that were injected on one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Calls refused by a fault.
@@ -81,24 +81,24 @@ impl Counts {
     }
 }
 
-/// One call's fate.
+/// The faults and delays of one call.
 #[derive(Debug)]
-pub(super) struct Fate {
+pub(super) struct CallFaults {
     pub(super) fault: Option<Fault>,
     pub(super) there: Duration,
     pub(super) back: Duration,
 }
 
-/// Where fate comes from.
+/// The seeded random source of faults.
 #[derive(Debug)]
-pub(super) struct Dice {
+pub(super) struct FaultSource {
     pub(super) rates: Rates,
     pub(super) script: VecDeque<Option<Fault>>,
     pub(super) swallow: u32,
     random: StdRng,
 }
 
-impl Dice {
+impl FaultSource {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             rates: Rates::default(),
@@ -108,17 +108,16 @@ impl Dice {
         }
     }
 
-    /// The next call's fate. The script goes first; it says nothing of delays.
-    pub(super) fn throw(&mut self) -> Fate {
-        // The same number of throws each time: a script doesn't change what follows it.
-        let (thrown, there, back) =
-            (self.fault(), self.up_to(self.rates.delay), self.up_to(self.rates.delay));
-        let fault = self.script.pop_front().unwrap_or(thrown);
-        Fate { fault, there, back }
+    /// Draws the next call's faults. The script goes first; it has no delays.
+    pub(super) fn draw(&mut self) -> CallFaults {
+        // The same number of draws each time: a script doesn't change what follows it.
+        let (drawn, there, back) = (self.fault(), self.up_to(self.rates.delay), self.up_to(self.rates.delay));
+        let fault = self.script.pop_front().unwrap_or(drawn);
+        CallFaults { fault, there, back }
     }
 
-    /// Whether the next batch of a watch is lost with the watch, and how long it takes.
-    pub(super) fn throw_batch(&mut self) -> (bool, Duration) {
+    /// Draws for the next batch of a watch: true = it is lost together with the watch; and its delay.
+    pub(super) fn draw_batch(&mut self) -> (bool, Duration) {
         let cut = self.random.random_range(0.0..1.0) < self.rates.cut_watch;
         (cut, self.up_to(self.rates.watch_delay))
     }
@@ -131,12 +130,12 @@ impl Dice {
             (self.rates.lose_answer, Fault::LoseAnswer),
             (self.rates.apply_late, Fault::ApplyLate(late)),
         ];
-        let mut thrown = self.random.random_range(0.0..1.0);
+        let mut drawn = self.random.random_range(0.0..1.0);
         for (rate, fault) in kinds {
-            if thrown < rate {
+            if drawn < rate {
                 return Some(fault);
             }
-            thrown -= rate;
+            drawn -= rate;
         }
         None
     }

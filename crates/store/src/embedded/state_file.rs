@@ -1,6 +1,6 @@
 //! The file under a store: its whole state as tables, brought up to date by one fsynced write after another.
 //!
-//! What is kept is the state and not the changes that led to it: the file needs no compaction, and stays
+//! The file keeps the state and not the changes that led to it: it needs no compaction, and stays
 //! within a small multiple of what the store holds.
 
 use std::path::Path;
@@ -36,13 +36,13 @@ pub(crate) struct Mark {
 
 /// An open file; nobody else can open it meanwhile.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct StateFile {
     database: Database,
 }
 
-/// Why a file can't be used.
+/// The reasons for which a file can't be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum OpenError {
     #[error("it is in use by another process, or opened twice in this one")]
     InUse,
     #[error("it has format {found}, and this version reads format {FORMAT}")]
@@ -51,19 +51,19 @@ pub(crate) enum Refusal {
     Broken(#[from] redb::Error),
 }
 
-impl Journal {
+impl StateFile {
     /// Opens or creates the file, and reads what it holds. Blocks.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Seed), Refusal> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Seed), OpenError> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
         let database = database.map_err(|error| match error {
-            redb::DatabaseError::DatabaseAlreadyOpen => Refusal::InUse,
-            other => Refusal::Broken(other.into()),
+            redb::DatabaseError::DatabaseAlreadyOpen => OpenError::InUse,
+            other => OpenError::Broken(other.into()),
         })?;
         Self::on(database)
     }
 
     /// Uses an open database.
-    pub(crate) fn on(database: Database) -> Result<(Self, Seed), Refusal> {
+    pub(crate) fn on(database: Database) -> Result<(Self, Seed), OpenError> {
         lay_out(&database)?;
         let seed = read(&database)?;
         Ok((Self { database }, seed))
@@ -79,7 +79,7 @@ impl Journal {
 }
 
 /// Creates what is missing in a new file, and refuses a file of another format.
-fn lay_out(database: &Database) -> Result<(), Refusal> {
+fn lay_out(database: &Database) -> Result<(), OpenError> {
     let lay_out = || -> Result<u64, redb::Error> {
         let transaction = database.begin_write()?;
         transaction.open_table(RECORDS)?;
@@ -95,7 +95,7 @@ fn lay_out(database: &Database) -> Result<(), Refusal> {
     };
     match lay_out()? {
         FORMAT => Ok(()),
-        found => Err(Refusal::Format { found }),
+        found => Err(OpenError::Format { found }),
     }
 }
 

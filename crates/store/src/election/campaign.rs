@@ -1,4 +1,4 @@
-//! Standing by, and trying when the key is free.
+//! A campaign: it stands by, and tries to create the key when it is free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use super::keeper::{Keeper, Won};
-use super::term::{Standing, Term};
+use super::keeper::{TermKeeper, Won};
+use super::term::{Term, TermState};
 use crate::backoff::Retries;
 use crate::{Error, Store};
 
 /// One campaign, and the term that comes of it.
 #[derive(Debug)]
-pub(super) struct Candidate {
+pub(super) struct Campaign {
     store: Arc<dyn Store>,
     options: Arc<Options>,
-    /// The lease of the try that is under way, to be given back whatever comes.
+    /// The lease of the current attempt, which has to be revoked at the end.
     lease: Option<Lease>,
     retries: Retries,
 }
 
-impl Candidate {
+impl Campaign {
     pub(super) fn new(store: Arc<dyn Store>, options: Arc<Options>) -> Self {
         let retries = Retries::new(options.backoff);
         Self { store, options, lease: None, retries }
     }
 
-    /// Campaigns until `give_up`; after a victory hands the term over and keeps it to its end. Gives back
-    /// in any case what it holds.
+    /// Campaigns until `give_up`; after a victory hands the term over and keeps it to its end. Revokes its
+    /// lease in any case.
     pub(super) async fn run(
         mut self,
         wait: Duration,
@@ -42,21 +42,21 @@ impl Candidate {
         let victory = give_up.run_until_cancelled(self.win(wait)).await;
         let Some(victory) = victory else { return self.release().await };
         let (release, released) = (CancellationToken::new(), CancellationToken::new());
-        let standing = Arc::new(Standing::new(victory.valid_until()));
+        let state = Arc::new(TermState::new(victory.valid_until()));
         let term = Term {
             key: self.options.key.clone(),
             create_revision: victory.create_revision,
             lease: victory.lease,
-            standing: Arc::clone(&standing),
+            state: Arc::clone(&state),
             released: released.clone(),
             release: release.clone().drop_guard(),
         };
-        // Where nobody waits for it any more, the term is dropped and gives itself back.
+        // If the caller has gone, the term is dropped, which releases the key.
         drop(won.send(term));
-        let keeper = Keeper::new(&*self.store, &self.options, victory, &standing);
+        let keeper = TermKeeper::new(&*self.store, &self.options, victory, &state);
         let why = keeper.keep(&release).await;
         tracing::info!(?why, key = %self.options.key.escape_ascii(), "the term has ended");
-        standing.close(why);
+        state.close(why);
         self.release().await;
         released.cancel();
     }
@@ -69,7 +69,7 @@ impl Candidate {
                 Ok(Some(won)) => return won,
                 Ok(None) => self.release().await,
                 Err(error) => {
-                    // The key may be ours without our knowing; without the lease it is nobody's.
+                    // The outcome may be unknown: without the lease the key is gone in any case.
                     self.release().await;
                     self.retries.wait("trying for the leader key", &error).await;
                 }
@@ -146,7 +146,7 @@ pub(super) async fn vacated(store: &dyn Store, options: &Options, from: Revision
     timeout(options.reread_every, watching).await.unwrap_or(Ok(()))
 }
 
-/// Whether the key itself was deleted. Who else writes to it, or to a key that begins like it, is of no concern.
+/// Returns true if the key itself was deleted. Other writes to it, or to a key with this prefix, don't count.
 fn deletes(change: &Change, key: &[u8]) -> bool {
     matches!(change, Change::Delete { key: deleted, .. } if deleted == key)
 }

@@ -1,7 +1,7 @@
-//! The routing table as the service tells it, and the steps that lead from one state of it to the next.
+//! The routing table, and the steps that lead from one state of it to the next.
 //!
-//! Pure: news goes in, steps come out. It is level-triggered: only the last route of a partition counts, so a repeated
-//! or merged message leads to the same place.
+//! Pure: updates are its input, steps its output. It is level-triggered: only the last route of a partition
+//! counts, so a repeated or merged message leads to the same state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use kafka_assigner_client::TopicPartition;
 use kafka_assigner_types::id::HandoffId;
 use rustc_hash::FxHashMap;
 
-use crate::dialect::News;
+use crate::dialect::RouteUpdate;
 use crate::route::{Route, Target};
 
-/// What has to be done about one partition.
+/// A step that follows for one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RouteStep {
     /// Send nothing more, and hold new requests back.
     Stop(TopicPartition),
-    /// Wait until nothing is on its way, for the acknowledgement of this handoff. Follows a stop.
+    /// Wait until no request is in flight, for the acknowledgement of this handoff. Follows a stop.
     Drain(TopicPartition, HandoffId),
-    /// Send to this owner: first what was held back, then what comes.
+    /// Send to this owner: first the held requests, then new ones.
     Switch(TopicPartition, Target),
     /// The partition does not exist any more.
     Remove(TopicPartition),
@@ -28,37 +28,37 @@ pub(crate) enum Step {
 
 /// The routes of all partitions; closed at first.
 #[derive(Debug, Default)]
-pub(crate) struct Routes {
+pub(crate) struct RouteMap {
     is_open: bool,
     routes: FxHashMap<TopicPartition, Route>,
     /// The numbers of each topic's partitions.
     topics: FxHashMap<Arc<str>, BTreeSet<i32>>,
 }
 
-impl Routes {
+impl RouteMap {
     /// The route of a partition; `None` while the table is closed, and for a partition that does not exist. One lookup
     /// in a hash table.
     pub(crate) fn get(&self, at: &TopicPartition) -> Option<&Route> {
         if self.is_open { self.routes.get(at) } else { None }
     }
 
-    /// Whether the table may be used.
+    /// Returns true if the table may be used.
     pub(crate) const fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// How many partitions a topic has: one more than the highest number. 0 = there is no such topic.
+    /// The number of a topic's partitions: one more than the highest id. 0 = there is no such topic.
     pub(crate) fn size(&self, topic: &str) -> i32 {
         let last = self.topics.get(topic).and_then(BTreeSet::last);
         last.map_or(0, |last| last.saturating_add(1))
     }
 
-    /// Takes news in and says what to do. While the table is closed, nobody is switched to: [`open`](Self::open) does.
-    pub(crate) fn apply(&mut self, news: News) -> Vec<Step> {
+    /// Applies an update and returns the steps that follow. Only an open table switches: see [`open`](Self::open).
+    pub(crate) fn apply(&mut self, update: RouteUpdate) -> Vec<RouteStep> {
         let mut steps = Vec::new();
-        match news {
-            News::All { routes, undecided } => self.replace(routes, &undecided, &mut steps),
-            News::Some { routes, removed } => {
+        match update {
+            RouteUpdate::All { routes, undecided } => self.replace(routes, &undecided, &mut steps),
+            RouteUpdate::Some { routes, removed } => {
                 for at in removed {
                     self.remove(at, &mut steps);
                 }
@@ -71,26 +71,26 @@ impl Routes {
     }
 
     /// Stops everything until it is opened again. Routes stay known.
-    pub(crate) fn close(&mut self) -> Vec<Step> {
+    pub(crate) fn close(&mut self) -> Vec<RouteStep> {
         if !std::mem::replace(&mut self.is_open, false) {
             return Vec::new();
         }
         let sends = |at: &TopicPartition| matches!(self.routes.get(at), Some(Route::Open(_)));
-        self.partitions().into_iter().filter(sends).map(Step::Stop).collect()
+        self.partitions().into_iter().filter(sends).map(RouteStep::Stop).collect()
     }
 
     /// Opens the table, with the routes that are known.
-    pub(crate) fn open(&mut self) -> Vec<Step> {
+    pub(crate) fn open(&mut self) -> Vec<RouteStep> {
         self.is_open = true;
         let switch = |at: TopicPartition| match self.routes.get(&at) {
-            Some(Route::Open(target)) => Some(Step::Switch(at, target.clone())),
+            Some(Route::Open(target)) => Some(RouteStep::Switch(at, target.clone())),
             _ => None,
         };
         self.partitions().into_iter().filter_map(switch).collect()
     }
 
-    /// Closes, and takes nobody for an owner any more: whoever was may be gone when the next session begins.
-    pub(crate) fn forget(&mut self) -> Vec<Step> {
+    /// Closes the table and marks every partition as unowned: an owner may be gone when the next session begins.
+    pub(crate) fn forget(&mut self) -> Vec<RouteStep> {
         let steps = self.close();
         for route in self.routes.values_mut() {
             *route = Route::Unowned;
@@ -102,7 +102,7 @@ impl Routes {
         &mut self,
         routes: Vec<(TopicPartition, Route)>,
         undecided: &BTreeSet<TopicPartition>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<RouteStep>,
     ) {
         let listed: BTreeSet<_> = routes.iter().map(|(at, _)| at.clone()).collect();
         for gone in self.partitions().into_iter().filter(|at| !listed.contains(at) && !undecided.contains(at))
@@ -117,28 +117,28 @@ impl Routes {
         }
     }
 
-    fn set(&mut self, at: TopicPartition, route: Route, steps: &mut Vec<Step>) {
+    fn set(&mut self, at: TopicPartition, route: Route, steps: &mut Vec<RouteStep>) {
         let known = self.routes.insert(at.clone(), route.clone());
         self.count(&at);
         if known.as_ref() == Some(&route) {
             return;
         }
         match route {
-            Route::Open(target) if self.is_open => steps.push(Step::Switch(at, target)),
+            Route::Open(target) if self.is_open => steps.push(RouteStep::Switch(at, target)),
             Route::Open(_) => {}
-            Route::Unowned => steps.push(Step::Stop(at)),
+            Route::Unowned => steps.push(RouteStep::Stop(at)),
             Route::Stash(handoff) => {
-                steps.extend([Step::Stop(at.clone()), Step::Drain(at, handoff)]);
+                steps.extend([RouteStep::Stop(at.clone()), RouteStep::Drain(at, handoff)]);
             }
         }
     }
 
-    fn remove(&mut self, at: TopicPartition, steps: &mut Vec<Step>) {
+    fn remove(&mut self, at: TopicPartition, steps: &mut Vec<RouteStep>) {
         if self.routes.remove(&at).is_some() {
             if let Some(numbers) = self.topics.get_mut(at.topic()) {
                 numbers.remove(&at.partition());
             }
-            steps.push(Step::Remove(at));
+            steps.push(RouteStep::Remove(at));
         }
     }
 
@@ -157,5 +157,5 @@ impl Routes {
 }
 
 #[cfg(test)]
-#[path = "routes_test.rs"]
-mod routes_test;
+#[path = "route_map_test.rs"]
+mod route_map_test;
