@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::kv::Revision;
 use crate::name::MemberName;
-use crate::record::{Handoff, Mode, Phase};
+use crate::record::{Assignment, Handoff, Mode, Phase};
 use crate::state::{GroupState, Presence, Scope};
 
 /// Everything that one consumer has to know, at one revision.
@@ -158,7 +158,7 @@ fn owned(
 fn catching_up(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Role {
     Role::CatchingUp {
         handoff: handoff.id.clone(),
-        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.highest_epoch()),
+        epoch: state.assignment(at).map_or(Epoch(0), Assignment::highest_epoch),
         until: handoff.final_offset(at),
     }
 }

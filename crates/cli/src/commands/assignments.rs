@@ -62,22 +62,19 @@ impl List {
     async fn refuse_unknown(&self, admin: &Admin) -> Result<(), Failure> {
         let group = &self.of.group;
         if let Some(topic) = &self.topic {
-            let names =
-                super::topics::all(admin, group).await?.into_iter().map(|topic| topic.topic).collect();
-            self.refuse_missing("topic", topic, names)?;
+            let all = super::topics::all(admin, group).await?;
+            let names: Vec<String> = all.into_iter().map(|topic| topic.topic).collect();
+            self.refuse_missing("topic", topic, &names)?;
         }
         if let Some(consumer) = &self.consumer {
             let all = super::consumers::all(admin, group).await?;
-            self.refuse_missing(
-                "consumer",
-                consumer,
-                all.into_iter().map(|consumer| consumer.name).collect(),
-            )?;
+            let names: Vec<String> = all.into_iter().map(|consumer| consumer.name).collect();
+            self.refuse_missing("consumer", consumer, &names)?;
         }
         Ok(())
     }
 
-    fn refuse_missing(&self, kind: &'static str, name: &str, known: Vec<String>) -> Result<(), Failure> {
+    fn refuse_missing(&self, kind: &'static str, name: &str, known: &[String]) -> Result<(), Failure> {
         if known.iter().any(|known| known == name) {
             return Ok(());
         }
