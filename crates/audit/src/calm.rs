@@ -23,7 +23,7 @@ impl Ledger {
         Spread::of(waits)
     }
 
-    /// Whether this process was frozen at a moment between the two.
+    /// True if this process was frozen at a moment between the two.
     fn was_frozen(&self, frozen: &str, from: Micros, to: Micros) -> bool {
         self.incidents.iter().any(|incident| {
             matches!(incident, Incident::ConsumerFrozen { process, at, thawed }

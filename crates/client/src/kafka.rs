@@ -65,19 +65,19 @@ pub enum KafkaRunnerError {
         "nothing of {partition} was fetched within {waited:?}: it may have no leader, or may not be read"
     )]
     Stalled {
-        /// Which.
+        /// The partition.
         partition: crate::TopicPartition,
-        /// For how long nothing came.
+        /// The time for which nothing came.
         waited: std::time::Duration,
     },
     /// A broker or the handler named an offset that none is.
     #[error("{field} = {offset} of {partition} is refused: it must not be negative")]
     NegativeOffset {
-        /// What the offset is.
+        /// The meaning of the offset.
         field: &'static str,
         /// The offset.
         offset: i64,
-        /// Of which partition.
+        /// The partition.
         partition: crate::TopicPartition,
     },
     /// The committed offset could not be read.

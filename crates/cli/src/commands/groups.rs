@@ -143,7 +143,7 @@ impl Operation for Set {
     }
 }
 
-/// Whether there is such a group.
+/// Checks that there is such a group.
 async fn exists(admin: &Admin, group: &str) -> Result<bool, Failure> {
     let request = v1::DescribeGroupRequest { group: group.to_owned() };
     match admin.ask(admin.client().describe_group(request)).await {

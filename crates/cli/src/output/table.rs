@@ -91,7 +91,7 @@ from_numbers!(i32 u32 u64);
 /// nothing would be left of them.
 const NARROWEST: u16 = 40;
 
-/// What a cell keeps at least: names that begin alike differ after some letters.
+/// The least width that a cell keeps: names that begin alike differ after some letters.
 const SHORTEST: usize = 6;
 
 /// Between two columns.
