@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kafka_assigner_testkit::Process;
+use kafka_assigner_rig::Process;
 
 use crate::interrupt::Interrupt;
 use crate::run;
@@ -39,7 +39,7 @@ enum Apart {
     Gap(gap::Arguments),
 }
 
-/// Builds the benchmarks for release and runs them.
+/// Builds the benchmarks as programs are shipped, and runs them.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     match &arguments.apart {
         Some(Apart::Strategies(arguments)) => strategies::run(arguments, interrupt),
@@ -51,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCo
 fn service(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     let (_tool, etcd) = servers::start_etcd(interrupt)?;
     let mut command = Command::new("cargo");
-    command.args(["run", "--quiet", "--release", "--package", "kafka-assigner-bench", "--"]);
+    command.args(["run", "--quiet", "--profile", run::Profile::Dist.name()]);
+    command.args(["--package", "kafka-assigner-bench", "--"]);
     command.arg("--etcd").arg(etcd.endpoint()).args(arguments.json.then_some("--json"));
     command.args(&arguments.scenarios).current_dir(run::workspace());
     let mut process = Process::spawn(&mut command).context("failed to start cargo")?;

@@ -1,11 +1,11 @@
-//! `cargo xtask chaos`: real instances and consumers as processes, under every fault; see `crates/chaos`.
+//! `cargo xtask chaos`: real instances and consumers as processes, under every fault; see `verification/chaos`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_testkit::{self as testkit, Process};
+use kafka_assigner_rig::{self as testkit, Process};
 
 use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
 /// Builds, starts Kafka and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, interrupt)?;
+    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
     let (_tool, kafka) = servers::start_kafka(interrupt)?;
     let folder = tempfile::Builder::new().prefix("kafka-assigner-chaos-").tempdir()?;

@@ -1,11 +1,11 @@
-//! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `crates/e2e`.
+//! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `verification/e2e`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_testkit::{self as testkit, Process};
+use kafka_assigner_rig::{self as testkit, Process};
 use tempfile::TempDir;
 
 use crate::interrupt::Interrupt;
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 /// Builds, starts the servers and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, interrupt)?;
+    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
     let servers = Servers::start(interrupt)?;
     let folder = tempfile::Builder::new().prefix("kafka-assigner-e2e-").tempdir()?;
     let mut command = command(&programs, &servers, folder.path(), arguments);

@@ -6,9 +6,12 @@
 
 mod bench;
 mod chaos;
+mod check;
 #[cfg(test)]
 mod documents;
 mod e2e;
+#[cfg(test)]
+mod generated;
 mod interrupt;
 mod model;
 mod run;
@@ -33,6 +36,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Check the rules of the house over the sources, and print their counts.
+    Check,
     /// Run every test, with a real etcd and a real Kafka.
     Test(test::Arguments),
     /// Measure what the service costs, next to a real etcd; or strategies, next to Kafka's own.
@@ -60,6 +65,7 @@ fn main() -> ExitCode {
 fn perform(task: Task) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     match task {
+        Task::Check => check::run(),
         Task::Test(arguments) => test::run(&arguments, &interrupt),
         Task::Bench(arguments) => bench::run(&arguments, &interrupt),
         Task::E2e(arguments) => e2e::run(&arguments, &interrupt),

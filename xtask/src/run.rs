@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kafka_assigner_testkit::Process;
+use kafka_assigner_rig::Process;
 
 use crate::interrupt::Interrupt;
 
@@ -29,10 +29,29 @@ pub(crate) fn output(command: &mut Command, bound: Duration, interrupt: &Interru
 /// Everything built anew on two cores takes ten minutes.
 const BUILD_BOUND: Duration = Duration::from_secs(30 * 60);
 
-/// Builds the programs of these packages as they are shipped, and returns the folder where they are.
-pub(crate) fn build(packages: &[&str], interrupt: &Interrupt) -> Result<PathBuf> {
+/// How programs are built: the profiles of the workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Profile {
+    /// For runs that judge what is done: quick to build.
+    Release,
+    /// As it is shipped, for runs whose figures are published.
+    Dist,
+}
+
+impl Profile {
+    /// Its name, which is also that of the folder of its programs.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Dist => "dist",
+        }
+    }
+}
+
+/// Builds the programs of these packages, and returns the folder where they are.
+pub(crate) fn build(packages: &[&str], profile: Profile, interrupt: &Interrupt) -> Result<PathBuf> {
     let mut command = Command::new("cargo");
-    command.args(["build", "--release"]).current_dir(workspace());
+    command.args(["build", "--profile", profile.name()]).current_dir(workspace());
     command.args(packages.iter().flat_map(|package| ["--package", package]));
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
@@ -40,7 +59,7 @@ pub(crate) fn build(packages: &[&str], interrupt: &Interrupt) -> Result<PathBuf>
     if !status.success() {
         bail!("cargo build ended with {status}");
     }
-    Ok(workspace().join("target/release"))
+    Ok(workspace().join("target").join(profile.name()))
 }
 
 /// The workspace's root: this crate lies right below it.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::Result;
-use kafka_assigner_testkit as testkit;
+use kafka_assigner_rig as testkit;
 use testkit::{ETCD_BINARY_VARIABLE, ETCD_VARIABLE, EtcdConfig, KAFKA_JARS_VARIABLE, KAFKA_VARIABLE};
 
 use crate::interrupt::Interrupt;

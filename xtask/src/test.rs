@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use kafka_assigner_testkit::{Process, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE};
+use kafka_assigner_rig::{Process, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE};
 
 use crate::interrupt::Interrupt;
 use crate::run;

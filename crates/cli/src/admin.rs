@@ -1,6 +1,7 @@
 //! Calls of an instance's Admin service.
 
 mod connection;
+mod tls;
 
 use std::time::Duration;
 
@@ -52,11 +53,10 @@ impl Admin {
 
     /// The failure for a status, which may be an answer or a broken connection.
     pub(crate) fn failed(&self, status: Status) -> Failure {
-        let status = Box::new(status);
-        if std::error::Error::source(&*status).is_some() {
-            Failure::Broken { server: self.server.clone(), source: status }
+        if std::error::Error::source(&status).is_some() {
+            Failure::Broken { server: self.server.clone(), source: Box::new(status) }
         } else {
-            Failure::Refused(status)
+            Failure::refused(status)
         }
     }
 
@@ -97,6 +97,9 @@ pub(crate) trait Operation: Args {
     /// What it finds out.
     type Report: Report;
 
+    /// The group that it is about, for hints; `None` = all or none.
+    fn group(&self) -> Option<&str>;
+
     /// Carries it out.
     ///
     /// # Errors
@@ -122,7 +125,8 @@ impl<O: Operation> Call<O> {
     /// [`Failure`].
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let admin = self.connection.connect().await?;
-        let report = self.operation.perform(&admin).await?;
+        let group = self.operation.group().map(str::to_owned);
+        let report = self.operation.perform(&admin).await.map_err(|failure| failure.in_group(group))?;
         self.output.write(&report)
     }
 }

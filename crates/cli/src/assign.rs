@@ -1,28 +1,17 @@
 //! `assign`: asks a strategy who should own what, offline.
 //!
 //! ```text
-//! lines ─► input (what is written) ─► checked (what it means) ─┬─ telling ─► Problem ─► a strategy
-//!                                                              └─ kafka ───► Group ───► Kafka's own
-//!                                                                    answer ◄── place ◄──┘
+//! lines ─► read (what is written, and what it means)
+//!            └─► plan (a Problem of partitions and its sets ─► a strategy; or a Group ─► Kafka's own)
+//!                  └─► tell (answers as JSON)
 //! ```
 //!
-//! What is co-partitioned is placed as one: `layout` says which partitions, `rules` what is asked of them, and `sets` takes
-//! the answer apart again. One line is in memory at a time, and each has exactly one answer.
+//! Each layer knows those above it. How partitions move together, and what limits mean, is decided in the strategies'
+//! `sets`, for the service as for this. One line is in memory at a time, and each has exactly one answer.
 
-mod answer;
-mod balance;
-mod checked;
-mod claims;
-mod input;
-mod kafka;
-mod layout;
-mod lines;
-mod place;
-mod reason;
-mod refused;
-mod rules;
-mod sets;
-mod telling;
+mod plan;
+mod read;
+mod tell;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -32,11 +21,12 @@ use clap::Args;
 use kafka_assigner_strategies::{Registry, Strategy};
 use serde::Serialize;
 
-use answer::{Answer, Refusal};
-use checked::Checked;
-use input::Input;
-use lines::{Line, Lines};
-use refused::Refused;
+use plan::placed;
+use read::checked::Checked;
+use read::input::Input;
+use read::lines::{Line, Lines};
+use read::refused::Refused;
+use tell::answer::{Answer, Refusal};
 
 use crate::failure::Failure;
 
@@ -98,7 +88,7 @@ fn answer(
     strategy: &dyn Strategy,
     output: &mut impl Write,
 ) -> Result<Result<(), Refused>, Failure> {
-    let placed = |input: &Input| place::place(&Checked::new(input)?, strategy);
+    let placed = |input: &Input| placed::place(&Checked::new(input)?, strategy);
     let parsed = match line {
         Line::Text(text) => Input::parse(text),
         Line::TooLong => Err(Refused::line(format!("it is longer than {LONGEST_LINE} bytes"))),

@@ -1,5 +1,7 @@
 //! Everything that can go wrong in a command: its words, its exit code and what to do next.
 
+mod flags;
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -10,6 +12,7 @@ use kafka_assigner_proto::{Reason, ReasonExt as _};
 use tonic::{Code, Status};
 
 use crate::config::ConfigError;
+use crate::failure::flags::in_flags;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +54,45 @@ pub(crate) enum Failure {
         /// How long it had.
         after: Duration,
     },
+    /// TLS could not be agreed on with what answers at the address.
+    #[error("TLS with {server} failed: {why}")]
+    Tls {
+        /// The address.
+        server: String,
+        /// What is wrong, naming the files that it concerns.
+        why: String,
+    },
+    /// Flags of the connection that don't fit each other.
+    #[error("--{flag} is for https:// addresses, and --server is {server}")]
+    NeedsHttps {
+        /// The flag.
+        flag: &'static str,
+        /// The address.
+        server: String,
+    },
     /// The instance said no.
-    #[error("{}", refusal(.0))]
-    Refused(Box<Status>),
+    #[error("{}", refusal(status))]
+    Refused {
+        /// Its words.
+        status: Box<Status>,
+        /// The group that it was asked about, for the hint.
+        group: Option<String>,
+    },
+    /// A filter names something that the group does not have.
+    #[error("no {kind} {name:?} in group {group}{alike}")]
+    NotInGroup {
+        /// `consumer` or `topic`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The group.
+        group: String,
+        /// The name that was meant, perhaps.
+        alike: String,
+    },
+    /// A command that changes something names nothing to change.
+    #[error("nothing to change: name what is to be changed")]
+    NothingToChange,
     /// The instance answered with something that this version does not understand.
     #[error("the answer of {server} makes no sense: {what}")]
     Nonsense {
@@ -63,7 +102,7 @@ pub(crate) enum Failure {
         what: &'static str,
     },
     /// Something that deletes was neither confirmed by `--yes` nor could a terminal be asked.
-    #[error("will not {what} without --yes, since there is no terminal to ask on")]
+    #[error("--yes is needed to {what}, since there is no terminal to ask on")]
     Unconfirmed {
         /// What would be done.
         what: String,
@@ -78,7 +117,7 @@ pub(crate) enum Failure {
         server: String,
     },
     /// An instance can't listen.
-    #[error("can't listen on {setting} = {address}")]
+    #[error("can't listen on {address} ({setting})")]
     Listen {
         /// The setting with the address.
         setting: &'static str,
@@ -97,9 +136,11 @@ pub(crate) enum Failure {
     #[error("the instance has stopped")]
     Serve(#[from] kafka_assigner_server::serve::Error),
     /// The demonstration could not be played to its end.
-    #[error("the demonstration failed")]
+    #[cfg(feature = "demo")]
+    #[error("{}", demo_words(.0))]
     Demo(#[from] kafka_assigner_demo::Error),
     /// The demonstration's counts are not what they must be.
+    #[cfg(feature = "demo")]
     #[error("something was lost, out of order, or wrong: see the counts; --seed repeats the run's choices")]
     DemoUnclean,
     /// Lines of the input make no sense; each was answered with what is wrong.
@@ -131,9 +172,20 @@ fn add_cause(text: &mut String, cause: &(dyn Error + 'static)) {
     }
 }
 
+/// The words of an error that the typed text or the given address causes; the rest is the demonstration's own.
+#[cfg(feature = "demo")]
+fn demo_words(error: &kafka_assigner_demo::Error) -> String {
+    use kafka_assigner_demo::Error;
+    match error {
+        Error::Option(_) | Error::NoBroker { .. } => error.to_string(),
+        _ => "the demonstration failed".to_owned(),
+    }
+}
+
 /// What the status says, with its code and reason.
 fn refusal(status: &Status) -> String {
     let message = if status.message().is_empty() { status.code().description() } else { status.message() };
+    let message = in_flags(message).unwrap_or_else(|| message.to_owned());
     let code = code_name(status.code());
     match status.reason() {
         Some(reason) => format!("{message} ({code}, {reason})"),
@@ -161,9 +213,14 @@ impl Failure {
             | Self::LinesRefused { .. }
             | Self::Unreadable { .. }
             | Self::Unconfirmed { .. }
+            | Self::NeedsHttps { .. }
+            | Self::NothingToChange
             | Self::Kafka(_) => 2,
-            Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } => 3,
-            Self::Refused(_)
+            #[cfg(feature = "demo")]
+            Self::Demo(kafka_assigner_demo::Error::Option(_)) => 2,
+            Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } | Self::Tls { .. } => 3,
+            Self::Refused { .. }
+            | Self::NotInGroup { .. }
             | Self::Nonsense { .. }
             | Self::Declined
             | Self::StreamEnded { .. }
@@ -171,9 +228,9 @@ impl Failure {
             | Self::Store(_)
             | Self::Serve(_)
             | Self::Signals(_)
-            | Self::Demo(_)
-            | Self::DemoUnclean
             | Self::Output(_) => 1,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) | Self::DemoUnclean => 1,
         }
     }
 
@@ -196,7 +253,34 @@ impl Failure {
         text
     }
 
-    fn hint(&self) -> Option<&'static str> {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Refused { status, group } if status.code() != Code::Unimplemented => {
+                let group = group.as_deref().unwrap_or("GROUP");
+                Some(hint(status.reason()?)?.replace("GROUP", group))
+            }
+            Self::NotInGroup { kind: "topic", group, .. } => {
+                Some(hint(Reason::TopicNotFound)?.replace("GROUP", group))
+            }
+            Self::NotInGroup { group, .. } => Some(hint(Reason::ConsumerNotFound)?.replace("GROUP", group)),
+            _ => self.fixed_hint().map(str::to_owned),
+        }
+    }
+
+    /// The instance's refusal, before it is known which group it concerns.
+    pub(crate) fn refused(status: Status) -> Self {
+        Self::Refused { status: Box::new(status), group: None }
+    }
+
+    /// The failure with the group that the instance was asked about.
+    pub(crate) fn in_group(self, group: Option<String>) -> Self {
+        match self {
+            Self::Refused { status, .. } => Self::Refused { status, group },
+            other => other,
+        }
+    }
+
+    fn fixed_hint(&self) -> Option<&'static str> {
         match self {
             Self::Config(_) => Some("`kafka-assigner serve --help` lists the settings"),
             Self::Unreachable { .. } => {
@@ -210,10 +294,13 @@ impl Failure {
             }
             Self::Nonsense { .. } => Some("use the version of this program that the instance has"),
             Self::StreamEnded { .. } => Some("run it again; it shows the present state first"),
-            Self::Refused(status) if status.code() == Code::Unimplemented => {
+            Self::Refused { .. } => {
                 Some("--server must be an instance's gRPC address, and the instance as new as this program")
             }
-            Self::Refused(status) => status.reason().and_then(hint),
+            Self::Tls { .. } => Some(
+                "--ca names the certificates that sign the instance's, --cert and --key what is shown to it",
+            ),
+            Self::NothingToChange => Some("`kafka-assigner group set --help` lists what can be set"),
             Self::Listen { .. } => Some("another process may have it: name a free port, or 0 for any"),
             Self::Store(_) => {
                 Some("`kafka-assigner serve --print-config` shows which store is used and who said so")
@@ -221,13 +308,15 @@ impl Failure {
             Self::LinesRefused { .. }
             | Self::Unreadable { .. }
             | Self::Unconfirmed { .. }
+            | Self::NeedsHttps { .. }
+            | Self::NotInGroup { .. }
             | Self::Declined
             | Self::Kafka(_)
             | Self::Serve(_)
             | Self::Signals(_)
-            | Self::Demo(_)
-            | Self::DemoUnclean
             | Self::Output(_) => None,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) | Self::DemoUnclean => None,
         }
     }
 }
@@ -257,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_message_code_reason_and_what_to_do() {
-        let failure = Failure::Refused(Box::new(status(Reason::GroupNotFound, "group \"a\" is unknown")));
+        let failure = Failure::refused(status(Reason::GroupNotFound, "group \"a\" is unknown"));
         assert_eq!(
             failure.report(),
             "error: group \"a\" is unknown (NOT_FOUND, GROUP_NOT_FOUND)\n\
@@ -280,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_refusal_without_words_is_named_by_its_code() {
-        let failure = Failure::Refused(Box::new(Status::new(Code::ResourceExhausted, "")));
+        let failure = Failure::refused(Status::new(Code::ResourceExhausted, ""));
         assert!(failure.report().ends_with("(RESOURCE_EXHAUSTED)"), "{}", failure.report());
     }
 }

@@ -13,16 +13,22 @@ mod admin;
 mod assign;
 mod commands;
 mod config;
+#[cfg(feature = "demo")]
 mod demo;
 mod failure;
 mod output;
+mod pem;
 mod reports;
 mod serve;
+mod shell;
+mod suggestion;
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::builder::{OsStr as Name, Resettable};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -34,9 +40,29 @@ struct Arguments {
     command: Command,
 }
 
+impl Arguments {
+    /// What was typed; leaves the process where that makes no sense.
+    fn read() -> Self {
+        let matches = without_empty_variables(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Deployment files pass variables that nobody has filled in: as good as none.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let unset = |arg: clap::Arg| match arg.get_env() {
+        Some(name) if is_empty(name) => arg.env(Resettable::<Name>::Reset),
+        _ => arg,
+    };
+    command.mut_args(unset).mut_subcommands(without_empty_variables)
+}
+
 #[derive(Debug, Subcommand)]
+#[cfg_attr(not(feature = "demo"), expect(clippy::large_enum_variant, reason = "there is one in a process"))]
 enum Command {
     /// Show the whole way through in one process: consumers join, leave and die, and nothing is lost
+    #[cfg(feature = "demo")]
     Demo(demo::Demo),
     /// Run an instance
     Serve(serve::Serve),
@@ -44,22 +70,29 @@ enum Command {
     Assign(assign::Assign),
     #[command(flatten)]
     Admin(commands::AdminCommand),
+    /// Write what a shell needs to complete the commands; load it or keep it where the shell looks
+    Completions(shell::Completions),
+    /// Write the manual pages, one for each command, into a directory
+    Man(shell::Man),
 }
 
 impl Command {
     async fn run(self) -> Result<(), Failure> {
         match self {
+            #[cfg(feature = "demo")]
             Self::Demo(demo) => demo.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Assign(assign) => assign.run(),
             Self::Admin(command) => command.run().await,
+            Self::Completions(completions) => completions.run(Arguments::command()),
+            Self::Man(man) => man.run(Arguments::command()),
         }
     }
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match Arguments::parse().command.run().await {
+    match Arguments::read().command.run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
@@ -72,8 +105,6 @@ async fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(crate) use page::Page;
 pub(crate) use style::Style;
 pub(crate) use table::{Cell, Table, Tone, lines};
-pub(crate) use words::{moment, or_dash, span};
+pub(crate) use words::{age, or_dash, span};
 
 /// What a command found out.
 pub(crate) trait Report: Serialize {
@@ -27,13 +27,14 @@ pub(crate) trait Report: Serialize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Table,
+    Wide,
     Json,
 }
 
 /// The flag for the form of the output.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Output {
-    /// Tables for people, or JSON with stable field names for programs
+    /// Tables for people, wide ones with all columns and uncut, or JSON with stable field names for programs
     #[arg(short = 'o', long = "output", value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
 }
@@ -45,8 +46,8 @@ impl Output {
     /// [`Failure::Output`].
     pub(crate) fn write(self, report: &impl Report) -> Result<(), Failure> {
         let text = match self.format {
-            Format::Table => {
-                let mut page = Page::new(Style::of_stdout());
+            Format::Table | Format::Wide => {
+                let mut page = Page::new(Style { wide: self.format == Format::Wide, ..Style::of_stdout() });
                 report.show(&mut page);
                 page.into_text()
             }
@@ -61,7 +62,7 @@ impl Output {
     /// [`Failure::Output`].
     pub(crate) fn write_line(self, report: &impl Report) -> Result<(), Failure> {
         match self.format {
-            Format::Table => self.write(report),
+            Format::Table | Format::Wide => self.write(report),
             Format::Json => print(&json(report, serde_json::to_string)?),
         }
     }

@@ -188,9 +188,11 @@ impl OwnedContext {
     }
 
     /// Tells that the record at `offset` was handled just now. The first and the last one are passed on to the
-    /// service, which measures the gap of a move by them; optional, cheap.
+    /// service, which measures the gap of a move by them; optional, cheap. A negative offset is no record, and is ignored.
     pub fn handled(&self, offset: i64) {
-        self.edges.handled(offset);
+        if offset >= 0 {
+            self.edges.handled(offset);
+        }
     }
 
     /// Tells that what is held of the partition is of no use any more. The claim ends at once;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acks::Acks;
+use acks::PendingAcks;
 use calls::{CallEnd, Held};
 use farewell::Farewell;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
@@ -55,7 +55,7 @@ pub(crate) struct Driver<T, H> {
     handler: Arc<H>,
     session: Session,
     roles: Roles,
-    acks: Acks,
+    acks: PendingAcks,
     held: BTreeMap<TopicPartition, Held>,
     commands: Commands<AssignmentCommand>,
     calls: JoinSet<CallEnd>,
@@ -82,7 +82,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             session,
             roles: Roles::new(consumer.options.max_warming),
             // Another seed than the session's, or both would roll the same numbers.
-            acks: Acks::new(Dice::new(seed.wrapping_add(1))),
+            acks: PendingAcks::new(Dice::new(seed.wrapping_add(1))),
             held: BTreeMap::new(),
             commands: Commands::default(),
             calls: JoinSet::new(),

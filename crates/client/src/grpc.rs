@@ -10,7 +10,7 @@ use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
 use tonic::Status;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
-use crate::transport::{CommandStream, Transport};
+use crate::transport::{Acks, CommandStream, Transport};
 
 /// A host that does not even accept a connection for this long is passed over.
 const CONNECT_BOUND: Duration = Duration::from_secs(2);
@@ -107,52 +107,40 @@ impl Transport for GrpcTransport {
         Ok(self.client(endpoint)?.heartbeat(request).await?.into_inner())
     }
 
-    async fn partition_ready(
+    /// Each kind of ack has a call of its own on the wire.
+    async fn acknowledge(
         &self,
         endpoint: &str,
-        request: v1::PartitionReadyRequest,
-    ) -> Result<v1::PartitionReadyResponse, Status> {
-        Ok(self.client(endpoint)?.partition_ready(request).await?.into_inner())
-    }
-
-    async fn partition_drained(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionDrainedRequest,
-    ) -> Result<v1::PartitionDrainedResponse, Status> {
-        Ok(self.client(endpoint)?.partition_drained(request).await?.into_inner())
-    }
-
-    async fn partition_caught_up(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionCaughtUpRequest,
-    ) -> Result<v1::PartitionCaughtUpResponse, Status> {
-        Ok(self.client(endpoint)?.partition_caught_up(request).await?.into_inner())
-    }
-
-    async fn partition_taken(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionTakenRequest,
-    ) -> Result<v1::PartitionTakenResponse, Status> {
-        Ok(self.client(endpoint)?.partition_taken(request).await?.into_inner())
-    }
-
-    async fn partition_released(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionReleasedRequest,
-    ) -> Result<v1::PartitionReleasedResponse, Status> {
-        Ok(self.client(endpoint)?.partition_released(request).await?.into_inner())
-    }
-
-    async fn warm_failed(
-        &self,
-        endpoint: &str,
-        request: v1::WarmFailedRequest,
-    ) -> Result<v1::WarmFailedResponse, Status> {
-        Ok(self.client(endpoint)?.warm_failed(request).await?.into_inner())
+        caller: v1::Caller,
+        acks: Acks,
+    ) -> Result<Vec<v1::AckResult>, Status> {
+        let (mut client, caller) = (self.client(endpoint)?, Some(caller));
+        Ok(match acks {
+            Acks::Ready(partitions) => {
+                let request = v1::PartitionReadyRequest { caller, partitions };
+                client.partition_ready(request).await?.into_inner().results
+            }
+            Acks::WarmFailed(partitions) => {
+                let request = v1::WarmFailedRequest { caller, partitions };
+                client.warm_failed(request).await?.into_inner().results
+            }
+            Acks::Drained(partitions) => {
+                let request = v1::PartitionDrainedRequest { caller, partitions };
+                client.partition_drained(request).await?.into_inner().results
+            }
+            Acks::CaughtUp(partitions) => {
+                let request = v1::PartitionCaughtUpRequest { caller, partitions };
+                client.partition_caught_up(request).await?.into_inner().results
+            }
+            Acks::Taken(partitions) => {
+                let request = v1::PartitionTakenRequest { caller, partitions };
+                client.partition_taken(request).await?.into_inner().results
+            }
+            Acks::Released(partitions) => {
+                let request = v1::PartitionReleasedRequest { caller, partitions };
+                client.partition_released(request).await?.into_inner().results
+            }
+        })
     }
 
     async fn deregister(

@@ -68,9 +68,10 @@ pub trait PartitionHandler: Send + Sync + 'static {
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError>;
 
     /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or
-    /// `None` where there is no such thing. The state is kept until [`release`](Self::release), and `assigned` may
-    /// follow instead of it, to go on where this stopped. Nothing is [admitted](OwnedContext::admit) any more, and what
-    /// was admitted has ended. Known from Kafka as `onPartitionsRevoked`.
+    /// `None` where there is no such thing; a negative one counts as `None`. The state is kept until
+    /// [`release`](Self::release), and `assigned` may follow instead of it, to go on where this stopped. Nothing is
+    /// [admitted](OwnedContext::admit) any more, and what was admitted has ended. Known from Kafka as
+    /// `onPartitionsRevoked`.
     ///
     /// # Errors
     ///

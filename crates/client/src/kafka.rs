@@ -47,6 +47,9 @@ pub enum KafkaRunnerError {
     /// The client could not be made: a setting is unknown or out of its bounds.
     #[error("the kafka client can't be made")]
     Client(#[source] rdkafka::error::KafkaError),
+    /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`].
+    #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
+    CommitInterval(std::time::Duration),
     /// A partition could not be read.
     #[error("{partition} can't be read")]
     Read {
@@ -55,6 +58,27 @@ pub enum KafkaRunnerError {
         /// Why.
         #[source]
         source: rdkafka::error::KafkaError,
+    },
+    /// Nothing was fetched of a partition that is prepared: neither a record nor the word that there is none. It may have no
+    /// leader, or this member may not read it.
+    #[error(
+        "nothing of {partition} was fetched within {waited:?}: it may have no leader, or may not be read"
+    )]
+    Stalled {
+        /// The partition.
+        partition: crate::TopicPartition,
+        /// The time for which nothing came.
+        waited: std::time::Duration,
+    },
+    /// A broker or the handler named an offset that none is.
+    #[error("{field} = {offset} of {partition} is refused: it must not be negative")]
+    NegativeOffset {
+        /// The meaning of the offset.
+        field: &'static str,
+        /// The offset.
+        offset: i64,
+        /// The partition.
+        partition: crate::TopicPartition,
     },
     /// The committed offset could not be read.
     #[error("the committed offset of {partition} can't be read")]

@@ -2,10 +2,7 @@
 //! over and hands them on without a gap.
 //!
 //! ```no_run
-//! use async_trait::async_trait;
-//! use kafka_assigner_client::{
-//!     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, stop,
-//! };
+//! use kafka_assigner_client::prelude::*;
 //!
 //! struct Work;
 //!
@@ -59,6 +56,7 @@ pub mod kafka;
 mod moment;
 mod options;
 mod partition;
+pub mod prelude;
 pub mod roles;
 pub mod session;
 pub mod shell;
@@ -74,13 +72,13 @@ pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
 pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
-pub use kafka_assigner_core::name::InvalidName;
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use kafka_assigner_types::name::InvalidName;
 pub use moment::{Clock, Moment};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use partition::TopicPartition;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
 pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;
-pub use transport::{CommandStream, Transport};
+pub use transport::{Acks, CommandStream, Transport};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::name::{GroupName, InvalidName, MemberName, TopicName};
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
+use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
 /// What this version understands beyond the smallest client.
 const CAPABILITIES: [v1::Capability; 4] =

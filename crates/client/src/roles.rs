@@ -350,10 +350,14 @@ impl Roles {
         self.forget(actions);
     }
 
-    /// Starts as many preparations as the bound allows; partitions that nobody processes meanwhile go first.
+    /// Starts as many preparations as the bound allows. Partitions that nobody processes meanwhile go first, but for those
+    /// whose calls fail: they go last, the more often the later. Or those that can't be read would keep all places.
     fn start_warming(&mut self, mut waiting: Vec<(TopicPartition, Call)>, actions: &mut Vec<RoleAction>) {
         let free = self.max_warming.saturating_sub(self.counts().warming);
-        waiting.sort_by_key(|(_, call)| matches!(call, Call::Warm { current_owner: Some(_), .. }));
+        waiting.sort_by_key(|(partition, call)| {
+            let failures = self.entries.get(partition).map_or(0, Entry::failures);
+            (failures > 0, matches!(call, Call::Warm { current_owner: Some(_), .. }), failures)
+        });
         for (partition, call) in waiting.into_iter().take(free) {
             if let Some(entry) = self.entries.get_mut(&partition) {
                 start(&partition, entry, call, actions);

@@ -10,6 +10,23 @@ use tonic::Status;
 /// The commands of one Register.
 pub type CommandStream = Pin<Box<dyn Stream<Item = Result<v1::AssignmentCommand, Status>> + Send>>;
 
+/// The acks of one call: of each partition the same step of its handoff is done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Acks {
+    /// The preparations are done.
+    Ready(Vec<v1::PartitionAck>),
+    /// The preparations failed.
+    WarmFailed(Vec<v1::WarmFailure>),
+    /// The partitions were stopped, and their state is kept.
+    Drained(Vec<v1::DrainedPartition>),
+    /// The fences were taken, and what was left was read.
+    CaughtUp(Vec<v1::PartitionAck>),
+    /// The partitions are processed.
+    Taken(Vec<v1::PartitionAck>),
+    /// The partitions were given up.
+    Released(Vec<v1::PartitionAck>),
+}
+
 /// Carries calls to the instance at an endpoint: over gRPC, or within the process in tests and simulations.
 ///
 /// The callers bound the time of each call and drop it when they don't want it any more, so implementations need
@@ -35,71 +52,17 @@ pub trait Transport: Send + Sync + 'static {
         request: v1::HeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Status>;
 
-    /// Acknowledges preparations.
+    /// Acknowledges steps of handoffs; one result for each, in their order.
     ///
     /// # Errors
     ///
-    /// The service's status, or the transport's.
-    async fn partition_ready(
+    /// The service's status, or the transport's: then any of them may have taken effect, and all are to be repeated.
+    async fn acknowledge(
         &self,
         endpoint: &str,
-        request: v1::PartitionReadyRequest,
-    ) -> Result<v1::PartitionReadyResponse, Status>;
-
-    /// Acknowledges that partitions were stopped.
-    ///
-    /// # Errors
-    ///
-    /// The service's status, or the transport's.
-    async fn partition_drained(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionDrainedRequest,
-    ) -> Result<v1::PartitionDrainedResponse, Status>;
-
-    /// Acknowledges that partitions were caught up with.
-    ///
-    /// # Errors
-    ///
-    /// The service's status, or the transport's.
-    async fn partition_caught_up(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionCaughtUpRequest,
-    ) -> Result<v1::PartitionCaughtUpResponse, Status>;
-
-    /// Acknowledges that partitions are processed.
-    ///
-    /// # Errors
-    ///
-    /// The service's status, or the transport's.
-    async fn partition_taken(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionTakenRequest,
-    ) -> Result<v1::PartitionTakenResponse, Status>;
-
-    /// Acknowledges that partitions were given up.
-    ///
-    /// # Errors
-    ///
-    /// The service's status, or the transport's.
-    async fn partition_released(
-        &self,
-        endpoint: &str,
-        request: v1::PartitionReleasedRequest,
-    ) -> Result<v1::PartitionReleasedResponse, Status>;
-
-    /// Declines preparations.
-    ///
-    /// # Errors
-    ///
-    /// The service's status, or the transport's.
-    async fn warm_failed(
-        &self,
-        endpoint: &str,
-        request: v1::WarmFailedRequest,
-    ) -> Result<v1::WarmFailedResponse, Status>;
+        caller: v1::Caller,
+        acks: Acks,
+    ) -> Result<Vec<v1::AckResult>, Status>;
 
     /// Leaves.
     ///

@@ -13,9 +13,9 @@ use crate::write::Write;
 pub struct Action {
     /// The partitions that it concerns; never empty.
     pub unit: Vec<TopicPartition>,
-    /// What is done.
+    /// The action.
     pub step: Step,
-    /// How.
+    /// The decision.
     pub write: Write,
 }
 
@@ -37,9 +37,9 @@ pub enum Step {
     Begin {
         /// Its id.
         id: HandoffId,
-        /// Who gives.
+        /// The member that gives.
         from: Member,
-        /// Who takes.
+        /// The member that takes.
         to: Member,
         /// Why.
         why: Reason,
@@ -55,9 +55,9 @@ pub enum Step {
     Complete {
         /// The handoff.
         id: HandoffId,
-        /// Who gives.
+        /// The member that gives.
         from: Member,
-        /// Who takes.
+        /// The member that takes.
         to: Member,
         /// The new epoch.
         epoch: Epoch,

@@ -1,165 +1,41 @@
 //! The next step of a handoff: facts from the state, the row of the [table](crate::rules) that applies, and
 //! the guarded write that carries it out.
 
-use std::time::Duration;
-
-use kafka_assigner_strategies::Registry;
-
 use crate::action::{Action, Step};
-use crate::claim::{self, ClaimEnd, Leases};
 use crate::draft::{Draft, next_epoch, owner_of};
+use crate::facts::{facts, is_readable};
 use crate::handover::{self, Grant};
 use crate::id::{Member, TopicPartition};
-use crate::memory::{Memory, phase_deadline};
-use crate::moment::{Moment, WallMillis};
-use crate::name::MemberName;
+use crate::leader::LeaderContext;
+use crate::moment::WallMillis;
 use crate::reason::{CancelReason, FenceReason, Reason};
-use crate::record::{Assignment, Consumer, Handoff, Mode, Phase, Standing, Wish};
-use crate::rules::{self, Extent, Facts, Follow, Rule};
-use crate::state::{Entry, GroupState, Presence};
-
-/// What a leader looks at besides the state.
-#[derive(Debug, Clone, Copy)]
-pub struct Now<'a> {
-    /// What it remembers.
-    pub memory: &'a Memory,
-    /// Its monotonic clock.
-    pub moment: Moment,
-    /// The wall clock, for what people read.
-    pub wall: WallMillis,
-    /// What the store said of the leases that were in doubt, after the state was read.
-    pub leases: &'a Leases,
-    /// The strategies it has.
-    pub strategies: &'a Registry,
-}
+use crate::record::{Assignment, Consumer, Handoff, Phase, Standing};
+use crate::rules::{self, Follow, Rule};
+use crate::state::{GroupState, Presence};
 
 /// The next step of the handoff at `lead`; `None` where there is none, where nothing is to be done, and where
 /// a record of its unit can't be read (what is unknown is left alone).
 #[must_use]
-pub fn advance(state: &GroupState, lead: &TopicPartition, now: Now<'_>) -> Option<Action> {
+pub fn advance(state: &GroupState, lead: &TopicPartition, context: LeaderContext<'_>) -> Option<Action> {
     let handoff = state.handoff(lead)?;
-    advance_by(rules::of_mode(handoff.mode), state, lead, now)
+    advance_by(rules::of_mode(handoff.mode), state, lead, context)
 }
 
 /// [`advance`] by another table, for checking what each row is good for.
 #[must_use]
-pub fn advance_by(rules: &[Rule], state: &GroupState, lead: &TopicPartition, now: Now<'_>) -> Option<Action> {
+pub fn advance_by(
+    rules: &[Rule],
+    state: &GroupState,
+    lead: &TopicPartition,
+    context: LeaderContext<'_>,
+) -> Option<Action> {
     let handoff = state.handoff(lead)?;
     if !is_readable(state, handoff) {
         return None;
     }
-    let facts = facts(state, handoff, now);
+    let facts = facts(state, handoff, context);
     let follow = (rules::first(rules, &facts)?.then)(&facts);
-    carry_out(state, handoff, follow, now.wall)
-}
-
-/// Whether all records of the handoff's unit can be read, of partitions too that no longer move with the others.
-pub(crate) fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {
-    handoff.unit.iter().all(|at| {
-        state.assignments().get(at).is_none_or(|entry| entry.readable().is_some())
-            && state.handoffs().get(at).is_none_or(|entry| entry.readable().is_some())
-            && state.topics().get(&at.topic).is_none_or(|entry| entry.readable().is_some())
-    }) && state.intents().get(handoff.lead()).is_none_or(|entry| entry.readable().is_some())
-}
-
-fn facts<'a>(state: &'a GroupState, handoff: &'a Handoff, now: Now<'_>) -> Facts<'a> {
-    let config = state.config().unwrap_or_default();
-    Facts {
-        handoff,
-        extent: extent(state, handoff),
-        assignments_agree: assignments_agree(state, handoff),
-        old: state.presence(&handoff.old),
-        old_claim: old_claim(state, handoff, now),
-        missing: match handoff.phase {
-            Phase::Freezing => state.missing_routers(handoff),
-            _ => Vec::new(),
-        },
-        old_returned: may_have(state, &handoff.old.name, &handoff.unit, handoff.mode),
-        new: state.presence(&handoff.new),
-        new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
-        wish: wish(state, handoff),
-        overdue: now.memory.is_overdue(handoff, now.moment),
-        deadline_ms: u64::try_from(phase_deadline(&config, handoff.phase).as_millis()).unwrap_or(u64::MAX),
-    }
-}
-
-/// Whether the old owner of a handoff may still act anywhere in its unit.
-fn old_claim(state: &GroupState, handoff: &Handoff, now: Now<'_>) -> ClaimEnd {
-    let running = |at| Some(claim_end(state, at, now)).filter(|end| !end.is_over());
-    handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
-}
-
-/// Whether the owner of `at`, whose session is over, may still act. One whose word is recorded that it stopped can't.
-pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, now: Now<'_>) -> ClaimEnd {
-    let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
-    let has_left = assignment.owner.as_ref().is_some_and(|owner| state.has_left(&owner.member()));
-    if has_left || state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
-        return ClaimEnd::Over;
-    }
-    let waits = state.configured(|config| config.wait_out_revocations);
-    claim::end_of(assignment, waits, now.leases, now.memory, now.moment)
-}
-
-/// The soonest end among the claims that keep everybody else from acting on `partitions`; `None` where there is none,
-/// and [`ClaimEnd::Unasked`] where the store has to be asked first. Until then time alone changes nothing of it.
-#[must_use]
-pub fn soonest_claim_end<'a>(
-    state: &GroupState,
-    partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    now: Now<'_>,
-) -> Option<ClaimEnd> {
-    let left = |end: &ClaimEnd| match end {
-        ClaimEnd::Over | ClaimEnd::Unasked => Duration::ZERO,
-        ClaimEnd::Running(left) => *left,
-    };
-    let ended = partitions.into_iter().filter(|at| claim::ended_owner(state, at).is_some());
-    let ends = ended.map(|at| claim_end(state, at, now));
-    ends.filter(|end| !end.is_over()).min_by_key(left)
-}
-
-fn has_stopped(handoff: &Handoff, assignment: &Assignment) -> bool {
-    let is_owner = assignment.owner.as_ref().is_some_and(|owner| owner.is(&handoff.old));
-    let is_said = handoff.phase == Phase::Draining && handoff.old_has_said_all();
-    is_owner && (handoff.phase == Phase::CatchingUp || is_said)
-}
-
-fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
-    match handoff.unit.iter().filter(|at| exists(state, at)).count() {
-        0 => Extent::Gone,
-        left if left < handoff.unit.len() => Extent::Part,
-        _ => Extent::Whole,
-    }
-}
-
-/// Whether the partition's topic is there and has that many partitions.
-pub(crate) fn exists(state: &GroupState, at: &TopicPartition) -> bool {
-    match state.topics().get(&at.topic) {
-        None => false,
-        Some(Entry::Readable(topic)) => at.partition < topic.partitions,
-        Some(Entry::Unreadable(_)) => true,
-    }
-}
-
-/// Whether `name` is registered, takes the whole unit, and can keep what `mode` promises.
-pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition], mode: Mode) -> bool {
-    state.registration(name).is_some_and(|consumer| {
-        consumer.standing == Standing::Active
-            && consumer.keeps(mode)
-            && unit.iter().all(|at| consumer.subscribes(&at.topic))
-    })
-}
-
-fn assignments_agree(state: &GroupState, handoff: &Handoff) -> bool {
-    let named = if handoff.phase.is_in_flight() { &handoff.old } else { &handoff.new };
-    handoff
-        .unit
-        .iter()
-        .all(|at| state.assignment(at).and_then(|a| a.owner.as_ref()).is_some_and(|owner| owner.is(named)))
-}
-
-fn wish<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<&'a Wish> {
-    let intent = state.intents().get(handoff.lead())?.readable()?;
-    (intent.id == handoff.id).then_some(&intent.wish)
+    carry_out(state, handoff, follow, context.wall)
 }
 
 fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMillis) -> Option<Action> {

@@ -7,7 +7,7 @@ use crate::name::MemberName;
 use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
 
-/// How many there are of what, in one group.
+/// The counts of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Census {
     /// Registered consumers, also those whose registration can't be read.
@@ -31,8 +31,11 @@ pub struct Census {
 /// Counts everything; takes time in proportion to the group's records, and to freezes under way times routers.
 #[must_use]
 pub fn census(state: &GroupState) -> Census {
-    let partitions: u64 = topic_sizes(state).map(|(_, partitions)| u64::from(partitions)).sum();
-    let owned = state.assignments().keys().filter(|at| exists(state, at) && is_owned(state, at)).count();
+    let (mut partitions, mut unowned) = (0, 0);
+    for at in self::partitions(state, None).filter(|at| state.exists(at)) {
+        partitions += 1;
+        unowned += u64::from(!is_owned(state, &at));
+    }
     let assignments = state.assignments().values().filter_map(Entry::last_good);
     let switching = assignments.filter(|assignment| assignment.switching.is_some()).count();
     let (mut handoffs, mut missing_acks) = (BTreeMap::new(), BTreeMap::new());
@@ -48,14 +51,14 @@ pub fn census(state: &GroupState) -> Census {
         routers: state.routers().len(),
         topics: state.topics().len(),
         partitions,
-        unowned: partitions.saturating_sub(u64::try_from(owned).unwrap_or(u64::MAX)),
+        unowned,
         switching,
         handoffs,
         missing_acks,
     }
 }
 
-/// How far the new owner of `handoff` has warmed `at`, one of its partitions; `None` where it has said nothing of it.
+/// The progress of the new owner of `handoff` with `at`, one of its partitions; `None` where it has reported none.
 #[must_use]
 pub fn progress<'s>(state: &'s GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<&'s Progress> {
     let reported = state.registration(&handoff.new.name)?.progress.get(&at.to_string())?;
@@ -101,12 +104,9 @@ fn topic_sizes(state: &GroupState) -> impl Iterator<Item = (&crate::name::TopicN
     state.topics().iter().map(|(name, entry)| (name, Entry::last_good(entry).map_or(0, |t| t.partitions)))
 }
 
-fn exists(state: &GroupState, at: &TopicPartition) -> bool {
-    state.topics().get(&at.topic).and_then(Entry::last_good).is_some_and(|t| at.partition < t.partitions)
-}
-
-/// Whether somebody owns `at` whose session is not known to be over. In the strict modes it is over as soon as it is being
-/// ended: its owner is fenced, and nobody works until its claim is over. In `overlap` another owner is granted at once.
+/// True if somebody owns `at` whose session is not known to be over. In the strict modes it is over as soon as it is
+/// being ended: its owner is fenced, and nobody works until its claim is over. In `overlap` another owner is granted at
+/// once.
 #[must_use]
 pub fn is_owned(state: &GroupState, at: &TopicPartition) -> bool {
     let Some(assignment) = state.assignment(at) else { return false };
@@ -140,7 +140,7 @@ pub fn partitions<'s>(
             };
             (start..size).map(|partition| TopicPartition::new(topic.clone(), partition))
         })
-        .filter(|at| exists(state, at) || state.assignments().contains_key(at))
+        .filter(|at| state.exists(at) || state.assignments().contains_key(at))
 }
 
 #[cfg(test)]
@@ -151,6 +151,20 @@ mod tests {
     use crate::lab::{Lab, tp};
     use crate::reason::FenceReason;
     use crate::record::{Consumer, GroupConfig, Mode, Standing, encode};
+
+    #[test]
+    fn partitions_of_a_topic_that_was_never_readable_are_there_as_far_as_they_are_assigned() {
+        let mut lab = Lab::with_topics(&[("t", 2)]);
+        lab.join("a");
+        lab.settle();
+        lab.put(&Key::Topic("t".parse().unwrap()), "{");
+        let mut fresh = GroupState::new(lab.state.layout().clone());
+        fresh.reset(&lab.shelf.snapshot());
+        assert!(fresh.topics()["t"].last_good().is_none());
+        assert!(fresh.exists(&tp("t", 1)), "nobody knows that it is gone");
+        let counted = census(&fresh);
+        assert_eq!((counted.partitions, counted.unowned), (2, 0));
+    }
 
     #[test]
     fn a_partition_counts_as_unowned_until_it_is_granted_and_again_when_its_owner_is_gone() {

@@ -16,26 +16,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kafka_assigner_types::claim::span;
+
 use crate::id::TopicPartition;
 use crate::kv::LeaseId;
-use crate::memory::Memory;
+use crate::leader::Memory;
 use crate::moment::Moment;
 use crate::record::{Assignment, Owner};
-use crate::state::{GroupState, Presence};
+use crate::state::GroupState;
 
-/// How long an owner may act, counted from the sending of its last confirmed heartbeat.
-#[must_use]
-pub const fn span(ttl: Duration) -> Duration {
-    Duration::from_nanos(ttl.as_nanos() as u64 / 3 * 2)
-}
-
-/// How often a session is renewed: twice within a claim, so that one lost answer costs nothing.
-#[must_use]
-pub const fn renewal_interval(ttl: Duration) -> Duration {
-    Duration::from_nanos(ttl.as_nanos() as u64 / 3)
-}
-
-/// What is left of a lease, as the store said.
+/// The remaining time of a lease, as the store reported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remaining {
     /// It does not exist any more.
@@ -44,7 +34,7 @@ pub enum Remaining {
     Left(Duration),
 }
 
-/// What the store said of the leases that a decision depends on, after the state was read on which it is made.
+/// The store's answers about the leases that a decision depends on, after the state was read on which it is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leases(BTreeMap<LeaseId, Remaining>);
 
@@ -55,7 +45,7 @@ impl FromIterator<(LeaseId, Remaining)> for Leases {
 }
 
 impl Leases {
-    /// What is left of `lease`; `None` where the store was not asked, or gave no answer.
+    /// The remaining time of `lease`; `None` where the store was not asked, or gave no answer.
     #[must_use]
     pub fn remaining(&self, lease: LeaseId) -> Option<Remaining> {
         self.0.get(&lease).copied()
@@ -67,7 +57,7 @@ impl Leases {
     }
 }
 
-/// Whether an owner may still act.
+/// The state of an owner's right to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimEnd {
     /// It may not, whatever it believes.
@@ -79,7 +69,7 @@ pub enum ClaimEnd {
 }
 
 impl ClaimEnd {
-    /// Whether another one may act.
+    /// True if another one may act.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Over)
@@ -102,10 +92,10 @@ pub fn doubtful<'a>(
 pub(crate) fn ended_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Owner> {
     let assignment = state.assignment(at).filter(|assignment| assignment.mode.is_strict())?;
     let owner = assignment.owner.as_ref()?;
-    matches!(state.presence(&owner.member()), Presence::Gone | Presence::Ending).then_some(owner)
+    state.presence(&owner.member()).is_over().then_some(owner)
 }
 
-/// Whether the owner that `assignment` names, whose session is over, may still act.
+/// The end of the claim of the owner that `assignment` names, whose session is over.
 #[must_use]
 pub fn end_of(
     assignment: &Assignment,
@@ -164,13 +154,6 @@ mod tests {
     fn end(mode: Mode, said: &[Remaining]) -> ClaimEnd {
         let leases = said.iter().map(|left| (LeaseId(7), *left)).collect();
         end_of(&owned(mode), false, &leases, &Memory::default(), Moment(Duration::ZERO))
-    }
-
-    #[test]
-    fn a_claim_leaves_a_third_of_the_lease_as_its_margin() {
-        let ttl = Duration::from_secs(30);
-        assert_eq!(span(ttl), Duration::from_secs(20));
-        assert_eq!(renewal_interval(ttl), Duration::from_secs(10));
     }
 
     #[test]

@@ -35,9 +35,9 @@ pub enum Cause {
     },
     /// It is on the move, alone or with others.
     Moving {
-        /// Who gives.
+        /// The member that gives.
         from: MemberName,
-        /// Who takes.
+        /// The member that takes.
         to: MemberName,
         /// Where the handoff stands.
         phase: Phase,
@@ -69,7 +69,7 @@ pub enum Cause {
     },
     /// A plan would do something with it and can't yet.
     Deferred {
-        /// Who would get it, where that is known.
+        /// The member that would get it, where that is known.
         to: Option<MemberName>,
         /// What keeps it.
         why: DeferReason,
@@ -86,7 +86,7 @@ pub enum Cause {
     },
 }
 
-/// What a handoff waits for.
+/// The condition that a handoff waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitsFor {
     /// The new owner builds its state.
@@ -126,7 +126,7 @@ impl fmt::Display for WaitsFor {
     }
 }
 
-/// What `handoff` waits for.
+/// The members and conditions that `handoff` waits for.
 #[must_use]
 pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     match handoff.phase {
@@ -141,22 +141,22 @@ pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     }
 }
 
-/// What counts for the partition `at`, the most important first. `planned` is what would be done now; nothing of
-/// it is.
+/// The facts that count for the partition `at`, the most important first. `planned` is what would be done now; nothing
+/// of it is.
 #[must_use]
 pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &NoPlan>) -> Vec<Cause> {
     let mut causes = Vec::new();
     let error = state.error_at(at).or_else(|| state.topics().get(&at.topic).and_then(Entry::error));
     causes.extend(error.map(|error| Cause::Unreadable { error: error.to_owned() }));
-    if !crate::advance::exists(state, at) {
+    if !state.exists(at) {
         causes.push(Cause::NotInGroup);
     }
     causes.push(ownership(state, at));
     causes.extend(state.handoff_of(at).map(|handoff| movement(state, handoff)));
     causes.extend(avoided(state, at));
-    causes.push(match planned {
-        Ok(plan) => outlook(plan, at),
-        Err(why) => Cause::NotPlanned { why: why.clone() },
+    causes.extend(match planned {
+        Ok(plan) => outlook(plan, at, state.handoff_of(at).is_some()),
+        Err(why) => Some(Cause::NotPlanned { why: why.clone() }),
     });
     causes
 }
@@ -168,7 +168,7 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
         Some((assignment, owner)) => Cause::Owned {
             owner: owner.name.clone(),
             presence: state.presence(&owner.member()),
-            epoch: assignment.epoch,
+            epoch: assignment.held_epoch(),
             why: assignment.why.clone(),
         },
     }
@@ -193,13 +193,14 @@ fn avoided<'s>(state: &'s GroupState, at: &TopicPartition) -> impl Iterator<Item
     avoid.iter().map(|avoid| Cause::Avoided { consumer: avoid.consumer.clone(), failures: avoid.failures })
 }
 
-fn outlook(plan: &Plan, at: &TopicPartition) -> Cause {
+/// A plan that has nothing for a partition on the move lets the move go on, which its other causes say.
+fn outlook(plan: &Plan, at: &TopicPartition, moves: bool) -> Option<Cause> {
     if let Some(action) = plan.actions.iter().find(|action| action.unit.contains(at)) {
-        return Cause::Next { step: action.step.clone() };
+        return Some(Cause::Next { step: action.step.clone() });
     }
     match plan.deferred.iter().find(|deferral| deferral.unit.contains(at)) {
-        Some(Deferral { to, why, .. }) => Cause::Deferred { to: to.clone(), why: why.clone() },
-        None => Cause::Stays { strategy: plan.strategy.clone() },
+        Some(Deferral { to, why, .. }) => Some(Cause::Deferred { to: to.clone(), why: why.clone() }),
+        None => (!moves).then(|| Cause::Stays { strategy: plan.strategy.clone() }),
     }
 }
 
@@ -223,10 +224,14 @@ impl fmt::Display for Cause {
             }
             Self::Cancelled { to, why: Some(why) } => write!(f, "The move to {to} was called off: {why}."),
             Self::Cancelled { to, why: None } => write!(f, "The move to {to} was called off."),
+            Self::Avoided { consumer, failures: 1 } => write!(
+                f,
+                "The last move to {consumer} failed or was called off; it is passed over for a while."
+            ),
             Self::Avoided { consumer, failures } => {
                 write!(
                     f,
-                    "Moves to {consumer} failed {failures} times in a row; it is passed over for a while."
+                    "The last {failures} moves to {consumer} failed or were called off; it is passed over for a while."
                 )
             }
             Self::Next { step } => write!(f, "Next: {step}."),
@@ -272,6 +277,15 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_is_explained_with_the_epoch_that_it_holds_while_another_one_catches_up() {
+        let (lab, at) = crate::lab::catching_up();
+        let assignment = lab.state.assignment(&at).unwrap();
+        let Cause::Owned { epoch, .. } = ownership(&lab.state, &at) else { panic!("it is owned") };
+        assert!(assignment.reserved_epoch().is_some_and(|reserved| reserved > epoch), "{assignment:?}");
+        assert_eq!(epoch, assignment.held_epoch());
+    }
+
+    #[test]
     fn a_move_says_what_it_waits_for() {
         let mut lab = Lab::with_topics(&[("t", 2)]);
         lab.join("a");
@@ -280,6 +294,7 @@ mod tests {
         lab.pass();
         let at = lab.state.handoffs().keys().next().unwrap().clone();
         assert!(told(&lab, &at)[1].contains("is warming, waiting for b to warm up"));
+        assert!(!told(&lab, &at).iter().any(|cause| cause.contains("leaves it where it is")));
         lab.say(&b, &at, None, &Ack::Ready);
         assert!(told(&lab, &at)[1].contains("is ready, waiting for the leader to make the switch"));
         lab.pass();
@@ -298,7 +313,7 @@ mod tests {
         lab.carry_out(lab.steps());
         let told = told(&lab, &at).join(" ");
         assert!(told.contains("called off: the new owner could not warm up: disk full"), "{told}");
-        assert!(told.contains("Moves to b failed 1 times in a row"), "{told}");
+        assert!(told.contains("The last move to b failed or was called off"), "{told}");
     }
 
     #[test]

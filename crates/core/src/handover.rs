@@ -38,7 +38,7 @@ impl Grant {
     }
 }
 
-/// What follows once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's
+/// The next step once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's
 /// session is not there: then nothing follows, and the leader finds another way.
 pub(crate) fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Draft<'a>> {
     if handoff.catch_up { catching_up(state, handoff) } else { complete(state, handoff, wall) }
@@ -77,7 +77,7 @@ pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallM
 
 /// The epoch under which the new owner gets the unit: the one that was reserved for it, where one was.
 pub(crate) fn new_epoch(state: &GroupState, handoff: &Handoff) -> Epoch {
-    let reserved = |at| state.assignment(at).filter(|a| a.held.is_some()).map(|a| a.epoch);
+    let reserved = |at| state.assignment(at)?.reserved_epoch();
     let reserved = handoff.unit.iter().map(reserved).collect::<Option<Vec<_>>>();
     let reserved = reserved.filter(|_| handoff.phase == Phase::CatchingUp);
     reserved.and_then(|epochs| epochs.into_iter().max()).unwrap_or_else(|| next_epoch(state, &handoff.unit))
@@ -94,7 +94,7 @@ fn registered<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>>
 /// owner: one who is here, and may not have heard that it owns the unit no more, has still to let go. `None` where
 /// nobody has.
 pub(crate) fn awaiting(state: &GroupState, handoff: &Handoff, owner: &Member) -> Option<Handoff> {
-    let is_over = |member| matches!(state.presence(member), Presence::Gone | Presence::Ending);
+    let is_over = |member| state.presence(member).is_over();
     let works_on = !handoff.mode.is_strict() && handoff.phase == Phase::Complete;
     (works_on && !is_over(&handoff.old) && handoff.old != *owner)
         .then(|| Handoff { new: owner.clone(), ..handoff.clone() })

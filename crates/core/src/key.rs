@@ -30,22 +30,22 @@ pub struct Layout {
     prefix: String,
 }
 
-/// What a key below a group's prefix stands for.
+/// The meaning of a key below a group's prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// A consumer's registration.
     Consumer(MemberName),
     /// A name whose partitions are kept until its successor registers.
     Rejoin(MemberName),
-    /// Who owns a partition.
+    /// The owner of a partition.
     Assignment(TopicPartition),
     /// A handoff, or a reference to the one that leads its set.
     Handoff(TopicPartition),
     /// A router's registration.
     Router(MemberName),
-    /// What a router says of the handoff at a partition.
+    /// A router's ack of the handoff at a partition.
     RouterAck(TopicPartition, MemberName),
-    /// What somebody asks of the handoff at the same partition.
+    /// A request about the handoff at the same partition.
     Intent(TopicPartition),
     /// The group's configuration.
     GroupConfig,

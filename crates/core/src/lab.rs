@@ -12,16 +12,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_strategies::Registry;
 
+use crate::ack::{Ack, Drained};
 use crate::action::Action;
-use crate::advance::{Now, advance};
+use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
-use crate::id::{Epoch, HandoffIds, Member, TopicPartition};
+use crate::id::{Epoch, Member, TopicPartition};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
 use crate::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revision, Txn};
-use crate::memory::Memory;
+use crate::leader::{Leader, LeaderContext, StepInputs};
 use crate::moment::{Moment, WallMillis};
-use crate::plan::{Plan, WhatIf, plan};
-use crate::record::{GroupConfig, Leader, Source, Topic, decode, encode};
+use crate::plan::{Plan, WhatIf};
+use crate::record::{GroupConfig, Leader as LeaderRecord, Mode, Phase, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
 use crate::write::{Fence, chunk};
 
@@ -34,11 +35,11 @@ pub struct Lab {
     pub shelf: Shelf,
     /// The view of it, always up to date.
     pub state: GroupState,
-    /// What was touched since somebody last took this.
+    /// The records touched since this was last taken.
     pub touched: Touched,
-    /// What the leader remembers.
-    pub memory: Memory,
-    /// What the store said last of the leases that are in doubt.
+    /// The leader.
+    pub leader: Leader,
+    /// The store's last answers about the leases that are in doubt.
     pub leases: Leases,
     /// The leader's clock.
     pub moment: Moment,
@@ -48,6 +49,9 @@ pub struct Lab {
     epochs: BTreeMap<TopicPartition, (Epoch, Epoch, Option<Member>)>,
 }
 
+/// When the leader's clock begins.
+const START: Moment = Moment(Duration::from_secs(1));
+
 impl Default for Lab {
     fn default() -> Self {
         let layout = Layout::new(DEFAULT_PREFIX, "g".parse().expect("a valid name"));
@@ -56,15 +60,18 @@ impl Default for Lab {
             shelf: Shelf::default(),
             state: GroupState::new(layout),
             touched: Touched::default(),
-            memory: Memory::default(),
+            leader: Leader::new(START),
             leases: Leases::default(),
-            moment: Moment(Duration::from_secs(1)),
+            moment: START,
             running: BTreeMap::new(),
             fence: Fence::new(Compare::new(key, Must::HaveCreateRevision(Revision(1)))),
             dealt: 0,
             epochs: BTreeMap::new(),
         };
-        lab.put(&Key::Leader, encode(&Leader::new("i".to_owned(), "http://i".to_owned(), WallMillis(0))));
+        lab.put(
+            &Key::Leader,
+            encode(&LeaderRecord::new("i".to_owned(), "http://i".to_owned(), WallMillis(0))),
+        );
         lab
     }
 }
@@ -125,7 +132,7 @@ impl Lab {
 
     fn take_in(&mut self, changes: &[Change]) {
         let touched = self.state.apply(changes, self.shelf.revision());
-        self.memory.observe(&self.state, &touched, self.moment);
+        self.leader.observe(&self.state, &touched, self.moment);
         for at in touched.units.clone() {
             self.check_epochs(&at);
         }
@@ -142,13 +149,13 @@ impl Lab {
             let owner = assignment.owner.as_ref().map(crate::record::Owner::member);
             let held = assignment.held_epoch();
             if let Some((epoch, before_held, before)) = self.epochs.get(&at) {
-                let rises = assignment.epoch >= *epoch && held >= *before_held;
+                let rises = assignment.highest_epoch() >= *epoch && held >= *before_held;
                 assert!(
                     rises && (held > *before_held || owner == *before),
                     "{at}: {before_held} of {before:?}, then {held} of {owner:?}"
                 );
             }
-            self.epochs.insert(at, (assignment.epoch, held, owner));
+            self.epochs.insert(at, (assignment.highest_epoch(), held, owner));
         }
     }
 
@@ -172,28 +179,31 @@ impl Lab {
         self.running.extend(kept.map(|lease| (lease, moment)).collect::<Vec<_>>());
     }
 
-    /// Asks about the leases that are in doubt, as a leader does before it decides.
+    /// What the store says of the leases in doubt is known at every moment.
     fn ask_leases(&mut self) {
         self.keep_alive();
         let wanted = claim::doubtful(&self.state, self.state.assignments().keys());
-        let said = wanted.into_iter().map(|(lease, ttl)| match self.running.get(&lease) {
-            Some(since) if self.moment.since(*since) < ttl => {
-                (lease, Remaining::Left(ttl.saturating_sub(self.moment.since(*since))))
-            }
-            _ => (lease, Remaining::Gone),
-        });
-        self.leases = said.collect();
-        self.memory.see_leases(&self.leases, self.moment);
+        self.leases = self.answer(&wanted);
+        self.leader.hear(&self.leases, self.moment);
+    }
+
+    /// What the store says of `asked`.
+    fn answer(&self, asked: &BTreeMap<LeaseId, Duration>) -> Leases {
+        let left = |lease: &LeaseId, ttl: Duration| match self.age_of(*lease) {
+            Some(age) if age < ttl => Remaining::Left(ttl.saturating_sub(age)),
+            _ => Remaining::Gone,
+        };
+        asked.iter().map(|(lease, ttl)| (*lease, left(lease, *ttl))).collect()
     }
 }
 
 /// What the leader does.
 impl Lab {
-    /// The leader's circumstances.
+    /// The leader's knowledge.
     #[must_use]
-    pub const fn now(&self) -> Now<'_> {
-        Now {
-            memory: &self.memory,
+    pub const fn context(&self) -> LeaderContext<'_> {
+        LeaderContext {
+            memory: self.leader.memory(),
             moment: self.moment,
             leases: &self.leases,
             wall: WallMillis(0),
@@ -201,28 +211,57 @@ impl Lab {
         }
     }
 
-    /// What would be planned; changes nothing.
+    /// The input of the leader's step at this moment.
+    #[must_use]
+    pub const fn inputs(&self) -> StepInputs<'static> {
+        StepInputs {
+            moment: self.moment,
+            wall: WallMillis(0),
+            nonce: self.dealt,
+            strategies: Registry::builtin(),
+        }
+    }
+
+    /// Another instance leads from now on: what it sees, it sees for the first time.
+    pub fn change_leader(&mut self) {
+        self.leader = Leader::having_seen(&self.state, self.moment);
+    }
+
+    /// The plan that would be made; changes nothing.
     ///
     /// # Panics
     /// Where there is no plan.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        plan(&self.state, self.now(), &mut HandoffIds::new(self.dealt), &WhatIf::default())
+        self.leader
+            .preview(&self.state, &self.leases, self.inputs(), &WhatIf::default())
             .expect("it can be planned")
     }
 
-    /// What follows for the handoffs that there are.
+    /// The next steps of the handoffs that exist.
     #[must_use]
     pub fn steps(&self) -> Vec<Action> {
-        self.state.handoffs().keys().filter_map(|lead| advance(&self.state, lead, self.now())).collect()
+        self.state.handoffs().keys().filter_map(|lead| advance(&self.state, lead, self.context())).collect()
     }
 
-    /// One pass of the leader: steps and plan, carried out; returns what applied.
+    /// One pass of the leader that looks at everything, carried out; returns what applied.
+    ///
+    /// # Panics
+    /// Where there is no plan.
     pub fn pass(&mut self) -> Vec<Action> {
         self.dealt += 1;
-        let mut actions = self.steps();
-        actions.extend(self.plan().actions);
-        self.carry_out(actions)
+        self.leader.observe_everything(self.moment);
+        let mut pass = self.leader.step(&self.state, None, self.inputs());
+        if !pass.ask.is_empty() {
+            let said = self.answer(&pass.ask);
+            pass = self.leader.step(&self.state, Some(&said), self.inputs());
+        }
+        assert!(matches!(pass.plan, Some(Ok(_))), "it can be planned: {:?}", pass.plan);
+        let actions: Vec<Action> = pass.actions().cloned().collect();
+        let wanted = actions.len();
+        let applied = self.carry_out(actions);
+        self.leader.written(&pass, applied.len() == wanted, self.moment);
+        applied
     }
 
     /// Carries out decisions as a leader does: in chunks, and one by one where a chunk does not apply.
@@ -263,7 +302,7 @@ impl Lab {
         Some(self.state.assignment(at)?.owner.as_ref()?.name.as_str())
     }
 
-    /// How many partitions each name owns.
+    /// The number of partitions that each name owns.
     #[must_use]
     pub fn loads(&self) -> BTreeMap<String, usize> {
         let mut loads = BTreeMap::new();
@@ -292,4 +331,27 @@ impl Lab {
 #[must_use]
 pub fn tp(topic: &str, number: u32) -> TopicPartition {
     TopicPartition::new(topic.parse().expect("a valid name"), number)
+}
+
+/// A group in `exclusive` in which a handoff catches up, and a partition of it: the old owner has stopped, and an epoch
+/// is reserved for the new one.
+///
+/// # Panics
+/// Where the handoff does not go as handoffs go.
+#[must_use]
+pub fn catching_up() -> (Lab, TopicPartition) {
+    let mut lab = Lab::with_topics(&[("t", 2)]);
+    lab.configure(&GroupConfig { mode: Mode::Exclusive, catch_up: true, ..GroupConfig::default() });
+    let a = lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    let at = lab.state.handoffs().keys().next().expect("something moves to the second consumer").clone();
+    let id = lab.state.handoff(&at).expect("it leads the handoff").id.clone();
+    lab.say(&b, &at, Some(&id), &Ack::Ready);
+    lab.pass();
+    lab.say(&a, &at, Some(&id), &Ack::Drained(Drained::default()));
+    let phase = lab.state.handoff(&at).map(|handoff| handoff.phase);
+    assert_eq!(phase, Some(Phase::CatchingUp), "the old owner has stopped");
+    (lab, at)
 }

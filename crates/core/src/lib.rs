@@ -16,8 +16,9 @@
 //! Time, random numbers and what others said come in as arguments.
 //!
 //! Start reading at [`record`] (what is stored), then [`state`], then [`rules`] (the handoff protocol as a
-//! table) with [`advance`](mod@advance), then [`plan`](mod@plan). [`ack`] and [`session`] are what any instance decides, the
-//! rest is the leader's. This crate may use `strategies` and nothing else of ours.
+//! table) with [`advance`](mod@advance), then [`plan`](mod@plan), then [`leader`], the machine that calls both. [`ack`] and
+//! [`session`] are what any instance decides, the rest is the leader's. This crate may use `types` and `strategies`,
+//! and nothing else of ours.
 
 pub mod ack;
 pub mod action;
@@ -26,15 +27,12 @@ pub mod census;
 pub mod claim;
 mod draft;
 pub mod explain;
+mod facts;
 mod handover;
-pub mod id;
 pub mod key;
-pub mod kv;
 #[cfg(any(test, feature = "testing"))]
 pub mod lab;
-pub mod memory;
-pub mod moment;
-pub mod name;
+pub mod leader;
 pub mod plan;
 pub mod reason;
 pub mod record;
@@ -45,3 +43,5 @@ pub mod state;
 pub mod topics;
 pub mod view;
 pub mod write;
+
+pub use kafka_assigner_types::{id, kv, moment, name};

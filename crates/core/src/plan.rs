@@ -7,7 +7,6 @@
 //! A plan changes nothing. The leader carries it out, dry-run prints it, explain looks one unit up in it.
 
 mod interests;
-mod limits;
 mod moves;
 mod orphans;
 mod problem;
@@ -20,19 +19,21 @@ use std::time::Duration;
 use kafka_assigner_strategies::{Registry, Strategy};
 
 use crate::action::{Action, Step};
-use crate::advance::{Now, claim_end, exists, forget};
+use crate::advance::forget;
 use crate::draft::Draft;
+use crate::facts::claim_end;
 use crate::id::{HandoffIds, TopicPartition};
 use crate::key::Key;
 use crate::kv::Revision;
+use crate::leader::LeaderContext;
 use crate::name::MemberName;
 use crate::reason::DeferReason;
 use crate::record::{Consumer, GroupConfig, HandoffRecord, Mode, Phase, Standing};
-use crate::state::{Entry, GroupState, Presence, Versioned};
+use crate::state::{Entry, GroupState, Versioned};
 
 pub use sets::{SetTooLarge, check_sets};
 
-/// What is to be done for who should own what.
+/// The actions that bring ownership to the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The revision of the state that it was made on.
@@ -41,7 +42,7 @@ pub struct Plan {
     pub strategy: String,
     /// The steps, grants before handoffs.
     pub actions: Vec<Action>,
-    /// What was left as it is though something is wanted of it.
+    /// The units that were left as they are although a change is wanted.
     pub deferred: Vec<Deferral>,
 }
 
@@ -63,13 +64,13 @@ impl Plan {
 pub struct Deferral {
     /// The partitions.
     pub unit: Vec<TopicPartition>,
-    /// Who would get it, where that is known.
+    /// The member that would get it, where that is known.
     pub to: Option<MemberName>,
-    /// Why it has to wait.
+    /// The reason why it has to wait.
     pub why: DeferReason,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoPlan {
     /// The group's configuration can't be read, and no good one was ever seen.
@@ -98,14 +99,14 @@ pub struct WhatIf {
 /// [`NoPlan`] where nothing may be decided; then everything stays as it is.
 pub fn plan(
     state: &GroupState,
-    now: Now<'_>,
+    context: LeaderContext<'_>,
     ids: &mut HandoffIds,
     what_if: &WhatIf,
 ) -> Result<Plan, NoPlan> {
     let config = state.config().ok_or(NoPlan::UnreadableConfig)?;
-    let strategy = strategy(&config, now.strategies, what_if)?;
-    let desired = problem::solve(state, now, strategy, what_if).map_err(NoPlan::Invalid)?;
-    let mut planner = Planner::new(state, now, &config, strategy.name());
+    let strategy = strategy(&config, context.strategies, what_if)?;
+    let desired = problem::solve(state, context, strategy, what_if).map_err(NoPlan::Invalid)?;
+    let mut planner = Planner::new(state, context, &config, strategy.name());
     planner.forget_gone_topics();
     planner.clear_dangling();
     planner.end_stuck_routers();
@@ -132,7 +133,7 @@ fn strategy(
 
 struct Planner<'a> {
     state: &'a GroupState,
-    now: Now<'a>,
+    context: LeaderContext<'a>,
     config: &'a GroupConfig,
     in_flight: u32,
     warming: BTreeMap<MemberName, u32>,
@@ -142,10 +143,15 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(state: &'a GroupState, now: Now<'a>, config: &'a GroupConfig, strategy: &str) -> Self {
+    fn new(
+        state: &'a GroupState,
+        context: LeaderContext<'a>,
+        config: &'a GroupConfig,
+        strategy: &str,
+    ) -> Self {
         let mut planner = Self {
             state,
-            now,
+            context,
             config,
             in_flight: 0,
             warming: BTreeMap::new(),
@@ -179,7 +185,7 @@ impl<'a> Planner<'a> {
     fn forget_gone_topics(&mut self) {
         for (at, entry) in self.state.assignments() {
             let is_free = entry.readable().is_some() && !self.state.handoffs().contains_key(at);
-            if is_free && !exists(self.state, at) && self.nobody_may_act(at) {
+            if is_free && !self.state.exists(at) && self.nobody_may_act(at) {
                 let unit = vec![at.clone()];
                 let write = forget(self.state, &unit).into_write();
                 self.plan.actions.push(Action { unit, step: Step::Forget, write });
@@ -192,7 +198,7 @@ impl<'a> Planner<'a> {
         let Some(owner) = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict()) else {
             return true;
         };
-        is_over(self.state.presence(&owner.member())) && claim_end(self.state, at, self.now).is_over()
+        self.state.presence(&owner.member()).is_over() && claim_end(self.state, at, self.context).is_over()
     }
 
     /// References to a handoff that somebody else removed would keep their partitions from ever moving.
@@ -209,7 +215,7 @@ impl<'a> Planner<'a> {
 
     /// Routers for which freezes waited in vain: without a registration nobody waits for them.
     fn end_stuck_routers(&mut self) {
-        for router in self.now.memory.stuck_routers(self.state) {
+        for router in self.context.memory.stuck_routers(self.state) {
             let key = Key::Router(router.name.clone());
             let mut draft = Draft::on(self.state).unchanged(&key);
             draft.delete(&key);
@@ -222,8 +228,9 @@ impl<'a> Planner<'a> {
         self.state.registration(name).filter(|consumer| consumer.standing == Standing::Active)
     }
 
-    /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those before.
-    /// The owner is granted it again in the stricter mode once they are over. The rest of its set does not step back.
+    /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those
+    /// before. The owner is granted it again in the stricter mode once they are over. The rest of its set does not step
+    /// back.
     fn mode_of_grant(&self, at: &TopicPartition, unit: &[TopicPartition]) -> Mode {
         let assignment = self.state.assignment(at).filter(|assignment| assignment.owner.is_some());
         match assignment.is_some_and(|assignment| !assignment.mode.is_strict()) {
@@ -231,11 +238,6 @@ impl<'a> Planner<'a> {
             false => self.state.mode_of(unit),
         }
     }
-}
-
-/// In `overlap` nobody waits for a session that is being ended.
-const fn is_over(presence: Presence) -> bool {
-    matches!(presence, Presence::Gone | Presence::Ending)
 }
 
 /// What can't be read of the group's configuration, topics, registrations and wishes, for reports; one line each.

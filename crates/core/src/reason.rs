@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::MemberName;
 
-/// Why a unit has, or gets, the owner it has.
+/// The reason why a unit has, or gets, its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Reason {
@@ -68,7 +68,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a handoff was cancelled.
+/// The reason why a handoff was cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum CancelReason {
@@ -111,7 +111,7 @@ impl CancelReason {
         }
     }
 
-    /// Whether the new owner is passed over for a while, so that the same move is not tried at once again.
+    /// True if the new owner is passed over for a while, so that the same move is not tried at once again.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::WarmFailed { .. } | Self::Aborted { .. } | Self::Deadline { .. })
@@ -136,7 +136,7 @@ impl fmt::Display for CancelReason {
     }
 }
 
-/// Why a session is over.
+/// The reason why a session is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FenceReason {
@@ -167,7 +167,7 @@ impl fmt::Display for FenceReason {
     }
 }
 
-/// Why planning left something as it is.
+/// The reason why planning left a unit as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum DeferReason {
@@ -247,7 +247,7 @@ impl DeferReason {
         "awaiting_rejoin",
     ];
 
-    /// Whether it only waits for other handoffs to end.
+    /// True if it only waits for other handoffs to end.
     #[must_use]
     pub const fn is_for_room(&self) -> bool {
         matches!(self, Self::MovesInFlight { .. } | Self::Warming { .. } | Self::HandoffEnding)

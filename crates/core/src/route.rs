@@ -4,7 +4,7 @@ use crate::id::{Epoch, HandoffId, Member, TopicPartition};
 use crate::record::Owner;
 use crate::state::{GroupState, Presence};
 
-/// Where the requests for one partition go.
+/// The target of the requests for one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Route {
     /// To the owner, with its epoch.
@@ -29,13 +29,13 @@ pub enum Route {
 /// [can't be decided](is_undecided): then a router goes on as it does.
 #[must_use]
 pub fn route(state: &GroupState, at: &TopicPartition) -> Option<Route> {
-    if is_undecided(state, at) || !crate::advance::exists(state, at) {
+    if is_undecided(state, at) || !state.exists(at) {
         return None;
     }
     Some(stash(state, at).or_else(|| open(state, at)).unwrap_or(Route::Unowned))
 }
 
-/// Whether nobody knows where the requests for `at` go: a record of the partition can't be read, or its owner's
+/// True if nobody knows where the requests for `at` go: a record of the partition can't be read, or its owner's
 /// registration can't, which says that the owner is there and not what it is.
 #[must_use]
 pub fn is_undecided(state: &GroupState, at: &TopicPartition) -> bool {

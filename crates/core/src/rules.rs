@@ -18,7 +18,7 @@ use crate::reason::{CancelReason, FenceReason};
 use crate::record::{Handoff, Mode, Phase, Wish};
 use crate::state::Presence;
 
-/// How much of a unit still exists, its topics being deleted or re-created one by one.
+/// The part of a unit that still exists, its topics being deleted or re-created one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -29,14 +29,14 @@ pub enum Extent {
     Gone,
 }
 
-/// What the table looks at, worked out once for a unit.
+/// The facts that the table looks at, worked out once for a unit.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The handoff.
     pub handoff: &'a Handoff,
-    /// How much of the unit still exists.
+    /// The part of the unit that still exists.
     pub extent: Extent,
-    /// Whether the assignments name whom they must: the old owner until `Complete`, the new one from then on.
+    /// True if the assignments name whom they must: the old owner until `Complete`, the new one from then on.
     pub assignments_agree: bool,
     /// The old owner's session.
     pub old: Presence,
@@ -44,15 +44,15 @@ pub struct Facts<'a> {
     pub old_claim: ClaimEnd,
     /// The routers that a freeze waits for.
     pub missing: Vec<MemberName>,
-    /// Whether the old owner's name is registered in another session that can take it back.
+    /// True if the old owner's name is registered in another session that can take it back.
     pub old_returned: bool,
     /// The new owner's session.
     pub new: Presence,
-    /// Whether the new owner may have the unit: active, and subscribed to all of it.
+    /// True if the new owner may have the unit: active, and subscribed to all of it.
     pub new_may_have_it: bool,
-    /// What somebody wants of this very handoff.
+    /// A request about this very handoff.
     pub wish: Option<&'a Wish>,
-    /// Whether the phase has outlived its deadline.
+    /// True if the phase has outlived its deadline.
     pub overdue: bool,
     /// The deadline of the phase, for the record.
     pub deadline_ms: u64,
@@ -60,11 +60,11 @@ pub struct Facts<'a> {
 
 impl Facts<'_> {
     const fn old_over(&self) -> bool {
-        matches!(self.old, Presence::Gone | Presence::Ending)
+        self.old.is_over()
     }
 
     const fn new_over(&self) -> bool {
-        matches!(self.new, Presence::Gone | Presence::Ending)
+        self.new.is_over()
     }
 
     const fn new_can_take(&self) -> bool {
@@ -81,7 +81,7 @@ impl Facts<'_> {
     }
 }
 
-/// What follows.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Follow {
     /// The unit's records go: its topic is gone.
@@ -120,13 +120,13 @@ pub enum Follow {
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// What the row is called, in traces and tests.
+    /// The name of the row, in traces and tests.
     pub name: &'static str,
     /// The phases in which it applies.
     pub phases: &'static [Phase],
-    /// When it applies.
+    /// The condition under which it applies.
     pub when: fn(&Facts<'_>) -> bool,
-    /// What follows then.
+    /// The next step in that case.
     pub then: fn(&Facts<'_>) -> Follow,
 }
 

@@ -1,8 +1,10 @@
 //! Sessions of consumers and routers: who may register, who is still registered, and how a session ends.
 
+mod registration;
+
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
+pub use registration::Registration;
 
 use crate::draft::Draft;
 use crate::id::{Incarnation, Member};
@@ -11,12 +13,12 @@ use crate::kv::{Compare, Lease, LeaseId, Must, Op, Record, Revision};
 use crate::moment::WallMillis;
 use crate::name::MemberName;
 use crate::reason::FenceReason;
-use crate::record::{Consumer, Rejoin, Router, Standing, decode, encode};
-use crate::state::{GroupState, Versioned};
+use crate::record::{Consumer, Rejoin, Standing, decode, encode};
+use crate::state::{Entry, GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
 
-/// What a Register asks for.
+/// The request of a Register call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
     /// A session that does not exist yet.
@@ -25,7 +27,7 @@ pub enum Opening {
     Resume(LeaseId),
 }
 
-/// What is done about a Register, decided on the registration as the store has it.
+/// The answer to a Register, decided on the registration as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
     /// Write the registration, under a lease that was granted for it, where the key is as it was read.
@@ -39,23 +41,13 @@ pub enum Admission {
     Fenced(FenceReason),
 }
 
-/// Decides about a Register.
+/// Decides about a Register of a consumer or a router.
 ///
 /// Only the opening of a session writes a registration. Whoever resumes and does not find its own is fenced,
 /// and so is whoever opens a session that was opened before (a repeated call): "gone" stays final for an
 /// incarnation, and no incarnation gets a second lease.
 #[must_use]
-pub fn admit(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
-    admit_as::<Consumer>(registered, incarnation, opening)
-}
-
-/// [`admit`] for routers.
-#[must_use]
-pub fn admit_router(registered: Option<&Record>, incarnation: &Incarnation, opening: &Opening) -> Admission {
-    admit_as::<Router>(registered, incarnation, opening)
-}
-
-fn admit_as<R: Registration>(
+pub fn admit<R: Registration>(
     registered: Option<&Record>,
     incarnation: &Incarnation,
     opening: &Opening,
@@ -66,7 +58,7 @@ fn admit_as<R: Registration>(
             Admission::Fenced(FenceReason::Superseded)
         }
         (Opening::New, Some(record)) => Admission::Create { takes_over: Some(record.mod_revision) },
-        (Opening::Resume(lease), registered) => match check_as::<R>(registered, incarnation, *lease) {
+        (Opening::Resume(lease), registered) => match check::<R>(registered, incarnation, *lease) {
             Ok(_) => Admission::Attach,
             Err(reason) => Admission::Fenced(reason),
         },
@@ -77,64 +69,11 @@ fn names<R: Registration>(record: &Record, incarnation: &Incarnation) -> bool {
     decode::<R>(&record.value).is_ok_and(|registration| registration.incarnation() == incarnation)
 }
 
-/// What all registrations have.
-trait Registration: DeserializeOwned {
-    /// The session.
-    fn incarnation(&self) -> &Incarnation;
-
-    /// Why it is being ended by force, where it is.
-    fn ending(&self) -> Option<FenceReason>;
-}
-
-impl Registration for Consumer {
-    fn incarnation(&self) -> &Incarnation {
-        &self.incarnation
-    }
-
-    fn ending(&self) -> Option<FenceReason> {
-        match &self.standing {
-            Standing::Ending(reason) => Some(reason.clone()),
-            Standing::Active | Standing::Draining => None,
-        }
-    }
-}
-
-impl Registration for Router {
-    fn incarnation(&self) -> &Incarnation {
-        &self.incarnation
-    }
-
-    /// Its registration is written once: a router's session ends with it.
-    fn ending(&self) -> Option<FenceReason> {
-        None
-    }
-}
-
-/// Whether a registration still is that of the session `incarnation` under `lease`.
+/// Checks that a registration still is that of the session `incarnation` under `lease`.
 ///
 /// # Errors
 /// Why the session is over. A registration that can't be read is not called over: its lease tells.
-pub fn check(
-    registered: Option<&Record>,
-    incarnation: &Incarnation,
-    lease: LeaseId,
-) -> Result<Option<Consumer>, FenceReason> {
-    check_as(registered, incarnation, lease)
-}
-
-/// [`check`] for routers.
-///
-/// # Errors
-/// As for [`check`].
-pub fn check_router(
-    registered: Option<&Record>,
-    incarnation: &Incarnation,
-    lease: LeaseId,
-) -> Result<Option<Router>, FenceReason> {
-    check_as(registered, incarnation, lease)
-}
-
-fn check_as<R: Registration>(
+pub fn check<R: Registration>(
     registered: Option<&Record>,
     incarnation: &Incarnation,
     lease: LeaseId,
@@ -150,43 +89,38 @@ fn check_as<R: Registration>(
     registration.ending().map_or(Ok(Some(registration)), Err)
 }
 
+/// Why the session of `member` is over, where the view shows that it is. A registration that can't be read is there.
+#[must_use]
+pub fn over<R: Registration>(state: &GroupState, member: &Member) -> Option<FenceReason> {
+    match R::registered(state).get(&member.name) {
+        None => Some(FenceReason::Gone),
+        Some(Entry::Unreadable(_)) => None,
+        Some(Entry::Readable(found)) if *found.incarnation() != member.incarnation => {
+            Some(FenceReason::Superseded)
+        }
+        Some(Entry::Readable(found)) => found.ending(),
+    }
+}
+
 /// The write that opens a session: the registration under its lease, guarded on what was read. A mark that a session
 /// left behind stays: it tells that this one has stopped.
 #[must_use]
-pub fn open(
+pub fn open<R: Registration>(
     layout: &key::Layout,
     name: &MemberName,
-    consumer: &Consumer,
+    registration: &R,
     lease: Lease,
     takes_over: Option<Revision>,
 ) -> Write {
-    let at = layout.encode(&Key::Consumer(name.clone()));
+    let at = layout.encode(&R::key(name));
     let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
     Write {
         guards: vec![Compare::new(at.clone(), must)],
-        ops: vec![Op::put_leased(at, encode(consumer), lease.id)],
+        ops: vec![Op::put_leased(at, encode(registration), lease.id)],
     }
 }
 
-/// The write that opens a router's session: its registration under its lease, guarded on what was read. It is never
-/// written again, since its revision tells which freezes wait for the router.
-#[must_use]
-pub fn open_router(
-    layout: &key::Layout,
-    name: &MemberName,
-    router: &Router,
-    lease: Lease,
-    takes_over: Option<Revision>,
-) -> Write {
-    let at = layout.encode(&Key::Router(name.clone()));
-    let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
-    Write {
-        guards: vec![Compare::new(at.clone(), must)],
-        ops: vec![Op::put_leased(at, encode(router), lease.id)],
-    }
-}
-
-/// How a session ends when its consumer says so.
+/// The way in which a session ends when its consumer deregisters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaving {
     /// Hand everything over first.
@@ -199,18 +133,18 @@ pub enum Leaving {
     Restart(Lease),
 }
 
-/// What lets a member leave.
+/// The writes that let a member leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Farewell {
-    /// What is written first; `None` where the end of the lease says it all.
+    /// The first write; `None` where the end of the lease is enough.
     pub write: Option<Write>,
     /// The session's lease where it is ended then, since its consumer has proven that it acts no more. The registration
     /// goes with it in one change: nobody ever sees the session over and has to wait for its claim.
     pub ends: Option<LeaseId>,
 }
 
-/// What lets `member` leave; `None` where its session is over already, and where one that is being ended by force asks
-/// to drain first: that must not undo the end.
+/// The writes that let `member` leave; `None` where its session is over already, and where one that is being ended by
+/// force asks to drain first: that must not undo the end.
 #[must_use]
 pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Farewell> {
     let Some(registration) = own_registration(state, member) else {
@@ -258,7 +192,7 @@ fn marking(
     write
 }
 
-/// How long the mark has to be kept that `member` leaves behind as it says that it has stopped; `None` where it needs
+/// The time for which the mark of `member`, that it has stopped, has to be kept; `None` where it needs
 /// none. It outlives every claim that could otherwise be thought to run, and, where the name comes back, the group's
 /// grace for that.
 #[must_use]
@@ -268,10 +202,10 @@ pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Opti
         let ttl_ms = owners.filter(|owner| owner.is(member)).map(|owner| owner.ttl_ms).max()?;
         return Some(Duration::from_millis(ttl_ms));
     };
-    let config = state.config().unwrap_or_default();
-    let grace_ms = if comes_back { config.rejoin_grace_ms } else { 0 };
-    (comes_back || config.wait_out_revocations)
-        .then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
+    let (rejoin_grace_ms, waits_out) =
+        state.configured(|config| (config.rejoin_grace_ms, config.wait_out_revocations));
+    let grace_ms = if comes_back { rejoin_grace_ms } else { 0 };
+    (comes_back || waits_out).then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
 }
 
 fn own_registration<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {
@@ -284,7 +218,7 @@ pub fn end(state: &GroupState, member: &Member, why: FenceReason) -> Option<Writ
     advance::end_session(state, member, why).map(Draft::into_write)
 }
 
-/// Whether a draining consumer has nothing left: no partition, no part in any handoff, and nothing that it might
+/// True if a draining consumer has nothing left: no partition, no part in any handoff, and nothing that it might
 /// have by a record that was never readable.
 #[must_use]
 pub fn is_drained(state: &GroupState, member: &Member) -> bool {
@@ -295,7 +229,7 @@ pub fn is_drained(state: &GroupState, member: &Member) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Renewal;
+    use crate::record::{Renewal, Router};
 
     fn incarnation(text: &str) -> Incarnation {
         Incarnation::new(text).unwrap()
@@ -316,41 +250,50 @@ mod tests {
     #[test]
     fn only_the_opening_of_a_session_writes_a_registration() {
         let record = registered("1", 7, Standing::Active);
-        let opened = admit(Some(&record), &incarnation("2"), &Opening::New);
+        let opened = admit::<Consumer>(Some(&record), &incarnation("2"), &Opening::New);
         assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
-        let repeated = admit(Some(&record), &incarnation("1"), &Opening::New);
+        let repeated = admit::<Consumer>(Some(&record), &incarnation("1"), &Opening::New);
         assert_eq!(repeated, Admission::Fenced(FenceReason::Superseded), "one incarnation, one lease");
-        let resumed = admit(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        let resumed = admit::<Consumer>(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Attach);
-        let resumed = admit(None, &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        let resumed = admit::<Consumer>(None, &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Fenced(FenceReason::Gone));
     }
 
     #[test]
     fn a_session_is_over_under_another_lease_another_incarnation_or_when_ending() {
         let record = registered("1", 7, Standing::Active);
-        assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(8)), Err(FenceReason::Superseded));
-        assert_eq!(check(Some(&record), &incarnation("2"), LeaseId(7)), Err(FenceReason::Superseded));
+        assert_eq!(
+            check::<Consumer>(Some(&record), &incarnation("1"), LeaseId(8)),
+            Err(FenceReason::Superseded)
+        );
+        assert_eq!(
+            check::<Consumer>(Some(&record), &incarnation("2"), LeaseId(7)),
+            Err(FenceReason::Superseded)
+        );
         let record = registered("1", 7, Standing::Ending(FenceReason::NoProgress));
-        assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(7)), Err(FenceReason::NoProgress));
+        assert_eq!(
+            check::<Consumer>(Some(&record), &incarnation("1"), LeaseId(7)),
+            Err(FenceReason::NoProgress)
+        );
     }
 
     #[test]
     fn a_routers_session_is_judged_by_its_incarnation_and_lease_as_well() {
         let router = Router::new(incarnation("1"), 30_000, WallMillis(0));
         let record = Record { value: encode(&router), ..registered("1", 7, Standing::Active) };
-        let opened = admit_router(Some(&record), &incarnation("2"), &Opening::New);
+        let opened = admit::<Router>(Some(&record), &incarnation("2"), &Opening::New);
         assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
-        let resumed = admit_router(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
+        let resumed = admit::<Router>(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Attach);
-        let lease = check_router(Some(&record), &incarnation("1"), LeaseId(8));
+        let lease = check::<Router>(Some(&record), &incarnation("1"), LeaseId(8));
         assert_eq!(lease, Err(FenceReason::Superseded));
-        assert_eq!(check_router(None, &incarnation("1"), LeaseId(7)), Err(FenceReason::Gone));
+        assert_eq!(check::<Router>(None, &incarnation("1"), LeaseId(7)), Err(FenceReason::Gone));
     }
 
     #[test]
     fn an_unreadable_registration_is_not_called_over() {
         let record = Record { value: "{".into(), ..registered("1", 7, Standing::Active) };
-        assert_eq!(check(Some(&record), &incarnation("1"), LeaseId(7)), Ok(None));
+        assert_eq!(check::<Consumer>(Some(&record), &incarnation("1"), LeaseId(7)), Ok(None));
     }
 }

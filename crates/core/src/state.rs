@@ -9,6 +9,7 @@ mod members;
 mod readability;
 mod routers;
 mod scope;
+mod shared_map;
 mod touched;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub use entry::{Entry, Versioned};
 pub use members::Presence;
 pub use scope::Scope;
+pub use shared_map::{Entries, SharedMap};
 pub use touched::Touched;
 
 use crate::id::TopicPartition;
@@ -29,23 +31,23 @@ use crate::record::{
 };
 use index::RoleIndex;
 
-/// Everything known of one group at one revision. A clone is cheap: it shares with its origin what neither of them
-/// changes.
+/// Everything known of one group at one revision. A clone is cheap, and so is the first change after it: they share
+/// what neither of them changes ([`SharedMap`]).
 #[derive(Debug, Clone)]
 pub struct GroupState {
     layout: Arc<Layout>,
     revision: Revision,
     config: Option<Entry<GroupConfig>>,
-    topics: Arc<BTreeMap<TopicName, Entry<Topic>>>,
-    consumers: Arc<BTreeMap<MemberName, Entry<Consumer>>>,
-    rejoins: Arc<BTreeMap<MemberName, Entry<Rejoin>>>,
-    assignments: Arc<BTreeMap<TopicPartition, Entry<Assignment>>>,
-    handoffs: Arc<BTreeMap<TopicPartition, Entry<HandoffRecord>>>,
-    intents: Arc<BTreeMap<TopicPartition, Entry<Intent>>>,
-    routers: Arc<BTreeMap<MemberName, Entry<Router>>>,
-    router_acks: Arc<BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>>>,
+    topics: SharedMap<TopicName, Entry<Topic>>,
+    consumers: SharedMap<MemberName, Entry<Consumer>>,
+    rejoins: SharedMap<MemberName, Entry<Rejoin>>,
+    assignments: SharedMap<TopicPartition, Entry<Assignment>>,
+    handoffs: SharedMap<TopicPartition, Entry<HandoffRecord>>,
+    intents: SharedMap<TopicPartition, Entry<Intent>>,
+    routers: SharedMap<MemberName, Entry<Router>>,
+    router_acks: SharedMap<TopicPartition, SharedMap<MemberName, Entry<RouterAck>>>,
     leader: Option<Entry<Leader>>,
-    roles: Arc<RoleIndex>,
+    roles: RoleIndex,
     unreadable: Arc<BTreeSet<TopicPartition>>,
 }
 
@@ -57,16 +59,16 @@ impl GroupState {
             layout: Arc::new(layout),
             revision: Revision::default(),
             config: None,
-            topics: Arc::default(),
-            consumers: Arc::default(),
-            rejoins: Arc::default(),
-            assignments: Arc::default(),
-            handoffs: Arc::default(),
-            intents: Arc::default(),
-            routers: Arc::default(),
-            router_acks: Arc::default(),
+            topics: SharedMap::default(),
+            consumers: SharedMap::default(),
+            rejoins: SharedMap::default(),
+            assignments: SharedMap::default(),
+            handoffs: SharedMap::default(),
+            intents: SharedMap::default(),
+            routers: SharedMap::default(),
+            router_acks: SharedMap::default(),
             leader: None,
-            roles: Arc::default(),
+            roles: RoleIndex::default(),
             unreadable: Arc::default(),
         }
     }
@@ -113,24 +115,24 @@ impl GroupState {
         match key {
             Key::Consumer(name) => {
                 let before = self.consumers.get(&name).cloned();
-                entry::set(Arc::make_mut(&mut self.consumers), name.clone(), record);
+                entry::set(&mut self.consumers, name.clone(), record);
                 touched.consumer(&name, before.as_ref(), self.consumers.get(&name));
                 if touched.registrations.contains(&name) {
                     touched.routes.extend(self.roles.of(&name).cloned());
                 }
             }
             Key::Rejoin(name) => {
-                entry::set(Arc::make_mut(&mut self.rejoins), name, record);
+                entry::set(&mut self.rejoins, name, record);
                 touched.membership = true;
             }
             Key::Assignment(partition) => self.set_assignment(&partition, record, touched),
             Key::Handoff(partition) => self.set_handoff(&partition, record, touched),
             Key::Intent(partition) => {
-                entry::set(Arc::make_mut(&mut self.intents), partition.clone(), record);
+                entry::set(&mut self.intents, partition.clone(), record);
                 touched.units.insert(partition);
             }
             Key::Router(name) => {
-                entry::set(Arc::make_mut(&mut self.routers), name, record);
+                entry::set(&mut self.routers, name, record);
                 touched.routers = true;
             }
             Key::RouterAck(partition, router) => self.set_router_ack(&partition, router, record, touched),
@@ -150,7 +152,7 @@ impl GroupState {
     fn set_topic(&mut self, topic: TopicName, record: Option<&Record>, touched: &mut Touched) {
         let count = |state: &Self| Some(state.topics.get(&topic)?.last_good()?.partitions);
         let before = count(self);
-        entry::set(Arc::make_mut(&mut self.topics), topic.clone(), record);
+        entry::set(&mut self.topics, topic.clone(), record);
         touched.topics = true;
         if count(self) == before {
             return;
@@ -167,9 +169,9 @@ impl GroupState {
     fn set_assignment(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
         let owner = |state: &Self| Some(state.assignment(at)?.owner.as_ref()?.name.clone());
         let before = owner(self);
-        entry::set(Arc::make_mut(&mut self.assignments), at.clone(), record);
+        entry::set(&mut self.assignments, at.clone(), record);
         let after = owner(self);
-        Arc::make_mut(&mut self.roles).replace(at, before.iter(), after.iter());
+        self.roles.replace(at, before.iter(), after.iter());
         before.into_iter().chain(after).for_each(|name| touched.member(name).extend([at.clone()]));
         touched.routes.extend([at.clone()]);
         touched.units.insert(self.lead_of(at));
@@ -179,12 +181,10 @@ impl GroupState {
     fn set_handoff(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
         let (before, meant_before) = (self.handoff(at).cloned(), self.handoff_of(at).cloned());
         let was_broken = self.handoffs.get(at).is_some_and(|entry| entry.error().is_some());
-        entry::set_by(Arc::make_mut(&mut self.handoffs), at.clone(), record, |record| {
-            understand_handoff(at, record)
-        });
+        entry::set_by(&mut self.handoffs, at.clone(), record, |record| understand_handoff(at, record));
         let is_broken = self.handoffs.get(at).is_some_and(|entry| entry.error().is_some());
         let after = self.handoff(at).cloned();
-        let roles = Arc::make_mut(&mut self.roles);
+        let roles = &mut self.roles;
         before.iter().for_each(|handoff| roles.remove(handoff));
         after.iter().for_each(|handoff| roles.add(handoff));
         for handoff in [meant_before.as_ref(), self.handoff_of(at)].into_iter().flatten() {
@@ -246,7 +246,7 @@ impl GroupState {
         self.revision
     }
 
-    /// Whether the group has any record besides an election's.
+    /// True if the group has any record besides an election's.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.config.is_none()
@@ -267,7 +267,7 @@ impl GroupState {
     }
 
     /// One value of [`config`](Self::config), without a copy of the others; the default where nothing good was seen.
-    pub(crate) fn configured<T>(&self, value: impl FnOnce(&GroupConfig) -> T) -> T {
+    pub fn configured<T>(&self, value: impl FnOnce(&GroupConfig) -> T) -> T {
         match self.config.as_ref().and_then(Entry::last_good) {
             Some(config) => value(config),
             None => value(&GroupConfig::default()),
@@ -278,6 +278,17 @@ impl GroupState {
     #[must_use]
     pub const fn config_entry(&self) -> Option<&Entry<GroupConfig>> {
         self.config.as_ref()
+    }
+
+    /// True if the group has the partition: its topic is there and has that many. A topic that can't be read is taken
+    /// to have it, so that nothing is forgotten for want of knowledge.
+    #[must_use]
+    pub fn exists(&self, at: &TopicPartition) -> bool {
+        match self.topics.get(&at.topic) {
+            None => false,
+            Some(Entry::Readable(topic)) => at.partition < topic.partitions,
+            Some(Entry::Unreadable(_)) => true,
+        }
     }
 
     /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.
@@ -305,41 +316,41 @@ impl GroupState {
 
     /// The topics, by name.
     #[must_use]
-    pub fn topics(&self) -> &BTreeMap<TopicName, Entry<Topic>> {
+    pub const fn topics(&self) -> &SharedMap<TopicName, Entry<Topic>> {
         &self.topics
     }
 
     /// The registrations, by name.
     #[must_use]
-    pub fn consumers(&self) -> &BTreeMap<MemberName, Entry<Consumer>> {
+    pub const fn consumers(&self) -> &SharedMap<MemberName, Entry<Consumer>> {
         &self.consumers
     }
 
     /// The names that may come back, with the mark that says so.
     #[must_use]
-    pub fn rejoins(&self) -> &BTreeMap<MemberName, Entry<Rejoin>> {
+    pub const fn rejoins(&self) -> &SharedMap<MemberName, Entry<Rejoin>> {
         &self.rejoins
     }
 
     /// The assignments, by partition.
     #[must_use]
-    pub fn assignments(&self) -> &BTreeMap<TopicPartition, Entry<Assignment>> {
+    pub const fn assignments(&self) -> &SharedMap<TopicPartition, Entry<Assignment>> {
         &self.assignments
     }
 
     /// The handoff records, by partition.
     #[must_use]
-    pub fn handoffs(&self) -> &BTreeMap<TopicPartition, Entry<HandoffRecord>> {
+    pub const fn handoffs(&self) -> &SharedMap<TopicPartition, Entry<HandoffRecord>> {
         &self.handoffs
     }
 
     /// The wishes, by partition.
     #[must_use]
-    pub fn intents(&self) -> &BTreeMap<TopicPartition, Entry<Intent>> {
+    pub const fn intents(&self) -> &SharedMap<TopicPartition, Entry<Intent>> {
         &self.intents
     }
 
-    /// Who leads.
+    /// The leader.
     #[must_use]
     pub const fn leader(&self) -> Option<&Entry<Leader>> {
         self.leader.as_ref()

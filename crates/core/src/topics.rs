@@ -11,15 +11,16 @@ use crate::record::{MAX_PARTITIONS, Source, Topic, encode};
 use crate::state::{Entry, GroupState};
 use crate::write::Write;
 
-/// How many times in a row, each a refresh after the one before, Kafka must deny a topic before it counts as deleted: brokers that start up or fail
-/// over deny topics for a moment, and a topic wrongly given up costs every owner its state.
+/// How many times in a row, each a refresh after the one before, Kafka must deny a topic before it counts as deleted:
+/// brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
+/// state.
 pub const DENIALS: u32 = 3;
 
-/// What Kafka says of the topics that it was asked about: the partition count, or that there is no such topic.
+/// Kafka's answer about each topic: the partition count, or that there is no such topic.
 /// A topic about which it said nothing is missing.
 pub type Found = BTreeMap<TopicName, Option<u32>>;
 
-/// How often in a row Kafka has denied a topic that the group has.
+/// The number of times in a row that Kafka has denied a topic of the group.
 #[derive(Debug, Clone)]
 pub struct Denials {
     interval: Duration,

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::advance::exists;
 use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::kv::Revision;
 use crate::name::MemberName;
-use crate::record::{Handoff, Mode, Phase};
+use crate::record::{Assignment, Handoff, Mode, Phase};
 use crate::state::{GroupState, Presence, Scope};
 
 /// Everything that one consumer has to know, at one revision.
@@ -79,7 +78,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether it is the same role under the same key; what else is told with it may differ.
+    /// True if it is the same role under the same key; what else is told with it may differ.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -136,7 +135,7 @@ fn owned(
     let assignment = state.assignment(at)?;
     assignment.owner.as_ref().filter(|owner| owner.is(member))?;
     // In `overlap` its record goes at once, and the handoff of a set needs all of it until it is over.
-    if assignment.mode.is_strict() && !exists(state, at) {
+    if assignment.mode.is_strict() && !state.exists(at) {
         return None;
     }
     if handoff.is_some_and(|handoff| handoff.phase.stops_the_old_owner()) {
@@ -149,7 +148,7 @@ fn owned(
         .or_else(|| assignment.switching.clone());
     Some(Role::Owner {
         epoch: assignment.held_epoch(),
-        run: assignment.run,
+        run: assignment.run(),
         mode: assignment.mode,
         start: assignment.start,
         taking,
@@ -159,7 +158,7 @@ fn owned(
 fn catching_up(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Role {
     Role::CatchingUp {
         handoff: handoff.id.clone(),
-        epoch: state.assignment(at).map_or(Epoch(0), |assignment| assignment.epoch),
+        epoch: state.assignment(at).map_or(Epoch(0), Assignment::highest_epoch),
         until: handoff.final_offset(at),
     }
 }
@@ -169,7 +168,7 @@ fn draining(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
     Some(Role::Draining {
         handoff: handoff.id.clone(),
         epoch: assignment.held_epoch(),
-        run: assignment.run,
+        run: assignment.run(),
         start: assignment.start,
     })
 }
@@ -183,7 +182,7 @@ fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
     Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }
 }
 
-/// What changed from one view to the next, in the order in which it is sent.
+/// The changes from one view to the next, in the order in which they are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Difference {
     /// Roles that are new, or have another key.
@@ -193,7 +192,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether nothing changed.
+    /// True if nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.roles.is_empty() && self.ended.is_empty()
@@ -235,7 +234,7 @@ impl ConsumerView {
         }
     }
 
-    /// Whether somebody who knows this knows all that `full` has to tell.
+    /// True if somebody who knows this knows all that `full` has to tell.
     #[must_use]
     pub fn is_up_to_date(&self, full: &Self) -> bool {
         let decided = |(at, _): &(&TopicPartition, &Role)| !full.undecided.contains(*at);

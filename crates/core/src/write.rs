@@ -10,9 +10,9 @@ use crate::kv::{Compare, Limits, Op, Txn};
 /// The changes of one decision with the guards under which they apply. They are never split.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Write {
-    /// What must hold.
+    /// The condition.
     pub guards: Vec<Compare>,
-    /// What is written then.
+    /// The write in that case.
     pub ops: Vec<Op>,
 }
 
@@ -54,7 +54,7 @@ impl Fence {
 pub struct Chunk {
     /// The transaction; it applies all of its writes or none.
     pub txn: Txn,
-    /// Which of the writes it carries.
+    /// The writes that it carries.
     pub writes: Range<usize>,
 }
 

@@ -13,7 +13,7 @@ const LINES: usize = 24;
 const CONSUMERS: usize = 6;
 const HANDOFFS: usize = 4;
 
-/// What is shown at one moment.
+/// The state that is shown at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Board {
     pub(crate) elapsed: Duration,
@@ -67,7 +67,7 @@ impl Board {
         let Words { what, given, done } = self.words;
         vec![
             format!(
-                "kafka-assigner demo  {:>5.1}s   leader {leader}   at {}",
+                "kafka-assigner demo  {:>5.1}s   leader {leader}   --server {}",
                 self.elapsed.as_secs_f64(),
                 self.address
             ),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros, Slot};
 use kafka_assigner_client::kafka::{
     KafkaOptions, KafkaRunner, KafkaRunnerError, Message as _, Record, RecordHandler, Restored,
 };
@@ -14,8 +15,7 @@ use kafka_assigner_client::{
     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
 };
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_example_single_writer::{Log, LogError, Witness, Writer, run_writer};
-use kafka_assigner_ledger::{FinalState, Handled, KeyState, Micros, Slot};
+use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -28,10 +28,10 @@ use crate::producer::id_of;
 /// The group of the demonstration.
 pub(crate) const GROUP: &str = "demo";
 
-/// How long a leaving consumer may take to hand everything over. At the end of a run nobody is left to take it.
+/// The time that a leaving consumer has to release its partitions. At the end of a run no other consumer takes over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What one consumer process writes down; it outlives the process.
+/// The log of one consumer process; it outlives the process.
 #[derive(Debug)]
 pub(crate) struct Book {
     /// The process; a consumer that starts again is another.
@@ -43,7 +43,7 @@ pub(crate) struct Book {
 /// The state of a partition, which the book can look into.
 type Shared = Arc<Mutex<Held>>;
 
-/// What a consumer holds of one partition.
+/// The state of one partition in a consumer.
 #[derive(Debug, Default)]
 struct Held {
     /// The epoch under which it is owned; zero while it is only warmed.
@@ -70,12 +70,12 @@ impl Book {
         lock(&self.handled).push(Handled { slot, offset, id, epoch, process, at });
     }
 
-    /// How many records the process handled so far.
+    /// The number of records that the process handled so far.
     pub(crate) fn count(&self) -> usize {
         lock(&self.handled).len()
     }
 
-    /// What the process handled so far, in its order.
+    /// The records that the process handled so far, in its order.
     pub(crate) fn handled(&self) -> Vec<Handled> {
         lock(&self.handled).clone()
     }
@@ -180,7 +180,7 @@ async fn count(
     book: Arc<Book>,
     shutdown: CancellationToken,
 ) -> Result<(), Failure> {
-    let kafka = KafkaOptions::new(brokers, format!("kafka-assigner-demo-{}", options.topics.concat()));
+    let kafka = KafkaOptions::new(brokers, options.topics.concat());
     let runner = KafkaRunner::new(&kafka, Counting(book))?;
     Consumer::new(options)?.run(runner, shutdown).await?;
     Ok(())
@@ -211,7 +211,7 @@ pub(crate) struct Worker {
     ended: JoinHandle<Result<(), Failure>>,
 }
 
-/// Why a consumer did not run, or ended otherwise than it was asked to.
+/// The reasons for which a consumer did not start, or ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("no runtime or no socket for a consumer")]
@@ -261,7 +261,7 @@ impl Worker {
         self.process.ask_to_end();
     }
 
-    /// Whether it has ended by itself.
+    /// Returns true if it has ended by itself.
     pub(crate) fn is_over(&self) -> bool {
         self.ended.is_finished()
     }

@@ -1,11 +1,11 @@
-//! Why there is no result.
+//! The errors of a run.
 
 use std::io;
 
 use crate::options::InvalidOption;
 use crate::{consumers, instances};
 
-/// Why there is no result.
+/// The reasons for which a run has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,6 +20,14 @@ pub enum Error {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// None of the brokers answers.
+    #[error("no broker answers at {brokers} within {}s", within.as_secs())]
+    NoBroker {
+        /// The brokers, as they were given.
+        brokers: String,
+        /// How long they had.
+        within: std::time::Duration,
     },
     /// Kafka did not do what it was asked.
     #[error("Kafka failed")]

@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use crate::options::Options;
 use crate::process::Process;
 
-/// How many instances there are.
+/// The number of instances.
 const INSTANCES: usize = 2;
 
-/// Why an instance did not start.
+/// The reasons for which an instance did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("no runtime or no socket for an instance")]
@@ -85,7 +85,7 @@ impl Fleet {
         Ok(id)
     }
 
-    /// Where the running instances are reached.
+    /// The addresses of the running instances.
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.running.iter().map(|running| running.address.clone()).collect()
     }

@@ -6,18 +6,25 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::mocking::MockCluster;
+use rdkafka::types::RDKafkaErrorCode;
+
+use crate::error::Error;
 
 /// The mock keeps 5 MiB a partition and drops the oldest without a word; we stop well before.
 const MOCK_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What one record of ours takes there at most beside its key and value.
+/// How long brokers may take to answer: a few connections that fail at once, and some for a busy machine.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// The most bytes that one record of the demonstration takes in Kafka beside its key and value.
 pub(crate) const RECORD_OVERHEAD: u64 = 80;
 
 /// A cluster with the run's topic.
 pub(crate) struct Kafka {
-    /// Where it is reached.
+    /// The bootstrap address.
     pub(crate) bootstrap: String,
     /// The topic.
     pub(crate) topic: String,
@@ -35,18 +42,56 @@ impl Kafka {
         Ok(Self { bootstrap, topic, bytes_per_partition: Some(MOCK_BYTES), _mock: Some(mock) })
     }
 
-    /// Creates a topic of its own on a real cluster. It is left there for whoever wants to look.
-    pub(crate) async fn real(bootstrap: String, partitions: u32, seed: u64) -> Result<Self, KafkaError> {
+    /// Creates a topic of its own on a real cluster. It is left there for whoever wants to look, and so that a run
+    /// with the same seed does not meet it, the next one's has a number behind its name.
+    ///
+    /// # Errors
+    /// [`Error::NoBroker`] and [`Error::Kafka`].
+    pub(crate) async fn real(bootstrap: String, partitions: u32, seed: u64) -> Result<Self, Error> {
+        answers(bootstrap.clone()).await?;
         let admin: AdminClient<DefaultClientContext> =
             ClientConfig::new().set("bootstrap.servers", &bootstrap).create()?;
-        let topic = format!("kafka-assigner-demo-{seed:016x}");
-        let new =
-            NewTopic::new(&topic, i32::try_from(partitions).unwrap_or(i32::MAX), TopicReplication::Fixed(1));
-        let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(10)));
-        for result in admin.create_topics(&[new], &options).await? {
-            result.map_err(|(_, code)| KafkaError::AdminOp(code))?;
+        let partitions = i32::try_from(partitions).unwrap_or(i32::MAX);
+        for name in topic_names(seed) {
+            match create(&admin, &name, partitions).await {
+                Err(KafkaError::AdminOp(RDKafkaErrorCode::TopicAlreadyExists)) => {}
+                created => {
+                    created?;
+                    return Ok(Self { bootstrap, topic: name, bytes_per_partition: None, _mock: None });
+                }
+            }
         }
-        Ok(Self { bootstrap, topic, bytes_per_partition: None, _mock: None })
+        Err(KafkaError::AdminOp(RDKafkaErrorCode::TopicAlreadyExists).into())
+    }
+}
+
+/// The names to try for a run's topic; whoever repeats a run a hundred times may delete some.
+fn topic_names(seed: u64) -> impl Iterator<Item = String> {
+    let first = format!("kafka-assigner-demo-{seed:016x}");
+    let next = first.clone();
+    std::iter::once(first).chain((2..=100).map(move |number| format!("{next}-{number}")))
+}
+
+async fn create(
+    admin: &AdminClient<DefaultClientContext>,
+    name: &str,
+    partitions: i32,
+) -> Result<(), KafkaError> {
+    let new = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
+    let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(10)));
+    for result in admin.create_topics(&[new], &options).await? {
+        result.map_err(|(_, code)| KafkaError::AdminOp(code))?;
+    }
+    Ok(())
+}
+
+/// Asks the cluster for its brokers, as everything after this would wait for a minute where there are none.
+async fn answers(brokers: String) -> Result<(), Error> {
+    let client: BaseConsumer = ClientConfig::new().set("bootstrap.servers", &brokers).create()?;
+    let asked = tokio::task::spawn_blocking(move || client.client().fetch_metadata(None, ANSWER).map(drop));
+    match asked.await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(Error::NoBroker { brokers, within: ANSWER }),
     }
 }
 
@@ -65,4 +110,21 @@ fn start_mock(topic: String, partitions: i32) -> Result<(String, Sender<()>), Ka
     });
     let bootstrap = starting.recv().map_err(|_| KafkaError::Canceled)??;
     Ok((bootstrap, alive))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silent_broker_is_named() {
+        let error = Kafka::real("127.0.0.1:1".to_owned(), 1, 3).await.err().unwrap().to_string();
+        assert_eq!(error, "no broker answers at 127.0.0.1:1 within 5s");
+    }
+
+    #[test]
+    fn a_repeated_run_finds_another_name() {
+        let names: Vec<_> = topic_names(3).take(2).collect();
+        assert_eq!(names, ["kafka-assigner-demo-0000000000000003", "kafka-assigner-demo-0000000000000003-2"]);
+    }
 }

@@ -1,10 +1,10 @@
 //! How much there was to do so far.
 
-use kafka_assigner_crowd::Meter;
+use kafka_assigner_writer::Meter;
 
 use crate::producer::Produced;
 
-/// How much there was to do so far; clones share it.
+/// The load so far; clones share it.
 #[derive(Debug, Clone)]
 pub(crate) enum Load {
     /// Records to handle.
@@ -13,11 +13,11 @@ pub(crate) enum Load {
     Requests(Meter),
 }
 
-/// How it is called.
+/// The words for this kind of load in the output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words {
     pub(crate) what: &'static str,
-    /// Who gave the work has its part done.
+    /// The word for work that was produced or requested.
     pub(crate) given: &'static str,
     /// Consumers have done theirs.
     pub(crate) done: &'static str,

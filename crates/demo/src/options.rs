@@ -1,20 +1,20 @@
-//! What a run is told.
+//! The options of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kafka_assigner_core::record::Mode;
 
-/// How the demonstration runs.
+/// The options of the demonstration.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long it runs; `None`: until it is interrupted, repeating the story.
+    /// The duration of the run; `None` = it repeats the scenario until it is interrupted.
     pub duration: Option<Duration>,
     /// Partitions of the topic, 1 to 1 000. Default 24.
     pub partitions: u32,
     /// Records per second in each partition, 1 to 200. Default 50.
     pub rate: u32,
-    /// What the group promises. Default [`Mode::Overlap`].
+    /// The group's mode. Default [`Mode::Overlap`].
     pub mode: Mode,
     /// Brokers of a real cluster; `None`: an embedded one.
     pub brokers: Option<String>,
@@ -22,7 +22,7 @@ pub struct Options {
     pub input: Option<PathBuf>,
     /// Repeats the choices of another run; `None`: at random.
     pub seed: Option<u64>,
-    /// Whether the last line of standard output is one JSON object, and the only one.
+    /// Standard output has one JSON object as its only, last line.
     pub json: bool,
 }
 
@@ -53,7 +53,7 @@ pub enum InvalidOption {
     OutOfRange {
         /// The option.
         option: &'static str,
-        /// What it was set to.
+        /// The value that was given.
         value: u32,
         /// The most that is allowed.
         most: u32,
@@ -85,7 +85,7 @@ impl Options {
         Duration::from_secs(1) / self.rate
     }
 
-    /// How long records are produced, where the run ends by itself.
+    /// The time for which records are produced; `None` = until the run is interrupted.
     #[must_use]
     pub fn production(&self) -> Option<Duration> {
         self.duration.map(|duration| duration.mul_f64(0.85))

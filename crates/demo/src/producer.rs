@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_ledger::{Record, Slot};
+use kafka_assigner_audit::{Record, Slot};
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Message as _};
@@ -21,7 +21,7 @@ const KEYS: u64 = 16;
 /// The most records of a run: each is kept in memory, twice, so that everything can be added up in the end.
 const MOST_RECORDS: u64 = 2_000_000;
 
-/// What was produced so far; clones share it.
+/// The counts of produced records so far; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Produced(Arc<Counts>);
 
@@ -45,7 +45,7 @@ impl Produced {
         self.0.failed.load(Ordering::Relaxed)
     }
 
-    /// Whether production stopped because there is no room for more.
+    /// Returns true if production stopped because there is no room for more.
     pub(crate) fn is_full(&self) -> bool {
         self.0.is_full.load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ impl ProducerContext for Produced {
     }
 }
 
-/// What is produced: made-up values, or somebody's lines.
+/// The source of the records: generated values, or the user's lines.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// As many as there is time for.
@@ -127,7 +127,7 @@ pub(crate) async fn produce(
     tokio::task::spawn_blocking(move || producer.flush(Duration::from_secs(10))).await.unwrap_or(Ok(()))
 }
 
-/// Where production stands.
+/// The progress of production.
 struct Next {
     id: u64,
     /// Bytes in the fullest partition, at most.

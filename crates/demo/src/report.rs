@@ -2,15 +2,15 @@
 
 use std::fmt;
 
+use kafka_assigner_audit::requests::Requests;
+use kafka_assigner_audit::{Audit, Spread};
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_crowd::Requests;
-use kafka_assigner_ledger::{Audit, Spread};
 use serde::Serialize;
 
 /// The result of a run. The names are stable: programs read them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// What the group promised.
+    /// The group's mode.
     pub mode: String,
     /// Records, duplicates, moves and gaps.
     #[serde(flatten)]
@@ -22,31 +22,31 @@ pub struct Report {
     pub handoffs_completed: usize,
     /// Handoffs that were cancelled.
     pub handoffs_cancelled: usize,
-    /// How often another instance led.
+    /// The number of leader changes.
     pub leader_changes: usize,
     /// The time between two records of one partition.
     pub record_interval_ms: u64,
-    /// How long a dead consumer keeps its partitions.
+    /// The session timeout: for so long a dead consumer keeps its partitions.
     pub session_timeout_ms: u64,
     /// The seed that repeats the choices of this run.
     pub seed: u64,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Event {
-    /// When, from the start of the run.
+    /// The time from the start of the run.
     pub at_ms: u64,
-    /// What kind of thing.
+    /// The kind of the event.
     pub event: &'static str,
     /// The same in words.
     pub text: String,
 }
 
 impl Report {
-    /// Whether nothing was lost, nothing out of order, and every state right; and in the stricter modes, whether there
+    /// Returns true if nothing was lost or out of order, and every state is right; and in the stricter modes, if there
     /// was one owner at a time, and nothing handled twice by its move.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -119,8 +119,13 @@ impl fmt::Display for Report {
             audit.moves, self.handoffs_completed, self.handoffs_cancelled, self.leader_changes
         )?;
         let (record, session) = (self.record_interval_ms, self.session_timeout_ms);
+        let load = if self.requests.is_some() {
+            "requests come all the time".to_owned()
+        } else {
+            format!("records come every {record} ms")
+        };
         writeln!(f, "Longest time without a handled record, for each moved partition")?;
-        writeln!(f, "(records come every {record} ms; the session timeout is {session} ms):")?;
+        writeln!(f, "({load}; the session timeout is {session} ms):")?;
         gap(f, "planned moves", &audit.gap_ms.planned)?;
         gap(f, "after a kill", &audit.gap_ms.crash)?;
         gap(f, "across a leader's death", &audit.gap_ms.leader_loss)

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use kafka_assigner_crowd::{Asked, Meter, Pace, Traffic, Window, Written, read};
-use kafka_assigner_example_single_writer::{Wire, run_router};
-use kafka_assigner_ledger::Micros;
+use kafka_assigner_audit::Micros;
+use kafka_assigner_audit::requests::{Asked, Window, Written};
 use kafka_assigner_router::{Router, RouterOptions};
+use kafka_assigner_writer::{Meter, Pace, Traffic, read_log};
+use kafka_assigner_writer::{Wire, run_router};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -37,7 +38,7 @@ pub(crate) struct Routing {
     crashes: Vec<Window>,
 }
 
-/// What was asked, and what there is of it.
+/// The numbers of requests and of their answers.
 pub(crate) struct Answered {
     pub(crate) asked: Asked,
     /// By partition.
@@ -107,7 +108,7 @@ impl Routing {
         }
         let (brokers, topic) = (kafka.bootstrap.clone(), kafka.topic.clone());
         let partitions = i32::try_from(partitions).unwrap_or(i32::MAX);
-        let log = spawn_blocking(move || read(&brokers, &topic, partitions)).await;
+        let log = spawn_blocking(move || read_log(&brokers, &topic, partitions)).await;
         let log = log.map_err(|panic| Failure::Program(panic.into()))?.map_err(Failure::Program)?;
         Ok(Answered { asked, log, crashes: self.crashes })
     }

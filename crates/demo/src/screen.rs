@@ -1,4 +1,4 @@
-//! Where a run is shown: a live view on a terminal, plain lines elsewhere.
+//! The output of a run: a live view on a terminal, plain lines elsewhere.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Screen {
         if is_live { Self::Live } else { Self::Lines }
     }
 
-    /// How often there is something new to show.
+    /// The interval between two updates of the screen.
     pub(crate) const fn period(&self) -> Duration {
         match self {
             Self::Live => Duration::from_millis(250),

@@ -1,13 +1,13 @@
-//! What the screen looks at while a run goes on.
+//! The state that the screen reads during a run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Progress;
 use kafka_assigner_core::state::GroupState;
-use kafka_assigner_observer::Observer;
 use tokio::time::{Instant, sleep};
 
 use crate::board::{Board, Move, Row};
@@ -16,7 +16,7 @@ use crate::load::Load;
 use crate::report::Event;
 use crate::screen::Screen;
 
-/// What the screen looks at; clones share it.
+/// The state that the screen reads; clones share it.
 #[derive(Clone)]
 pub(crate) struct Window {
     start: Instant,
@@ -46,7 +46,7 @@ impl Window {
         self.shown().events.push(event);
     }
 
-    /// What happened so far.
+    /// The events so far.
     pub(crate) fn events(&self) -> Vec<Event> {
         self.shown().events.clone()
     }

@@ -1,14 +1,15 @@
-//! What a run consists of, and what can be done to it.
+//! The parts of a run, and the operations on it.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kafka_assigner_audit::requests::{Requests, put_right, to_handle};
+use kafka_assigner_audit::watcher::Observer;
+use kafka_assigner_audit::{Audit, FinalState, Incident, Ledger, Micros};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_crowd::{Requests, put_right, to_handle};
-use kafka_assigner_ledger::{Audit, FinalState, Incident, Ledger, Micros};
-use kafka_assigner_observer::Observer;
 use kafka_assigner_store::MemoryStore;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -30,10 +31,10 @@ use crate::window::{Window, millis};
 /// Consumers at the start.
 const CONSUMERS: usize = 3;
 
-/// How long the last records may take after production ended.
-const LAST_RECORDS: Duration = Duration::from_secs(12);
+/// The longest time without progress after production ended: beyond it the last records won't be handled.
+const STANDSTILL: Duration = Duration::from_secs(12);
 
-/// How often one looks whether they are handled.
+/// The interval of the checks that they are handled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// An instance that was killed.
@@ -42,7 +43,7 @@ pub(crate) struct Killed {
     at: Micros,
 }
 
-/// What a run consists of.
+/// The parts of a run.
 pub(crate) struct World {
     options: Options,
     seed: u64,
@@ -93,6 +94,7 @@ impl World {
             incidents: Vec::new(),
         };
         world.show_address();
+        world.show_topic();
         for _ in 0..CONSUMERS {
             world.join()?;
         }
@@ -103,6 +105,17 @@ impl World {
         let address = self.fleet.addresses().first().cloned().unwrap_or_default();
         self.note("listening", format!("try: kafka-assigner consumers {GROUP} --server {address}"));
         self.window.show_address(address);
+    }
+
+    /// Says what stays behind where the cluster is not our own.
+    fn show_topic(&self) {
+        if let Some(brokers) = &self.options.brokers {
+            let topic = &self.kafka.topic;
+            self.note(
+                "topic",
+                format!("topic and Kafka group {topic} at {brokers}; both stay there afterwards"),
+            );
+        }
     }
 
     pub(crate) fn note(&self, event: &'static str, text: String) {
@@ -206,7 +219,7 @@ impl World {
         Ok(true)
     }
 
-    /// Waits until every produced record was handled and every owner has caught up, for as long as that may take.
+    /// Waits until every produced record was handled and every owner has caught up, for as long as records are handled.
     pub(crate) async fn handle_the_rest(&self) {
         let finished = async {
             let produced = self.produced.records(&self.kafka.topic);
@@ -218,8 +231,19 @@ impl World {
                 ledger.states = self.states();
             }
         };
-        // What is missing after that is lost, and counted so.
-        let _late = timeout(LAST_RECORDS, finished).await;
+        let mut finished = pin!(finished);
+        loop {
+            let before = self.handled_count();
+            let waited = timeout(STANDSTILL, &mut finished).await;
+            // What is missing after a standstill is lost, and counted so.
+            if waited.is_ok() || self.handled_count() == before {
+                return;
+            }
+        }
+    }
+
+    fn handled_count(&self) -> usize {
+        self.window.books().iter().map(|book| book.count()).sum()
     }
 
     async fn wait_for_ids(&self, mut missing: BTreeSet<u64>) {

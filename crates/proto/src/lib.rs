@@ -24,11 +24,11 @@ pub mod v1 {
         unused_qualifications,
         reason = "generated"
     )]
-    tonic::include_proto!("kafka_assigner.v1");
+    include!("generated/kafka_assigner.v1.rs");
 }
 
 /// The compiled definitions, for `tonic_reflection::server::Builder::register_encoded_file_descriptor_set`.
-pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// The version of the protocol that these definitions describe, for `RegisterRequest.protocol_version`.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! How a user's own queues take part in a switch.
+//! The part of a user's own queues in a switch.
 
 use std::error::Error;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub trait Cutover: Send + Sync + 'static {
     /// Comes also where no drain follows: the partition has no owner just now, or the session is over.
     fn stop(&self, at: &TopicPartition);
 
-    /// Drain: returns once every request of the partition that was on its way is answered, has failed, or was refused.
+    /// Drain: returns once every request of the partition that was in flight is answered, has failed, or was refused.
     /// The router acknowledges the handoff then. Drains of many partitions run at once.
     ///
     /// Must be cancel safe: it is dropped when the handoff ends, and called anew for the next one.
@@ -36,26 +36,26 @@ pub trait Cutover: Send + Sync + 'static {
     async fn drain(&self, at: &TopicPartition) -> Result<(), CutoverError>;
 
     /// Switch and flush: from now on requests go to `target`, those that were held back first, in their order. A
-    /// drain does not always come before: what is still on its way to another target has to be answered before.
+    /// drain does not always come before: requests in flight to another target have to be answered before.
     fn switch(&self, at: &TopicPartition, target: &Target);
 
     /// The partition does not exist any more: what was held back for it fails.
     fn remove(&self, at: &TopicPartition);
 
-    /// Runs beside the session, for implementors that have something to do of their own. Dropped at the end; it must
+    /// Runs beside the session, for implementors with a loop of their own. Dropped at the end; it must
     /// not return before. By default nothing.
     async fn work(&self) {
         std::future::pending::<()>().await;
     }
 
-    /// Whether [`work`](Self::work) has not got on for `bound`. A router that is stuck takes itself out of the group,
+    /// Returns true if [`work`](Self::work) made no progress for `bound`. A router that is stuck leaves the group,
     /// or every switch would wait for it. By default never.
     fn is_stuck(&self, bound: Duration) -> bool {
         let _ = bound;
         false
     }
 
-    /// The router is about to stop: takes nothing new in, and returns when nothing is left to be answered. Dropped when
-    /// that takes too long. By default at once.
+    /// The router is about to stop: refuses new requests, and returns when no request is left to be answered. Dropped
+    /// when that takes too long. By default it returns at once.
     async fn finish(&self) {}
 }

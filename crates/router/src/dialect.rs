@@ -1,4 +1,4 @@
-//! What routers hear on their streams.
+//! The commands on a router's stream, read as updates of the routing table.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use kafka_assigner_proto::v1::{RouteChange, RouteCommand, RouteTable};
 
 use crate::route::Route;
 
-/// What a command says of routes.
+/// A change of the routing table, read from one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum News {
-    /// Every route there is. What is not listed does not exist, except for what can't be decided just now, which
-    /// stays as it is.
+pub(crate) enum RouteUpdate {
+    /// The whole table. A partition that is not listed does not exist, except for one that can't be decided just
+    /// now, which stays as it is.
     All { routes: Vec<(TopicPartition, Route)>, undecided: BTreeSet<TopicPartition> },
-    /// What changed.
+    /// The routes that changed, and the partitions that were removed.
     Some { routes: Vec<(TopicPartition, Route)>, removed: Vec<TopicPartition> },
 }
 
@@ -26,9 +26,9 @@ pub(crate) enum RouterDialect {}
 impl Dialect for RouterDialect {
     type Command = RouteCommand;
     type Snapshot = RouteTable;
-    type News = News;
+    type News = RouteUpdate;
 
-    fn hear(command: RouteCommand) -> Heard<RouteTable, News> {
+    fn hear(command: RouteCommand) -> Heard<RouteTable, RouteUpdate> {
         let RouteCommand { cluster_id, revision, command } = command;
         let what = match command {
             Some(Command::Table(mut part)) => {
@@ -48,18 +48,18 @@ impl Dialect for RouterDialect {
         whole.undecided.append(&mut part.undecided);
     }
 
-    fn news(whole: RouteTable) -> News {
+    fn news(whole: RouteTable) -> RouteUpdate {
         let undecided = whole.undecided.into_iter();
-        News::All {
+        RouteUpdate::All {
             routes: whole.routes.into_iter().map(Route::read).collect(),
             undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
         }
     }
 }
 
-fn some(change: RouteChange) -> News {
+fn some(change: RouteChange) -> RouteUpdate {
     let removed = change.removed.into_iter();
-    News::Some {
+    RouteUpdate::Some {
         routes: change.routes.into_iter().map(Route::read).collect(),
         removed: removed.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
     }

@@ -1,14 +1,14 @@
-//! Which partitions are to be acknowledged: once nothing of them is on its way, until a definite answer came, and again
-//! while the service still waits.
+//! The acknowledgements of drained partitions: due once no request is in flight, until a definite answer came, and
+//! again while the service still waits.
 //!
-//! Pure. A slow partition keeps no other one waiting (scenario H23).
+//! Pure. A slow partition delays no other one (scenario H23).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_client::{Moment, TopicPartition};
-use kafka_assigner_core::id::HandoffId;
 use kafka_assigner_proto::v1::AckOutcome;
+use kafka_assigner_types::id::HandoffId;
 
 /// A partition that is held for so long after its acknowledgement was answered is acknowledged once more: the stored
 /// acknowledgement may have been deleted by hand. Short against a phase's 30 s, long against a switch.
@@ -21,30 +21,30 @@ pub(crate) struct Drains(BTreeMap<TopicPartition, Drain>);
 #[derive(Debug)]
 struct Drain {
     handoff: HandoffId,
-    ack: Ack,
+    ack: AckState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ack {
-    /// Something is on its way.
+enum AckState {
+    /// A request is in flight.
     NotYet,
     /// To be sent from then on.
     From(Moment),
     Sent,
-    /// The service said that it needs none.
+    /// The service needs no acknowledgement any more.
     Over,
 }
 
 impl Drain {
     const fn due(&self) -> Option<Moment> {
-        if let Ack::From(moment) = self.ack { Some(moment) } else { None }
+        if let AckState::From(moment) = self.ack { Some(moment) } else { None }
     }
 }
 
 impl Drains {
     /// The partition is held for this handoff.
     pub(crate) fn begin(&mut self, at: TopicPartition, handoff: HandoffId) {
-        self.0.insert(at, Drain { handoff, ack: Ack::NotYet });
+        self.0.insert(at, Drain { handoff, ack: AckState::NotYet });
     }
 
     /// The partition is not held for a handoff any more.
@@ -52,26 +52,26 @@ impl Drains {
         self.0.remove(at);
     }
 
-    /// Whether the partition is held for this handoff now.
+    /// Returns true if the partition is held for this handoff now.
     pub(crate) fn holds(&self, at: &TopicPartition, handoff: &HandoffId) -> bool {
         self.0.get(at).is_some_and(|drain| drain.handoff == *handoff)
     }
 
-    /// Nothing of the partition is on its way any more; without effect when it is not held for this handoff now.
+    /// The partition has no request in flight any more; without effect when it is not held for this handoff now.
     pub(crate) fn drained(&mut self, now: Moment, at: &TopicPartition, handoff: &HandoffId) {
-        if let Some(drain) = self.get(at, handoff).filter(|drain| drain.ack == Ack::NotYet) {
-            drain.ack = Ack::From(now);
+        if let Some(drain) = self.get(at, handoff).filter(|drain| drain.ack == AckState::NotYet) {
+            drain.ack = AckState::From(now);
         }
     }
 
     /// A new stream has begun: what was acknowledged on the last one may not have arrived.
     pub(crate) fn repeat_all(&mut self, now: Moment) {
-        for drain in self.0.values_mut().filter(|drain| drain.ack != Ack::NotYet) {
-            drain.ack = Ack::From(now);
+        for drain in self.0.values_mut().filter(|drain| drain.ack != AckState::NotYet) {
+            drain.ack = AckState::From(now);
         }
     }
 
-    /// The session is over, and its handoffs are none of the next one's.
+    /// The session is over: the next one does not acknowledge its handoffs.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -81,13 +81,13 @@ impl Drains {
         let due = self.0.iter_mut().filter(|(_, drain)| drain.due().is_some_and(|at| at <= now));
         due.take(most)
             .map(|(at, drain)| {
-                drain.ack = Ack::Sent;
+                drain.ack = AckState::Sent;
                 (at.clone(), drain.handoff.clone())
             })
             .collect()
     }
 
-    /// What became of a sent acknowledgement; `None` = nobody knows, so it is sent again from `retry` on.
+    /// Records the answer to a sent acknowledgement; `None` = unknown, so it is sent again from `retry` on.
     pub(crate) fn answered(
         &mut self,
         now: Moment,
@@ -95,25 +95,25 @@ impl Drains {
         outcome: Option<AckOutcome>,
         retry: Moment,
     ) {
-        // A new stream may have asked for a repetition while the answer was on its way.
-        let sent = self.get(at, handoff).filter(|drain| drain.ack == Ack::Sent);
+        // A new stream may have asked for a repetition while the answer was in flight.
+        let sent = self.get(at, handoff).filter(|drain| drain.ack == AckState::Sent);
         let Some(drain) = sent else { return };
         drain.ack = match outcome {
-            // A refusal may come from a registration that can't be read just now, so it is not the last word.
+            // A refusal may come from a registration that can't be read just now, so it is not final.
             Some(AckOutcome::Applied | AckOutcome::Already | AckOutcome::Refused) => {
-                Ack::From(now + REASSERT)
+                AckState::From(now + REASSERT)
             }
-            Some(AckOutcome::Over) => Ack::Over,
-            Some(AckOutcome::Undecided | AckOutcome::Unspecified) | None => Ack::From(retry),
+            Some(AckOutcome::Over) => AckState::Over,
+            Some(AckOutcome::Undecided | AckOutcome::Unspecified) | None => AckState::From(retry),
         };
     }
 
-    /// When the next acknowledgement is due.
+    /// The moment at which the next acknowledgement is due.
     pub(crate) fn next_wake(&self) -> Option<Moment> {
         self.0.values().filter_map(Drain::due).min()
     }
 
-    /// How many partitions are held for handoffs.
+    /// The number of partitions that are held for handoffs.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,13 +1,13 @@
-//! The shell around the pure machines: carries their actions out and reports back.
+//! The I/O around the pure machines: it performs their actions and reports the results.
 //!
-//! One task owns the session, the routes and the drains. The traffic runs beside it, so that a slow owner never delays a
-//! heartbeat; that it runs is watched from here, so that no heartbeat is sent for a router that stands still.
+//! One task owns the session, the routes and the drains. The forwarder runs beside it, so that a slow owner never
+//! delays a heartbeat. This task checks the forwarder's progress, so that no heartbeat is sent for a stalled router.
 
 mod acks;
 mod draining;
 mod service;
+mod stall;
 mod stopping;
-mod witness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,40 +18,40 @@ use kafka_assigner_client::session::{Action, Event, Session, SessionOptions};
 use kafka_assigner_client::shell::{Commands, joined};
 use kafka_assigner_client::{Backoff, Dice, Moment, SessionStatus, TopicPartition};
 use kafka_assigner_proto::v1::RouteCommand;
-use service::Reply;
-use stopping::{Stage, Verdict};
+use service::RouterReply;
+use stall::StallDetector;
+use stopping::{RouterEnd, RouterStage};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use witness::Witness;
 
 use crate::cutover::Cutover;
-use crate::dialect::{News, RouterDialect};
+use crate::dialect::{RouteUpdate, RouterDialect};
 use crate::drains::Drains;
+use crate::route_map::{RouteMap, RouteStep};
 use crate::router::{Router, RouterError, RouterStopped};
-use crate::routes::{Routes, Step};
 use crate::transport::RoutingTransport;
 
-/// How often the loop looks at what has no deadline of its own: whether the traffic gets on.
+/// The longest sleep of the loop: it checks the progress of the forwarder at least that often.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// An acknowledgement lies on the path of a switch, so a lost one is repeated soon.
+/// A switch waits for each acknowledgement, so a lost one is repeated soon.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
-/// What the loop waited for.
-enum Turn {
-    Reply(Reply),
+/// An event that the loop waited for.
+enum RouterEvent {
+    Reply(RouterReply),
     Stream(Event<RouteCommand>),
     Drain(DrainEnd),
-    Beside(Beside),
+    SideTask(SideTask),
     Shutdown,
     Timer,
 }
 
-/// What runs beside the session and came to its end.
+/// A task beside the session that ended.
 #[derive(Debug, Clone, Copy)]
-enum Beside {
+enum SideTask {
     Work,
     Finish,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Driver<C, T> {
     router: Router<C, T>,
     session: Session<RouterDialect>,
     dice: Dice,
-    /// Whether this session has delivered a table.
+    /// This session has delivered a table.
     has_table: bool,
     drains: Drains,
     draining: JoinSet<DrainEnd>,
@@ -69,13 +69,13 @@ pub(crate) struct Driver<C, T> {
     ack_under_way: bool,
     ack_retry: Backoff,
     commands: Commands<RouteCommand>,
-    replies: JoinSet<Reply>,
-    beside: JoinSet<Beside>,
-    /// Since when this loop itself can tell whether the traffic gets on.
-    witness: Witness,
+    replies: JoinSet<RouterReply>,
+    side_tasks: JoinSet<SideTask>,
+    /// Tells if this loop ran without a pause, so that it can judge the forwarder.
+    stall: StallDetector,
     group: Arc<str>,
-    stage: Stage,
-    verdict: Verdict,
+    stage: RouterStage,
+    end: RouterEnd,
 }
 
 impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
@@ -85,7 +85,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         let (endpoints, outage_grace) = (router.options.endpoints.clone(), Duration::ZERO);
         Self {
             session: Session::new(SessionOptions { endpoints, outage_grace, seed }),
-            // Another seed than the session's, or both would roll the same numbers.
+            // Another seed than the session's, or both would draw the same numbers.
             dice: Dice::new(seed.wrapping_add(1)),
             has_table: false,
             drains: Drains::default(),
@@ -96,26 +96,26 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             ack_retry: Backoff::new(FIRST_RETRY, LONGEST_RETRY),
             commands: Commands::default(),
             replies: JoinSet::new(),
-            beside: JoinSet::new(),
-            witness: Witness::new(router.table.clock().now()),
+            side_tasks: JoinSet::new(),
+            stall: StallDetector::new(router.table.clock().now()),
             group: router.options.group.as_str().into(),
-            stage: Stage::Running,
-            verdict: Verdict::default(),
+            stage: RouterStage::Running,
+            end: RouterEnd::default(),
             router,
         }
     }
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<RouterStopped, RouterError> {
         let cutover = self.router.cutover.clone();
-        self.beside.spawn(async move {
+        self.side_tasks.spawn(async move {
             cutover.work().await;
-            Beside::Work
+            SideTask::Work
         });
         self.session_event(Event::Start);
         while !self.is_done() {
-            let turn = self.turn(&shutdown).await;
-            self.take_in(turn);
-            self.settle();
+            let event = self.next_event(&shutdown).await;
+            self.handle(event);
+            self.after_event();
         }
         self.result()
     }
@@ -124,7 +124,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         self.router.table.clock().now()
     }
 
-    async fn turn(&mut self, shutdown: &CancellationToken) -> Turn {
+    async fn next_event(&mut self, shutdown: &CancellationToken) -> RouterEvent {
         let now = self.now();
         let acks = self.drains.next_wake().filter(|_| !self.ack_under_way);
         let wakes = [self.session.next_wake(), acks, self.stage.deadline(), self.claim_end()];
@@ -132,34 +132,34 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
-            Some(reply) = self.replies.join_next() => joined(reply).map_or(Turn::Timer, Turn::Reply),
-            // What the service wants, in order.
-            event = self.commands.next() => Turn::Stream(event),
-            // What is not on its way any more.
-            end = next_drain(&mut self.draining) => Turn::Drain(end),
-            // What must not end by itself has ended, or panicked; or everything is answered before the stop.
-            Some(end) = self.beside.join_next() => Turn::Beside(end.unwrap_or(Beside::Work)),
-            // The wish to stop, once.
-            () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
-            // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
-            () = self.router.table.clock().sleep_until(wake) => Turn::Timer,
+            Some(reply) = self.replies.join_next() => joined(reply).map_or(RouterEvent::Timer, RouterEvent::Reply),
+            // The commands of the service, in order.
+            event = self.commands.next() => RouterEvent::Stream(event),
+            // Drains that ended.
+            end = next_drain(&mut self.draining) => RouterEvent::Drain(end),
+            // A task that must not end has ended, or panicked; or all requests are answered before the stop.
+            Some(end) = self.side_tasks.join_next() => RouterEvent::SideTask(end.unwrap_or(SideTask::Work)),
+            // The request to stop, once.
+            () = shutdown.cancelled(), if self.stage.is_running() => RouterEvent::Shutdown,
+            // Deadlines; they are also checked after every other event, so nothing above can starve them.
+            () = self.router.table.clock().sleep_until(wake) => RouterEvent::Timer,
         }
     }
 
-    fn take_in(&mut self, turn: Turn) {
-        match turn {
-            Turn::Reply(reply) => self.reply(reply),
-            Turn::Stream(event) => self.session_event(event),
-            Turn::Drain(end) => self.drain_ended(end),
-            Turn::Beside(Beside::Work) => self.fail(RouterError::Stuck),
-            Turn::Beside(Beside::Finish) => self.finished_requests(),
-            Turn::Shutdown => self.begin_to_stop(),
-            Turn::Timer => {}
+    fn handle(&mut self, event: RouterEvent) {
+        match event {
+            RouterEvent::Reply(reply) => self.reply(reply),
+            RouterEvent::Stream(event) => self.session_event(event),
+            RouterEvent::Drain(end) => self.drain_ended(end),
+            RouterEvent::SideTask(SideTask::Work) => self.fail(RouterError::Stuck),
+            RouterEvent::SideTask(SideTask::Finish) => self.finished_requests(),
+            RouterEvent::Shutdown => self.begin_to_stop(),
+            RouterEvent::Timer => {}
         }
     }
 
-    /// After every turn: whatever is due by now.
-    fn settle(&mut self) {
+    /// Does all that is due by now; runs after every event.
+    fn after_event(&mut self) {
         let now = self.now();
         if self.session.next_wake().is_some_and(|at| at <= now) {
             self.session_event(Event::Timer);
@@ -169,15 +169,15 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             self.close();
         }
         let bound = self.router.options.stuck_after;
-        if self.witness.has_watched(now, bound) && self.router.cutover.is_stuck(bound) {
+        if self.stall.has_run_for(now, bound) && self.router.cutover.is_stuck(bound) {
             self.fail(RouterError::Stuck);
         }
         self.advance_stop();
         self.send_acks();
-        self.show();
+        self.publish_status();
     }
 
-    /// When an open table closes unless the session is confirmed before.
+    /// The moment at which an open table closes, unless the session is confirmed before.
     fn claim_end(&self) -> Option<Moment> {
         let has_routes = self.router.table.change(|routes| routes.is_open());
         has_routes.then(|| self.router.table.open_until().unwrap_or_default())
@@ -189,7 +189,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         }
     }
 
-    fn perform(&mut self, action: Action<News>) {
+    fn perform(&mut self, action: Action<RouteUpdate>) {
         match action {
             Action::OpenStream(open) => self.open_stream(open),
             Action::CloseStream => self.commands.close(),
@@ -197,8 +197,8 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             Action::SendDeregister { endpoint, incarnation, .. } => self.send_detach(endpoint, incarnation),
             Action::Claim(term) => self.claim(term.map(|term| term.strict)),
             Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
-            Action::News(news) => self.news(news),
-            // Nobody waits for the claim of a router.
+            Action::News(update) => self.update(update),
+            // No other process waits for the claim of a router.
             Action::SayStopped { .. } => {}
             Action::Lost(loss) => {
                 warn!(group = &*self.group, router = self.router.options.name, ?loss, "session lost");
@@ -217,12 +217,12 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         self.open_if_confirmed();
     }
 
-    /// Opens the table once both are there: its routes, and a session that was confirmed lately.
+    /// Opens the table once it has routes and a session that was confirmed lately.
     fn open_if_confirmed(&mut self) {
         let is_confirmed = self.router.table.open_until().is_some_and(|until| self.now() < until);
         if is_confirmed && self.has_table && !self.router.table.is_open() {
-            let steps = self.router.table.change(Routes::open);
-            self.carry_out(steps);
+            let steps = self.router.table.change(RouteMap::open);
+            self.perform_steps(steps);
         }
     }
 
@@ -233,13 +233,13 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         self.router.status.send_modify(|status| status.session = session);
     }
 
-    fn news(&mut self, news: News) {
+    fn update(&mut self, update: RouteUpdate) {
         if self.stage.is_closed() {
             return;
         }
-        let is_whole = matches!(news, News::All { .. });
-        let steps = self.router.table.change(|routes| routes.apply(news));
-        self.carry_out(steps);
+        let is_whole = matches!(update, RouteUpdate::All { .. });
+        let steps = self.router.table.change(|routes| routes.apply(update));
+        self.perform_steps(steps);
         if is_whole {
             self.has_table = true;
             self.drains.repeat_all(self.now());
@@ -248,32 +248,32 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
     }
 
     fn close(&mut self) {
-        let steps = self.router.table.change(Routes::close);
-        self.carry_out(steps);
+        let steps = self.router.table.change(RouteMap::close);
+        self.perform_steps(steps);
     }
 
-    /// The session is over: nothing of its table counts any more.
+    /// The session is over: its table is not valid any more.
     fn forget(&mut self) {
         self.router.table.claim(None);
         self.has_table = false;
-        let steps = self.router.table.change(Routes::forget);
-        self.carry_out(steps);
+        let steps = self.router.table.change(RouteMap::forget);
+        self.perform_steps(steps);
         self.abandon_drains();
     }
 
-    fn carry_out(&mut self, steps: Vec<Step>) {
+    fn perform_steps(&mut self, steps: Vec<RouteStep>) {
         for step in steps {
             match step {
-                Step::Stop(at) => {
+                RouteStep::Stop(at) => {
                     self.end_drain(&at);
                     self.router.cutover.stop(&at);
                 }
-                Step::Drain(at, handoff) => self.begin_drain(at, handoff),
-                Step::Switch(at, target) => {
+                RouteStep::Drain(at, handoff) => self.begin_drain(at, handoff),
+                RouteStep::Switch(at, target) => {
                     self.end_drain(&at);
                     self.router.cutover.switch(&at, &target);
                 }
-                Step::Remove(at) => {
+                RouteStep::Remove(at) => {
                     self.end_drain(&at);
                     self.router.cutover.remove(&at);
                 }
@@ -281,7 +281,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         }
     }
 
-    fn show(&self) {
+    fn publish_status(&self) {
         let (is_open, held) = (self.router.table.is_open(), self.drains.len());
         let has_session = self.session.incarnation().is_some();
         self.router.status.send_if_modified(|status| {
@@ -308,7 +308,7 @@ async fn next_drain(draining: &mut JoinSet<DrainEnd>) -> DrainEnd {
     }
 }
 
-/// Dropped halfway, the router is no member any more: nothing must go out by its table.
+/// When the future is dropped, the session is not renewed any more: no request may be sent by its table.
 impl<C, T> Drop for Driver<C, T> {
     fn drop(&mut self) {
         self.router.table.claim(None);

@@ -1,4 +1,4 @@
-//! How requests reach an owner: what a user of the [`Forwarder`](crate::Forwarder) implements.
+//! The way of a request to its owner, which a user of the [`Forwarder`](crate::Forwarder) implements.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use kafka_assigner_client::TopicPartition;
 use crate::lanes::Unsent;
 use crate::route::Target;
 
-/// Carries one request to the owner of its partition, over whatever protocol owners speak.
+/// Carries one request to the owner of its partition, over the owners' protocol.
 ///
 /// A router starts the requests of one partition in their order. An implementation that puts each one onto one
 /// connection at the first poll of [`send`](Self::send) keeps that order up to the owner.
 #[async_trait]
 pub trait Forward: Send + Sync + 'static {
-    /// What owners answer.
+    /// The type of the owners' responses.
     type Response: Send + 'static;
 
     /// Sends `request` to `target`, with [`target.epoch`](Target::epoch) beside it.
@@ -35,38 +35,38 @@ pub trait Forward: Send + Sync + 'static {
     ) -> Result<Self::Response, SendError>;
 }
 
-/// Why a request got no answer.
+/// The reasons for which one attempt to send a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// Nothing was executed, for certain: the owner refused it (not the owner, another epoch, draining), or it never
     /// left, because no connection could be opened. The router keeps it in its place and tries again.
     #[error("refused: {0}")]
     Refused(String),
-    /// It failed, and may have been executed. The caller is told.
+    /// It failed, and may have been executed. The caller gets the error.
     #[error("failed on its way")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
 }
 
-/// Why a request that was given to a router has no answer.
+/// The reasons for which a request that was given to a router has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
     /// It was not sent, so nothing was executed: it may be repeated, here later or at another router.
     #[error(transparent)]
     Unsent(#[from] Unsent),
-    /// It failed on its way to the owner, and may have been executed.
+    /// It failed in flight, and may have been executed.
     #[error("the request failed on its way")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
     /// The owner did not answer for so long; it may have been executed.
     #[error("no answer within {0:?}")]
     NoAnswer(Duration),
-    /// The router stopped while the request was on its way; it may have been executed.
+    /// The router stopped while the request was in flight; it may have been executed.
     #[error("the router stopped while the request was on its way")]
     Interrupted,
 }
 
 impl RequestError {
-    /// Whether nothing was executed, for certain, so that repeating it is safe whatever the request does.
+    /// Returns true if certainly nothing was executed, so that repeating it is safe whatever the request does.
     #[must_use]
     pub const fn is_safe_to_repeat(&self) -> bool {
         matches!(self, Self::Unsent(_))

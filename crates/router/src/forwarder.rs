@@ -1,4 +1,4 @@
-//! The ready-made [`Cutover`]: takes requests, holds them in bounds, and forwards them in order.
+//! The default [`Cutover`]: it accepts requests, holds them in bounds, and forwards them in order.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
 use crate::lane::RequestId;
-use crate::lanes::{Lanes, Order, StashLimits, Unsent};
+use crate::lanes::{LaneCommand, Lanes, StashLimits, Unsent};
 use crate::route::Target;
 use crate::table::RoutingTable;
 
@@ -25,34 +25,35 @@ mod dispatch;
 /// Takes requests for partitions and forwards each to the owner, through switches.
 ///
 /// Requests for one partition are started in the order in which [`request`](Self::request) was called. While a
-/// partition is handed over, or has no owner, they wait, within [`StashLimits`]; what an owner refuses goes back to its
-/// place. Reads that must see earlier writes have to take this way too: past the queue they would miss what waits in it.
+/// partition is switched to another owner, or has no owner, they wait, within [`StashLimits`]; a refused request goes
+/// back to its place. Reads that must see earlier writes have to be requests too: sent past the queue, they would miss
+/// the writes that wait in it.
 pub struct Forwarder<F: Forward> {
     forward: F,
     send_timeout: Duration,
     table: RoutingTable,
     state: Mutex<State<F::Response>>,
-    /// Something may go out.
+    /// Wakes the dispatching loop when a request may be sent.
     wake: Notify,
-    /// When the dispatching loop last turned, in microseconds that the process was awake, since a suspension stops
-    /// everything; 0 = it does not run.
+    /// The time of the dispatching loop's last run, in microseconds that the process was awake, since a suspension
+    /// stops everything; 0 = it does not run.
     turned: AtomicU64,
 }
 
 struct State<R> {
     lanes: Lanes,
-    callers: FxHashMap<RequestId, Caller<R>>,
+    callers: FxHashMap<RequestId, PendingRequest<R>>,
     drains: Vec<(TopicPartition, oneshot::Sender<()>)>,
     finishing: Vec<oneshot::Sender<()>>,
 }
 
-struct Caller<R> {
+struct PendingRequest<R> {
     request: Bytes,
     answer: oneshot::Sender<Result<R, RequestError>>,
 }
 
 impl<R> State<R> {
-    /// Tells those who wait for it that nothing is on its way any more.
+    /// Notifies waiting drains and stops once no request is in flight any more.
     fn release(&mut self, at: &TopicPartition) {
         if self.lanes.is_drained(at) {
             for (_, drained) in self.drains.extract_if(.., |(of, _)| of == at) {
@@ -83,10 +84,10 @@ impl<F: Forward> Forwarder<F> {
         Self { forward, send_timeout, table, state, wake, turned }
     }
 
-    /// Takes a request for a partition in. Its place in the order is that of this call; what is returned only waits for
-    /// the answer. Dropped, it takes the request back, unless it is on its way already.
+    /// Accepts a request for a partition. Its place in the order is that of this call; the returned future only waits
+    /// for the answer. Dropped, it cancels the request, unless that is in flight already.
     ///
-    /// Requests on their way hold no lock and no thread.
+    /// Requests in flight hold no lock and no thread.
     ///
     /// # Errors
     ///
@@ -98,11 +99,11 @@ impl<F: Forward> Forwarder<F> {
         let admitted = state.lanes.admit(now, at, request.len());
         let waiting = match admitted {
             Ok(id) => {
-                state.callers.insert(id, Caller { request, answer });
+                state.callers.insert(id, PendingRequest { request, answer });
                 self.wake.notify_one();
                 Ok((id, receiver))
             }
-            // A partition that the table knows already is let in in a moment.
+            // A partition that the table has already is about to get its lane.
             Err(Unsent::NoPartition) => Err(self.table.lookup(at).err().unwrap_or(Unsent::Closed)),
             Err(why) => Err(why),
         };
@@ -126,7 +127,7 @@ impl<F: Forward> Forwarder<F> {
         }
     }
 
-    /// How many requests wait, and how many are on their way.
+    /// The number of requests that wait, and the number of those in flight.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         self.state().lanes.counts()
@@ -136,7 +137,7 @@ impl<F: Forward> Forwarder<F> {
         self.table.clock().now()
     }
 
-    /// The state, with the claim as it is now.
+    /// The state, with the current end of the claim.
     fn state(&self) -> MutexGuard<'_, State<F::Response>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.lanes.claim(self.table.open_until());
@@ -219,12 +220,12 @@ impl<F: Forward> Cutover for Forwarder<F> {
     }
 }
 
-type Waiting<R> = (RequestId, oneshot::Receiver<Result<R, RequestError>>);
+type PendingAnswer<R> = (RequestId, oneshot::Receiver<Result<R, RequestError>>);
 
-/// A request's answer, once it is there.
-#[must_use = "dropped, it takes the request back"]
+/// The future answer of a request.
+#[must_use = "dropped, it cancels the request"]
 pub struct Answer<F: Forward> {
-    waiting: Result<Waiting<F::Response>, Unsent>,
+    waiting: Result<PendingAnswer<F::Response>, Unsent>,
     of: Arc<Forwarder<F>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which partition a key belongs to, as Kafka's Java producer decides it.
+//! The partition of a key, as Kafka's Java producer computes it.
 
 /// The partition, of `partitions` many, for a key: `toPositive(murmur2(key)) % partitions`.
 pub(crate) fn partition(key: &[u8], partitions: i32) -> i32 {

@@ -8,10 +8,10 @@
 //!      └────────────────────────── stop ─────────────────────────────────┘
 //! ```
 //!
-//! - *Stashing*: nothing goes out. What is on its way may still be answered, or come back refused.
-//! - *Flushing*: one request at a time, the oldest first, until the owner has admitted one; what is on its way to an
-//!   owner before has to be answered first. So an owner that was not told yet, or one that is gone, gets a single request
-//!   at a time, and no two owners ever have requests of the partition at once.
+//! - *Stashing*: nothing goes out. Requests in flight may still be answered or refused.
+//! - *Flushing*: one request at a time, the oldest first, until the owner has admitted one; requests in
+//!   flight to the owner before have to be answered first. So an owner that has not received its grant yet, or one that
+//!   is gone, gets a single request at a time, and no two owners ever have requests of the partition at once.
 //! - *Open*: as many as the window lets at once, started in order.
 //!
 //! A request keeps its place by its number: one that is refused goes back before all that came later.
@@ -23,8 +23,8 @@ use kafka_assigner_client::Moment;
 
 use crate::route::Target;
 
-/// The first wait after a refusal: an owner that has just been granted the partition hears of it at about the same
-/// time as its routers. The longest bounds what a late owner costs once it is there.
+/// The first wait after a refusal: an owner receives its grant at about the same time as its routers the new
+/// route. The longest wait bounds the delay that a late owner causes once it is ready.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(200);
 
@@ -37,26 +37,26 @@ pub(crate) struct RequestId(pub(crate) u64);
 pub(crate) struct Lane {
     target: Option<Target>,
     is_open: bool,
-    /// Counts targets, so that an answer of one says nothing of another.
-    era: u64,
-    /// Whether the target has admitted a request.
+    /// Counts targets, so that an answer of one is not taken for an answer of another.
+    target_number: u64,
+    /// The target has admitted a request.
     is_proven: bool,
     queue: BTreeSet<RequestId>,
-    /// With the era in which they were sent.
+    /// With the number of the target that they were sent to.
     in_flight: BTreeMap<RequestId, u64>,
     refusals: u32,
     retry_at: Option<Moment>,
-    /// Whether it stands in line to be looked at.
-    pub(crate) is_in_line: bool,
+    /// The lane is in the queue of lanes that may have something to send.
+    pub(crate) is_queued: bool,
 }
 
 impl Lane {
-    /// How many requests there are, those on their way included.
+    /// The number of requests, those in flight included.
     pub(crate) fn len(&self) -> usize {
         self.queue.len() + self.in_flight.len()
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if no request is in flight.
     pub(crate) fn is_drained(&self) -> bool {
         self.in_flight.is_empty()
     }
@@ -70,7 +70,7 @@ impl Lane {
     /// From now on requests go to `target`.
     pub(crate) fn switch(&mut self, target: Target) {
         if self.target.as_ref() != Some(&target) {
-            self.era += 1;
+            self.target_number += 1;
             self.is_proven = false;
             self.target = Some(target);
         }
@@ -79,22 +79,22 @@ impl Lane {
         self.retry_at = None;
     }
 
-    /// Takes a request in, at the place of its number.
+    /// Queues a request, at the place of its number.
     pub(crate) fn queue(&mut self, id: RequestId) {
         self.queue.insert(id);
     }
 
-    /// Takes a waiting request out; false = it does not wait.
+    /// Removes a waiting request; false = it does not wait.
     pub(crate) fn unqueue(&mut self, id: RequestId) -> bool {
         self.queue.remove(&id)
     }
 
-    /// Everything that waits, in order.
+    /// All waiting requests, in order.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = RequestId> {
         self.queue.iter().copied()
     }
 
-    /// Puts the next request on its way, if one may go.
+    /// Starts the next request, if one may be sent.
     pub(crate) fn start(&mut self, now: Moment, window: usize) -> Option<(RequestId, Target)> {
         let window = if self.is_proven { window } else { 1 };
         let waits = self.retry_at.is_some_and(|at| at > now);
@@ -103,14 +103,14 @@ impl Lane {
         }
         let target = self.target.clone()?;
         let id = self.queue.pop_first()?;
-        self.in_flight.insert(id, self.era);
+        self.in_flight.insert(id, self.target_number);
         Some((id, target))
     }
 
-    /// A request on its way was answered by its owner; false = it is none of this lane's.
+    /// A request in flight was answered by its owner; false = it is not of this lane.
     pub(crate) fn admitted(&mut self, id: RequestId) -> bool {
-        let Some(era) = self.in_flight.remove(&id) else { return false };
-        if era == self.era && self.is_open {
+        let Some(target_number) = self.in_flight.remove(&id) else { return false };
+        if target_number == self.target_number && self.is_open {
             self.is_proven = true;
             self.refusals = 0;
             self.retry_at = None;
@@ -118,7 +118,7 @@ impl Lane {
         true
     }
 
-    /// A request failed on its way: nobody knows whether it was executed. Says nothing of the owner.
+    /// A request in flight failed: its outcome is unknown, and nothing follows for the owner.
     pub(crate) fn failed(&mut self, id: RequestId) -> bool {
         self.in_flight.remove(&id).is_some()
     }
@@ -126,17 +126,17 @@ impl Lane {
     /// A request was refused, so nothing was executed and it waits again, in its place. Refusals of one round count
     /// once. False = it is none of this lane's.
     pub(crate) fn refused(&mut self, now: Moment, id: RequestId) -> bool {
-        let Some(era) = self.in_flight.remove(&id) else { return false };
+        let Some(target_number) = self.in_flight.remove(&id) else { return false };
         self.queue.insert(id);
-        self.is_proven &= era != self.era;
-        if era == self.era && self.retry_at.is_none_or(|at| at <= now) {
+        self.is_proven &= target_number != self.target_number;
+        if target_number == self.target_number && self.retry_at.is_none_or(|at| at <= now) {
             self.retry_at = Some(now + self.wait());
             self.refusals = self.refusals.saturating_add(1);
         }
         true
     }
 
-    /// When it may try again after a refusal.
+    /// The moment at which the next attempt may start after a refusal.
     pub(crate) const fn retry_at(&self) -> Option<Moment> {
         self.retry_at
     }

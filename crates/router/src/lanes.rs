@@ -1,7 +1,7 @@
-//! All requests that a router holds: which may go out, which wait, and which fail because a bound is reached.
+//! All requests that a router holds: those that may be sent, those that wait, and those that fail at a bound.
 //!
-//! Pure: requests, routes, answers and the time go in; orders come out of [`Lanes::next`]. The claim of the router's
-//! session is checked before each one.
+//! Pure: requests, routes, answers and the time are its inputs; [`Lanes::next`] returns commands. The claim
+//! of the router's session is checked before each one.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -15,17 +15,17 @@ use crate::route::Target;
 /// The bounds of what a router holds. A request beyond one fails at once, and may be repeated: nothing was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StashLimits {
-    /// The most requests for one partition, those on their way included; at least 1. Default 10 000, so that one busy
+    /// The most requests for one partition, those in flight included; at least 1. Default 10 000, so that one busy
     /// partition does not use up what others need.
     pub requests: usize,
-    /// The most bytes of all requests together, those on their way included; at least 1. Default 64 MiB.
+    /// The most bytes of all requests together, those in flight included; at least 1. Default 64 MiB.
     pub bytes: usize,
-    /// How long a request waits at most before it is sent; above 0. Default 15 s: a switch takes milliseconds, so this
-    /// bounds only what waits for an owner that is gone, and callers rarely wait longer.
+    /// The longest time that a request waits before it is sent; above 0. Default 15 s: a switch takes milliseconds, so
+    /// this bounds only requests for an owner that is gone, and callers rarely wait longer.
     pub age: Duration,
-    /// The most requests of one partition on their way at once; at least 1. Default 64. With 1 their order is kept
+    /// The most requests of one partition in flight at once; at least 1. Default 64. With 1 their order is kept
     /// strictly, whatever is refused. With more they are started in order, and one that was refused, for example by an
-    /// owner whose claim lapsed for a moment, can be overtaken by those that were on their way together with it.
+    /// owner whose claim lapsed for a moment, can be overtaken by those that were in flight together with it.
     pub window: usize,
 }
 
@@ -35,7 +35,7 @@ impl Default for StashLimits {
     }
 }
 
-/// Why a request was not sent. Nothing was executed.
+/// The reasons for which a request was not sent. Nothing was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsent {
     /// The router has no table just now: it has not been loaded, or the router's session is over or not confirmed.
@@ -58,28 +58,28 @@ pub enum Unsent {
     Stopped,
 }
 
-/// What to do.
+/// A command to the dispatching loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum LaneCommand {
     /// Send a request.
     Send { id: RequestId, target: Target },
-    /// Tell its caller that it won't be sent.
+    /// Fail a request: it won't be sent.
     Fail { id: RequestId, why: Unsent },
 }
 
-/// What became of a request that was sent.
+/// The outcome of a request that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum SendOutcome {
     /// The owner answered it.
     Answered,
     /// The owner refused it: nothing was executed.
     Refused,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Failed,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldRequest {
     at: TopicPartition,
     bytes: usize,
     arrived: Moment,
@@ -90,14 +90,14 @@ struct Held {
 pub(crate) struct Lanes {
     limits: StashLimits,
     lanes: FxHashMap<TopicPartition, Lane>,
-    held: FxHashMap<RequestId, Held>,
+    held: FxHashMap<RequestId, HeldRequest>,
     bytes: usize,
     last: u64,
-    /// What waits in any lane. Numbers rise with time, so the first is the oldest.
+    /// All waiting requests of all lanes. Numbers rise with time, so the first is the oldest.
     waiting: BTreeSet<RequestId>,
     retries: BTreeSet<(Moment, TopicPartition)>,
     /// Lanes that may have something to send, each of them once, so that they take turns.
-    line: VecDeque<TopicPartition>,
+    ready: VecDeque<TopicPartition>,
     failures: VecDeque<(RequestId, Unsent)>,
     /// Nothing goes out, and nothing is taken in, from then on.
     open_until: Option<Moment>,
@@ -114,19 +114,19 @@ impl Lanes {
             last: 0,
             waiting: BTreeSet::new(),
             retries: BTreeSet::new(),
-            line: VecDeque::new(),
+            ready: VecDeque::new(),
             failures: VecDeque::new(),
             open_until: None,
             is_stopped: false,
         }
     }
 
-    /// Until when requests may go out; `None` = not at all.
+    /// Sets the moment up to which requests may go out; `None` = not at all.
     pub(crate) const fn claim(&mut self, until: Option<Moment>) {
         self.open_until = until;
     }
 
-    /// Takes a request in, at the end of its partition's order.
+    /// Accepts a request, at the end of its partition's order.
     pub(crate) fn admit(
         &mut self,
         now: Moment,
@@ -137,7 +137,7 @@ impl Lanes {
         self.last += 1;
         let id = RequestId(self.last);
         self.bytes += bytes;
-        self.held.insert(id, Held { at: at.clone(), bytes, arrived: now });
+        self.held.insert(id, HeldRequest { at: at.clone(), bytes, arrived: now });
         self.wait(at, id);
         Ok(id)
     }
@@ -147,13 +147,13 @@ impl Lanes {
         self.lanes.entry(at.clone()).or_default().stop();
     }
 
-    /// What waits for the partition, and what comes, goes to `target`.
+    /// From now on requests for the partition go to `target`, those that already wait included.
     pub(crate) fn switch(&mut self, at: &TopicPartition, target: Target) {
         self.lanes.entry(at.clone()).or_default().switch(target);
-        self.line_up(at);
+        self.enqueue_lane(at);
     }
 
-    /// The partition is gone, and what waits for it fails.
+    /// The partition is gone, and its waiting requests fail.
     pub(crate) fn remove(&mut self, at: &TopicPartition) {
         let Some(lane) = self.lanes.remove(at) else { return };
         for id in lane.waiting() {
@@ -161,12 +161,12 @@ impl Lanes {
         }
     }
 
-    /// What became of a request that was sent.
-    pub(crate) fn settle(&mut self, now: Moment, id: RequestId, outcome: Outcome) {
+    /// The outcome of a request that was sent.
+    pub(crate) fn settle(&mut self, now: Moment, id: RequestId, outcome: SendOutcome) {
         let Some(at) = self.held.get(&id).map(|held| held.at.clone()) else { return };
         let lane = self.lanes.get_mut(&at);
         match (lane, outcome) {
-            (Some(lane), Outcome::Refused) => {
+            (Some(lane), SendOutcome::Refused) => {
                 if lane.refused(now, id) {
                     self.retries.extend(lane.retry_at().map(|retry| (retry, at.clone())));
                     self.waiting.insert(id);
@@ -174,21 +174,21 @@ impl Lanes {
                     self.give_up(id, Unsent::NoPartition);
                 }
             }
-            (None, Outcome::Refused) => self.give_up(id, Unsent::NoPartition),
-            (Some(lane), Outcome::Answered) => {
+            (None, SendOutcome::Refused) => self.give_up(id, Unsent::NoPartition),
+            (Some(lane), SendOutcome::Answered) => {
                 lane.admitted(id);
                 self.forget(id);
             }
-            (Some(lane), Outcome::Failed) => {
+            (Some(lane), SendOutcome::Failed) => {
                 lane.failed(id);
                 self.forget(id);
             }
-            (None, Outcome::Answered | Outcome::Failed) => self.forget(id),
+            (None, SendOutcome::Answered | SendOutcome::Failed) => self.forget(id),
         }
-        self.line_up(&at);
+        self.enqueue_lane(&at);
     }
 
-    /// Nobody waits for this request any more. One on its way stays there.
+    /// The caller has cancelled this request. One in flight stays there.
     pub(crate) fn cancel(&mut self, id: RequestId) {
         let Some(held) = self.held.get(&id) else { return };
         if self.lanes.get_mut(&held.at).is_some_and(|lane| lane.unqueue(id)) {
@@ -196,7 +196,7 @@ impl Lanes {
         }
     }
 
-    /// Takes nothing in any more.
+    /// Refuses new requests from now on.
     pub(crate) const fn refuse_all(&mut self) {
         self.is_stopped = true;
     }
@@ -210,29 +210,29 @@ impl Lanes {
         }
     }
 
-    /// The next thing to do; `None` = nothing before something happens, or [`next_wake`](Self::next_wake) has come.
-    pub(crate) fn next(&mut self, now: Moment) -> Option<Order> {
+    /// The next command; `None` = none before an event, or [`next_wake`](Self::next_wake) has come.
+    pub(crate) fn next(&mut self, now: Moment) -> Option<LaneCommand> {
         self.expire(now);
         self.retry(now);
         if let Some((id, why)) = self.failures.pop_front() {
-            return Some(Order::Fail { id, why });
+            return Some(LaneCommand::Fail { id, why });
         }
         if !self.is_open(now) {
             return None;
         }
-        while let Some(at) = self.line.pop_front() {
+        while let Some(at) = self.ready.pop_front() {
             let Some(lane) = self.lanes.get_mut(&at) else { continue };
-            lane.is_in_line = false;
+            lane.is_queued = false;
             if let Some((id, target)) = lane.start(now, self.limits.window) {
                 self.waiting.remove(&id);
-                self.line_up(&at);
-                return Some(Order::Send { id, target });
+                self.enqueue_lane(&at);
+                return Some(LaneCommand::Send { id, target });
             }
         }
         None
     }
 
-    /// When [`next`](Self::next) has to be asked again, unless something happens before.
+    /// The moment at which [`next`](Self::next) has to be called again, unless an event comes before.
     pub(crate) fn next_wake(&self) -> Option<Moment> {
         let oldest = self.waiting.first().and_then(|id| self.held.get(id));
         let expiry = oldest.map(|held| held.arrived + self.limits.age);
@@ -240,17 +240,17 @@ impl Lanes {
         expiry.into_iter().chain(retry).min()
     }
 
-    /// Whether nothing of the partition is on its way.
+    /// Returns true if no request of the partition is in flight.
     pub(crate) fn is_drained(&self, at: &TopicPartition) -> bool {
         self.lanes.get(at).is_none_or(Lane::is_drained)
     }
 
-    /// How many requests wait, and how many are on their way.
+    /// The number of requests that wait, and the number of those in flight.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.waiting.len(), self.held.len() - self.waiting.len())
     }
 
-    /// The partition that a held request is for.
+    /// The partition of a held request.
     pub(crate) fn partition(&self, id: RequestId) -> Option<&TopicPartition> {
         self.held.get(&id).map(|held| &held.at)
     }
@@ -278,20 +278,20 @@ impl Lanes {
         if let Some(lane) = self.lanes.get_mut(at) {
             lane.queue(id);
             self.waiting.insert(id);
-            self.line_up(at);
+            self.enqueue_lane(at);
         }
     }
 
-    fn line_up(&mut self, at: &TopicPartition) {
-        if let Some(lane) = self.lanes.get_mut(at).filter(|lane| !lane.is_in_line) {
-            lane.is_in_line = true;
-            self.line.push_back(at.clone());
+    fn enqueue_lane(&mut self, at: &TopicPartition) {
+        if let Some(lane) = self.lanes.get_mut(at).filter(|lane| !lane.is_queued) {
+            lane.is_queued = true;
+            self.ready.push_back(at.clone());
         }
     }
 
     fn expire(&mut self, now: Moment) {
         while let Some(id) = self.waiting.first().copied() {
-            let is_old = |held: &Held| held.arrived + self.limits.age <= now;
+            let is_old = |held: &HeldRequest| held.arrived + self.limits.age <= now;
             if !self.held.get(&id).is_none_or(is_old) {
                 return;
             }
@@ -303,7 +303,7 @@ impl Lanes {
     fn retry(&mut self, now: Moment) {
         while self.retries.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, at)) = self.retries.pop_first() {
-                self.line_up(&at);
+                self.enqueue_lane(&at);
             }
         }
     }

@@ -1,4 +1,4 @@
-use kafka_assigner_core::id::Epoch;
+use kafka_assigner_types::id::Epoch;
 
 use super::*;
 use crate::route::Owner;
@@ -40,7 +40,7 @@ fn proven() -> Lanes {
     lanes.switch(&at(0), target("a", 1));
     let first = admit(&mut lanes);
     assert_eq!(sends(&mut lanes, T0), [(first, "a".into())]);
-    lanes.settle(T0, first, Outcome::Answered);
+    lanes.settle(T0, first, SendOutcome::Answered);
     lanes
 }
 
@@ -48,11 +48,11 @@ fn admit(lanes: &mut Lanes) -> RequestId {
     lanes.admit(T0, &at(0), 10).expect("it fits")
 }
 
-/// What goes out now, to whom.
+/// The requests that are sent now, with their targets.
 fn sends(lanes: &mut Lanes, now: Moment) -> Vec<(RequestId, String)> {
     let mut sends = Vec::new();
     while let Some(order) = lanes.next(now) {
-        let Order::Send { id, target } = order else { panic!("{order:?}") };
+        let LaneCommand::Send { id, target } = order else { panic!("{order:?}") };
         sends.push((id, target.owner.name.to_string()));
     }
     sends
@@ -87,7 +87,7 @@ fn h21_requests_wait_for_a_partition_that_was_never_open() {
     assert_eq!(sends(&mut lanes, T0), []);
     lanes.switch(&at(0), target("b", 2));
     assert_eq!(sends(&mut lanes, T0), [(first, "b".into())]);
-    lanes.settle(T0, first, Outcome::Answered);
+    lanes.settle(T0, first, SendOutcome::Answered);
     assert_eq!(sends(&mut lanes, T0), [(second, "b".into())]);
 }
 
@@ -101,7 +101,7 @@ fn h22_a_stash_goes_to_the_winner_and_nothing_to_the_dead_owner() {
     assert_eq!(sends(&mut lanes, later(AGE / 2)), []);
     lanes.switch(&at(0), target("winner", 9));
     assert_eq!(sends(&mut lanes, later(AGE / 2)), [(first, "winner".into())]);
-    lanes.settle(T0, first, Outcome::Answered);
+    lanes.settle(T0, first, SendOutcome::Answered);
     assert_eq!(sends(&mut lanes, later(AGE / 2)), [(second, "winner".into())]);
 }
 
@@ -122,7 +122,7 @@ fn new_requests_queue_behind_the_stash() {
     lanes.switch(&at(0), target("b", 2));
     assert_eq!(ids(&sends(&mut lanes, T0)), stashed[..1]);
     let new = admit(&mut lanes);
-    lanes.settle(T0, stashed[0], Outcome::Answered);
+    lanes.settle(T0, stashed[0], SendOutcome::Answered);
     assert_eq!(ids(&sends(&mut lanes, T0)), [stashed[1], new]);
 }
 
@@ -131,12 +131,12 @@ fn a_refused_request_goes_back_to_its_place() {
     let mut lanes = proven();
     let (first, second, third) = (admit(&mut lanes), admit(&mut lanes), admit(&mut lanes));
     assert_eq!(ids(&sends(&mut lanes, T0)), [first, second]);
-    lanes.settle(T0, second, Outcome::Refused);
-    lanes.settle(T0, first, Outcome::Refused);
+    lanes.settle(T0, second, SendOutcome::Refused);
+    lanes.settle(T0, first, SendOutcome::Refused);
     let again = lanes.next_wake().expect("a retry is due");
     assert_eq!(sends(&mut lanes, T0), [], "not before the wait is over");
     assert_eq!(ids(&sends(&mut lanes, again)), [first], "one at a time until one is admitted");
-    lanes.settle(again, first, Outcome::Answered);
+    lanes.settle(again, first, SendOutcome::Answered);
     assert_eq!(ids(&sends(&mut lanes, again)), [second, third]);
 }
 
@@ -150,7 +150,7 @@ fn an_owner_that_is_not_there_yet_is_asked_at_growing_intervals() {
     let mut waits = Vec::new();
     for _ in 0..8 {
         assert_eq!(ids(&sends(&mut lanes, now)), [only]);
-        lanes.settle(now, only, Outcome::Refused);
+        lanes.settle(now, only, SendOutcome::Refused);
         let next = lanes.next_wake().expect("a retry is due");
         waits.push((next.since_start() - now.since_start()).as_millis());
         now = next;
@@ -168,11 +168,11 @@ fn no_two_owners_have_requests_of_a_partition_at_once() {
     // Granted to another one without a handoff, while the old one still has two.
     lanes.switch(&at(0), target("b", 2));
     let third = admit(&mut lanes);
-    lanes.settle(T0, second, Outcome::Failed);
+    lanes.settle(T0, second, SendOutcome::Failed);
     assert_eq!(sends(&mut lanes, T0), []);
-    lanes.settle(T0, first, Outcome::Refused);
+    lanes.settle(T0, first, SendOutcome::Refused);
     assert_eq!(sends(&mut lanes, T0), [(first, "b".into())], "without a wait: another one refused");
-    lanes.settle(T0, first, Outcome::Answered);
+    lanes.settle(T0, first, SendOutcome::Answered);
     assert_eq!(ids(&sends(&mut lanes, T0)), [third]);
 }
 
@@ -195,7 +195,7 @@ fn a_partition_without_an_owner_keeps_requests_until_they_are_too_old() {
     let id = admit(&mut lanes);
     assert_eq!(lanes.next_wake(), Some(later(AGE)));
     assert_eq!(lanes.next(later(AGE - Duration::from_millis(1))), None);
-    assert_eq!(lanes.next(later(AGE)), Some(Order::Fail { id, why: Unsent::TooOld }));
+    assert_eq!(lanes.next(later(AGE)), Some(LaneCommand::Fail { id, why: Unsent::TooOld }));
     assert_eq!(lanes.counts(), (0, 0));
 }
 
@@ -217,9 +217,9 @@ fn a_removed_partition_fails_what_waits_and_a_late_refusal() {
     lanes.stop(&at(0));
     let waiting = admit(&mut lanes);
     lanes.remove(&at(0));
-    assert_eq!(lanes.next(T0), Some(Order::Fail { id: waiting, why: Unsent::NoPartition }));
-    lanes.settle(T0, sent, Outcome::Refused);
-    assert_eq!(lanes.next(T0), Some(Order::Fail { id: sent, why: Unsent::NoPartition }));
+    assert_eq!(lanes.next(T0), Some(LaneCommand::Fail { id: waiting, why: Unsent::NoPartition }));
+    lanes.settle(T0, sent, SendOutcome::Refused);
+    assert_eq!(lanes.next(T0), Some(LaneCommand::Fail { id: sent, why: Unsent::NoPartition }));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_stopped_router_fails_what_waits() {
     let mut lanes = held();
     let id = admit(&mut lanes);
     lanes.give_up_all();
-    assert_eq!(lanes.next(T0), Some(Order::Fail { id, why: Unsent::Stopped }));
+    assert_eq!(lanes.next(T0), Some(LaneCommand::Fail { id, why: Unsent::Stopped }));
     assert_eq!(lanes.admit(T0, &at(0), 1), Err(Unsent::Stopped));
 }
 
@@ -243,6 +243,6 @@ fn partitions_take_turns() {
         lanes.switch(&at(partition), target("a", 1));
     }
     assert_eq!(ids(&sends(&mut lanes, T0)), [order[0], order[2]]);
-    lanes.settle(T0, order[0], Outcome::Answered);
+    lanes.settle(T0, order[0], SendOutcome::Answered);
     assert_eq!(ids(&sends(&mut lanes, T0)), [order[1]], "partition 1 keeps nobody waiting");
 }

@@ -1,5 +1,5 @@
-//! What a router's process links: it takes requests for partitions, forwards each to the partition's owner, and goes
-//! through the switches of the mode `routed` without losing or failing one.
+//! The library of a router's process: it accepts requests for partitions, forwards each to the partition's owner, and
+//! takes part in the switches of the mode `routed` without losing or failing a request.
 //!
 //! ```no_run
 //! use async_trait::async_trait;
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! # How a switch looks from here
+//! # The steps of a switch
 //!
 //! ```text
 //!  service      Freezing                 Draining … Complete
@@ -44,23 +44,23 @@
 //!
 //! # Layers
 //!
-//! - Pure, without clock, network or tasks: `routes` (what the service said, and which steps follow), `drains` (what is
-//!   to be acknowledged), `lane` and `lanes` (the requests: order, bounds, what may go out). Start reading at `lane`.
+//! - Pure, without clock, network or tasks: `route_map` (the table, and the steps that follow), `drains` (the
+//!   acknowledgements), `lane` and `lanes` (the requests: order, bounds, sending). Start reading at `lane`.
 //! - [`Router`] keeps the session, with the machine that consumers use too, and calls a [`Cutover`].
-//! - [`Forwarder`] is the [`Cutover`] for most: it holds requests and sends them over a [`Forward`]. Who has queues
-//!   already implements [`Cutover`], and looks up routes in the [`RoutingTable`].
+//! - [`Forwarder`] is the [`Cutover`] for most programs: it holds requests and sends them over a [`Forward`]. A program
+//!   with queues of its own implements [`Cutover`], and looks up routes in the [`RoutingTable`].
 //!
-//! # What holds
+//! # Guarantees
 //!
 //! - Requests of one partition start in the order in which they came, through switches and refusals. At no time does a
-//!   partition have requests on their way to two owners, and none goes out after a stop.
+//!   partition have requests in flight to two owners, and none goes out after a stop.
 //! - Nothing waits without a bound: the stash is bounded in number, bytes and age, and beyond it a request fails at
 //!   once, with an error that says that nothing was executed.
 //! - The table fails closed: without a table, and without a session that was confirmed lately, nothing goes out.
-//! - The owner has the last word. A router that was not told of a switch sends under the old epoch and is refused, and
-//!   keeps the request: see [`SendError::Refused`].
-//! - A handoff is acknowledged once nothing of it is on its way, until a definite answer came and again on each new
-//!   stream. A router that stands still takes itself out of the group.
+//! - The owner decides. A router that missed a switch sends under the old epoch, is refused, and keeps the request: see
+//!   [`SendError::Refused`].
+//! - A handoff is acknowledged once none of its requests is in flight, until a definite answer came and again on each
+//!   new stream. A router that makes no progress leaves the group.
 //!
 //! Of the project the crate uses the proto, the client's session, and from `core` identifiers and the rule for names.
 
@@ -75,8 +75,8 @@ mod lane;
 mod lanes;
 mod options;
 mod route;
+mod route_map;
 mod router;
-mod routes;
 mod table;
 mod transport;
 
@@ -84,9 +84,9 @@ pub use cutover::{Cutover, CutoverError};
 pub use forward::{Forward, RequestError, SendError};
 pub use forwarder::{Answer, Forwarder};
 pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TopicPartition, stop};
-pub use kafka_assigner_core::id::{Epoch, HandoffId};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use kafka_assigner_types::id::{Epoch, HandoffId};
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
 pub use route::{Owner, Route, Target};

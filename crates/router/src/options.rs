@@ -1,13 +1,13 @@
-//! What a router is told at its start.
+//! The options of a router.
 
 use std::time::Duration;
 
-use kafka_assigner_core::name::{GroupName, InvalidName, MemberName};
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
+use kafka_assigner_types::name::{GroupName, InvalidName, MemberName};
 
 use crate::lanes::StashLimits;
 
-/// How a router attaches, and what it holds.
+/// The options of a router: its session, and the bounds of the requests that it holds.
 ///
 /// ```
 /// use kafka_assigner_router::RouterOptions;
@@ -29,15 +29,15 @@ pub struct RouterOptions {
     /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's. A switch waits for a
     /// router that died for as long.
     pub session_timeout: Option<Duration>,
-    /// What it holds back at most.
+    /// The bounds of the requests that it holds.
     pub stash: StashLimits,
-    /// How long a request may be on its way to an owner and back; above 0, and shorter than the group's bound on
+    /// The longest time from sending a request to the owner's answer; above 0, and shorter than the group's bound on
     /// Freezing (default 30 s), since a drain takes up to as long. Default 10 s.
     pub send_timeout: Duration,
     /// A router whose forwarding has stood still for that long takes itself out of the group; at least 2 s. Default
-    /// 10 s: a turn takes microseconds, and a switch that waits for a stuck router is cancelled after 30 s.
+    /// 10 s: a run of the loop takes microseconds, and a switch that waits for a stuck router is cancelled after 30 s.
     pub stuck_after: Duration,
-    /// How long a regular stop waits for the requests that the router holds. Default 10 s.
+    /// The longest time that a regular stop waits for the requests that the router holds. Default 10 s.
     pub close_timeout: Duration,
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
@@ -49,7 +49,7 @@ pub struct RouterOptions {
 /// An option is out of its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouterOptionsError {
-    /// There is nobody to call.
+    /// No endpoint is given.
     #[error("no endpoint given")]
     NoEndpoint,
     /// A name breaks the rule for names.

@@ -1,13 +1,13 @@
-//! What the service says of one partition.
+//! The route of one partition.
 
 use std::sync::Arc;
 
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_core::id::{Epoch, HandoffId};
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteState;
+use kafka_assigner_types::id::{Epoch, HandoffId};
 
-/// Whom requests for a partition go to, and under which epoch.
+/// The owner that requests for a partition are sent to, with its epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The owner.
@@ -23,18 +23,18 @@ pub struct Owner {
     pub name: Arc<str>,
     /// Its session: another one is another owner.
     pub incarnation: Arc<str>,
-    /// Where it takes requests, as it registered; empty where it said nothing.
+    /// The address for requests that it registered; empty = it registered none.
     pub endpoint: Arc<str>,
 }
 
-/// What to do with the requests for a partition.
+/// The route of a partition: its requests are sent, or held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// Send them to the owner.
     Open(Target),
-    /// Hold them back, and acknowledge the handoff once nothing is on its way.
+    /// Hold them back, and acknowledge the handoff once no request is in flight.
     Stash(HandoffId),
-    /// Hold them back: nobody who is registered owns the partition.
+    /// Hold them back: the partition has no registered owner.
     Unowned,
 }
 

@@ -1,4 +1,4 @@
-//! The router: options and a transport in, a running member of a group out.
+//! The router: built from options and a transport, it runs as a member of a group.
 
 use std::sync::Arc;
 
@@ -32,26 +32,26 @@ pub struct Router<C, T = GrpcTransport> {
 pub struct RouterStatus {
     /// The session; `None` = there is none just now.
     pub session: Option<SessionStatus>,
-    /// Whether the table is open.
+    /// The table is open.
     pub is_open: bool,
-    /// How many partitions are held for handoffs.
+    /// The number of partitions that are held for handoffs.
     pub held: usize,
-    /// How many acknowledgements took effect so far.
+    /// The number of acknowledgements that took effect so far.
     pub acknowledged: u64,
-    /// How many sessions were lost so far.
+    /// The number of sessions lost so far.
     pub sessions_lost: u64,
 }
 
-/// How a router stopped in good order.
+/// The ways in which a router stops regularly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouterStopped {
-    /// It told the service, so that no switch waits for it.
+    /// It deregistered, so that no switch waits for it.
     Detached,
     /// It had no session to end, or could not tell: the session runs out by itself.
     WithoutSession,
 }
 
-/// Why a router stopped.
+/// The reasons for which a router stopped by itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouterError {
@@ -63,7 +63,7 @@ pub enum RouterError {
     Refused {
         /// The gRPC code.
         code: tonic::Code,
-        /// The service's words.
+        /// The service's message.
         message: String,
     },
     /// [`Cutover::work`] stood still, or ended. The router took itself out of the group; run a new one.
@@ -72,7 +72,7 @@ pub enum RouterError {
     /// [`Cutover::drain`] failed too often in a row. The router took itself out of the group; run a new one.
     #[error("{failures} drains in a row failed")]
     Drains {
-        /// How many.
+        /// The number of failures in a row.
         failures: u32,
         /// The last failure.
         #[source]
@@ -81,8 +81,8 @@ pub enum RouterError {
 }
 
 impl<F: Forward> Router<Forwarder<F>> {
-    /// A router that forwards requests over `forward`, and calls the service over gRPC without TLS. Requests are given to
-    /// its [`cutover`](Self::cutover).
+    /// A router that forwards requests over `forward`, and calls the service over gRPC without TLS. Requests are given
+    /// to its [`cutover`](Self::cutover).
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl<C: Cutover, T: RoutingTransport> Router<C, T> {
         self.table.clone()
     }
 
-    /// What switches the traffic; with the [`Forwarder`], what takes requests.
+    /// The [`Cutover`] that switches the traffic; a [`Forwarder`] also takes requests.
     #[must_use]
     pub fn cutover(&self) -> Arc<C> {
         self.cutover.clone()
@@ -147,7 +147,7 @@ impl<C: Cutover, T: RoutingTransport> Router<C, T> {
     /// Runs until `shutdown` is cancelled and the router has left in good order, within `close_timeout` and a few
     /// seconds; or until there is no sense in going on.
     ///
-    /// Not cancel safe: dropping the future closes the table, fails what is held, and the session runs out by itself.
+    /// Not cancel safe: dropping the future closes the table, fails held requests, and the session runs out by itself.
     ///
     /// # Errors
     ///

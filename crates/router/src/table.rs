@@ -1,4 +1,4 @@
-//! The routing table as everybody in the process reads it.
+//! The routing table that the whole process reads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,18 +9,18 @@ use kafka_assigner_client::{Clock, Moment, TopicPartition};
 use crate::key;
 use crate::lanes::Unsent;
 use crate::route::Route;
-use crate::routes::Routes;
+use crate::route_map::RouteMap;
 
 /// The routes of all partitions, kept up to date by the router; cheap to clone.
 ///
-/// It fails closed: it says nothing before the router has a session and its table, nor when the session has not been
+/// It fails closed: lookups fail before the router has a session and its table, and when the session has not been
 /// confirmed for two thirds of its time to live.
 #[derive(Debug, Clone)]
-pub struct RoutingTable(Arc<Shared>);
+pub struct RoutingTable(Arc<SharedTable>);
 
 #[derive(Debug)]
-struct Shared {
-    routes: RwLock<Routes>,
+struct SharedTable {
+    routes: RwLock<RouteMap>,
     clock: Clock,
     /// Microseconds after the start of the clock; 0 = closed.
     open_until: AtomicU64,
@@ -43,13 +43,13 @@ impl RoutingTable {
     #[must_use]
     pub fn on_clock(clock: Clock) -> Self {
         let routes = RwLock::default();
-        Self(Arc::new(Shared { routes, clock, open_until: AtomicU64::new(0) }))
+        Self(Arc::new(SharedTable { routes, clock, open_until: AtomicU64::new(0) }))
     }
 
     /// The route of a partition now: one lookup in a hash table, one reading of the clock.
     ///
     /// It may change before the caller acts on it, so a request sent by it alone can meet an owner that gives the
-    /// partition up and refuses. Who must not send after a stop counts requests where
+    /// partition up and refuses. A caller that must not send after a stop counts its requests where
     /// [`Cutover`](crate::Cutover) calls come in.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl RoutingTable {
         (size > 0).then(|| TopicPartition::new(topic, key::partition(key, size)))
     }
 
-    /// Whether it says anything now.
+    /// Returns true if lookups can succeed now.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.is_confirmed() && self.0.routes.read().unwrap_or_else(PoisonError::into_inner).is_open()
@@ -83,7 +83,7 @@ impl RoutingTable {
         &self.0.clock
     }
 
-    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Routes) -> R) -> R {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut RouteMap) -> R) -> R {
         change(&mut self.0.routes.write().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -1,4 +1,4 @@
-//! How calls of a router reach an instance.
+//! The calls of a router to an instance.
 
 use std::pin::Pin;
 
@@ -14,7 +14,7 @@ pub type RouteStream = Pin<Box<dyn Stream<Item = Result<v1::RouteCommand, Status
 
 /// Carries a router's calls to the instance at an endpoint: over gRPC, or within the process in tests and simulations.
 ///
-/// The callers bound the time of each call and drop it when they don't want it any more, so implementations need
+/// The callers bound the time of each call and may drop it at any time, so implementations need
 /// no timeouts of their own and must be cancel safe.
 #[async_trait]
 pub trait RoutingTransport: Send + Sync + 'static {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::id::{Member, Offset, TopicPartition};
 use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::Mode;
-use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, AssignmentCommand, CatchUp, CatchUpPartition, Drain, DrainPartition,
@@ -232,7 +232,7 @@ impl Roles {
 
 fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPartition {
     let (epoch, reason) = match role {
-        Role::Owner { epoch, .. } if is_removed(state, at) => (epoch.0, UnassignReason::Removed),
+        Role::Owner { epoch, .. } if !state.exists(at) => (epoch.0, UnassignReason::Removed),
         Role::Owner { epoch, .. } | Role::Draining { epoch, .. } => (epoch.0, UnassignReason::Reassigned),
         Role::Warming { .. } | Role::CatchingUp { .. } => (0, UnassignReason::Cancelled),
         Role::Releasing { epoch, .. } => (epoch.0, UnassignReason::HandedOver),
@@ -243,12 +243,6 @@ fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPart
         epoch,
         reason: reason.into(),
     }
-}
-
-/// Whether the group has no such partition any more.
-fn is_removed(state: &GroupState, at: &TopicPartition) -> bool {
-    let topic = state.topics().get(&at.topic).map(Entry::last_good);
-    topic.is_none_or(|topic| topic.is_some_and(|topic| topic.partitions <= at.partition))
 }
 
 /// What a grant promises, on the wire.
@@ -296,6 +290,29 @@ pub(crate) fn partition(topic: &str, partition: i32) -> Result<TopicPartition, S
         refusal::field(format!("partition = {partition} is refused: it must not be negative"))
     })?;
     Ok(TopicPartition::new(topic, number))
+}
+
+/// An offset of the wire. Clients of Kafka use negative numbers for "end", "beginning" and "unknown", and none of them is a
+/// place to start from.
+///
+/// # Errors
+///
+/// `INVALID_FIELD`, with the `field` and its rule.
+pub(crate) fn offset(field: &str, offset: i64) -> Result<Offset, Status> {
+    if offset < 0 {
+        let rule = "it must not be negative; what is not known is left out";
+        return Err(refusal::field(format!("{field} = {offset} is refused: {rule}")));
+    }
+    Ok(Offset(offset))
+}
+
+/// The offset of the record at the edge of a switch, where one is told.
+///
+/// # Errors
+///
+/// As [`offset`].
+pub(crate) fn handled_offset(handled: Option<&HandledRecord>) -> Result<Option<Offset>, Status> {
+    handled.map(|record| offset("handled.offset", record.offset)).transpose()
 }
 
 /// A partition's number on the wire, which has Kafka's signed type.

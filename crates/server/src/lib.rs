@@ -13,6 +13,7 @@
 //! told).
 
 mod admin;
+mod background;
 mod caller;
 mod clock;
 mod commands;

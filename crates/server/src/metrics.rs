@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::leader::{EndedPhase, Pass};
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::{DeferReason, Reason};
-use kafka_assigner_core::record::{Mode, Phase};
 use kafka_assigner_store::Store;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -165,11 +165,14 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn timed_plan<R>(&self, plan: impl FnOnce() -> R) -> R {
+    /// Makes a leader's step, with a clock on it where it makes a plan.
+    pub(crate) fn timed_step(&self, step: impl FnOnce() -> Pass) -> Pass {
         let begin = Instant::now();
-        let result = plan();
-        self.0.plan.observe(begin.elapsed().as_secs_f64());
-        result
+        let pass = step();
+        if pass.plan.is_some() {
+            self.0.plan.observe(begin.elapsed().as_secs_f64());
+        }
+        pass
     }
 
     /// The gap that a move left, from the last record of the old owner to the first of the new one.
@@ -201,7 +204,9 @@ impl Metrics {
         self.0.route_streams.get_or_create(&because(group, reason)).inc();
     }
 
-    fn phase_ended(&self, group: &GroupName, phase: Phase, mode: Mode, lasted: Duration) {
+    /// A phase of a handoff is over.
+    pub(crate) fn phase_ended(&self, group: &GroupName, ended: &EndedPhase) {
+        let EndedPhase { phase, mode, lasted } = ended;
         let label =
             PhaseModeLabel { group: group.to_string(), phase: phase.to_string(), mode: mode.to_string() };
         self.0.phases.get_or_create(&label).observe(lasted.as_secs_f64());
@@ -254,7 +259,12 @@ impl Families {
         self.register_moves(registry);
         self.register_state(registry);
         registry.register("steps", "Steps that the leader carried out, by kind", self.steps.clone());
-        registry.register_with_unit("plan", "Time to make a plan", Unit::Seconds, self.plan.clone());
+        registry.register_with_unit(
+            "plan",
+            "Time of a step of the leader that made a plan",
+            Unit::Seconds,
+            self.plan.clone(),
+        );
         registry.register(
             "plan_deferred",
             "Units that the last plan left as they are, by reason",

@@ -1,15 +1,14 @@
-//! Records what members say of handoffs: judged on the view, and written under guards on what was seen there.
+//! Records the acks of members: judged on the view, and written under guards on what was seen there.
 
 use futures::{StreamExt as _, stream};
-use kafka_assigner_core::ack::Verdict;
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::kv::{Limits, Revision};
-use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::ack::{Judged, MemberAck, Verdict, gap_ms, judge_all};
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::kv::{Limits, Revision, TxnOutcome};
 use kafka_assigner_core::record::Handoff;
-use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::write::{Write, chunk_unfenced};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult};
 use kafka_assigner_proto::{MAX_ACKS, Reason, status};
+use kafka_assigner_store::Error;
 use tonic::Status;
 
 use crate::convert;
@@ -20,8 +19,11 @@ use crate::refusal;
 /// How often an ack is judged anew when the record changed under it; each time somebody else made progress.
 const ATTEMPTS: usize = 5;
 
-/// In how many of them acks share transactions. After that each has its own, and stands in no other's way.
+/// In how many of them units share transactions. After that each has its own, and stands in no other's way.
 const JOINT: usize = 2;
+
+/// How many of them may end without an answer of the store. Each takes seconds, and the client waits for five.
+const UNANSWERED: usize = 1;
 
 /// Limits that nothing shares a transaction under.
 const ALONE: Limits = Limits { operations: 0, bytes: 0 };
@@ -29,144 +31,168 @@ const ALONE: Limits = Limits { operations: 0, bytes: 0 };
 /// Transactions of one call under way at a time: as many as saturate one etcd; more only queue there.
 const AT_A_TIME: usize = 4;
 
-/// One thing that a member says of one handoff.
-pub(crate) trait Word: Sync {
-    /// The partition that it names.
-    fn at(&self) -> &TopicPartition;
-
-    /// Whether it names the handoff; the smallest clients name none, and know nothing of undecided answers.
-    fn names_handoff(&self) -> bool;
-
-    /// What becomes of it.
-    fn judge(&self, state: &GroupState, wall: WallMillis) -> Verdict;
-
-    /// Notes that it was recorded; `handoff` is as it was before, and `None` for a grant in another mode.
-    fn recorded(&self, _handoff: Option<&Handoff>) {}
-}
-
-/// Records what members of one group say.
+/// Records the acks of one member.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recorder<'a> {
+pub(crate) struct AckRecorder<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) group: &'a Group,
+    pub(crate) member: &'a Member,
 }
 
-/// What records one word.
+/// The results of the acks of one call that have one. An error fails the whole call in the end, for the smallest
+/// clients, which know nothing of undecided answers.
+type Results = Vec<Option<Result<AckResult, Status>>>;
+
+/// The write that records acks about one unit.
 #[derive(Debug)]
 struct Recording {
-    /// Which of the words.
-    index: usize,
+    /// Their numbers in the call.
+    acks: Vec<usize>,
     write: Write,
     handoff: Option<Box<Handoff>>,
 }
 
-/// What came of a look at several words.
-#[derive(Debug, Default)]
-struct Judged {
-    /// What changes nothing, by the number of the word.
-    answered: Vec<(usize, AckResult)>,
-    recordings: Vec<Recording>,
-    /// The last one that names no handoff and of which nothing is known, since a record can't be read.
-    unreadable: Option<Status>,
-}
-
-impl Recorder<'_> {
-    /// Records `words`, as much in one transaction as fits. What can't be decided keeps nothing else from being
-    /// recorded. It is answered so where it names its handoff; for the smallest clients the call fails in the end.
-    pub(crate) async fn record<W: Word>(&self, words: &[W]) -> Result<Vec<AckResult>, Status> {
-        let mut results: Vec<Option<AckResult>> = vec![None; words.len()];
-        let mut unreadable = None;
+impl AckRecorder<'_> {
+    /// Records `acks`, those about one unit by one write, and as many units in one transaction as fit. What can't be
+    /// decided keeps nothing else from being recorded. Cancel safe: what was not answered is repeated.
+    pub(crate) async fn record(&self, acks: &[MemberAck]) -> Result<Vec<AckResult>, Status> {
+        let mut results: Results = vec![None; acks.len()];
+        let mut unanswered = 0;
         for attempt in 0..ATTEMPTS {
-            let judged = self.judge_open(words, &results);
-            for (index, result) in judged.answered {
-                results[index] = Some(result);
-            }
-            unreadable = judged.unreadable;
-            if judged.recordings.is_empty() {
+            let recordings = self.judge_open(acks, &mut results);
+            if results.iter().all(Option::is_some) {
                 break;
             }
             let limits = if attempt < JOINT { self.instance.store().limits() } else { ALONE };
-            for (index, result) in self.write_all(words, &judged.recordings, limits).await? {
-                results[index] = Some(result);
+            if let Err(error) = self.write_all(acks, &mut results, &recordings, limits).await? {
+                unanswered += 1;
+                if unanswered > UNANSWERED {
+                    return Err(refusal::store(&error));
+                }
+                // It may have been written: the view tells.
+                self.instance.catch_up(self.group).await?;
             }
         }
-        unreadable.map_or(Ok(()), Err)?;
-        results.into_iter().collect::<Option<_>>().ok_or_else(|| {
-            status(Reason::LostRace, "the handoffs kept changing under the acknowledgements; try again")
-        })
+        let lost = || {
+            Err(status(Reason::LostRace, "the handoffs kept changing under the acknowledgements; try again"))
+        };
+        results.into_iter().map(|result| result.unwrap_or_else(lost)).collect()
     }
 
-    /// Judges what has no result yet.
-    fn judge_open<W: Word>(&self, words: &[W], results: &[Option<AckResult>]) -> Judged {
+    /// Judges the acks without a result together. Returns what has to be written; the others get their results.
+    fn judge_open(&self, acks: &[MemberAck], results: &mut Results) -> Vec<Recording> {
         let wall = self.instance.options().wall.now();
-        let mut judged = Judged::default();
-        self.group.read(|state| {
-            let open = words.iter().enumerate().filter(|(index, _)| results[*index].is_none());
-            for (index, word) in open {
-                self.take_in(&mut judged, index, word, word.judge(state, wall));
+        let open: Vec<usize> = (0..acks.len()).filter(|number| results[*number].is_none()).collect();
+        let judged = self
+            .group
+            .read(|state| judge_all(state, self.member, open.iter().map(|number| &acks[*number]), wall));
+        let mut recordings = Vec::new();
+        for Judged { acks: of_open, verdict } in judged {
+            let numbers: Vec<usize> = of_open.into_iter().map(|number| open[number]).collect();
+            match verdict {
+                Verdict::Record { write, handoff } => {
+                    recordings.push(Recording { acks: numbers, write, handoff });
+                }
+                verdict => {
+                    for number in numbers {
+                        results[number] = Some(self.answer(&acks[number], &verdict));
+                    }
+                }
             }
-        });
-        judged
+        }
+        recordings
     }
 
-    fn take_in<W: Word>(&self, judged: &mut Judged, index: usize, word: &W, verdict: Verdict) {
-        let at = word.at();
+    /// The result of an ack that changes nothing.
+    fn answer(&self, ack: &MemberAck, verdict: &Verdict) -> Result<AckResult, Status> {
         let (outcome, label, message) = match verdict {
-            Verdict::Record { write, handoff } => {
-                return judged.recordings.push(Recording { index, write, handoff });
-            }
-            Verdict::Unreadable { error } if word.names_handoff() => {
-                (AckOutcome::Undecided, "undecided", format!("partition {at} is left alone: {error}"))
-            }
-            Verdict::Unreadable { error } => {
-                let message = format!("partition {at} is left alone: {error}");
-                judged.unreadable = Some(status(Reason::RecordUnreadable, message));
-                return;
-            }
+            Verdict::Unreadable { error } => return self.undecided(ack, Reason::RecordUnreadable, error),
+            Verdict::Record { .. } => (AckOutcome::Applied, "applied", String::new()),
             Verdict::Already => (AckOutcome::Already, "already", "it took effect before".to_owned()),
             Verdict::Over => {
                 (AckOutcome::Over, "over", "no such handoff is under way; nothing changed".to_owned())
             }
-            Verdict::Refused { because } => (AckOutcome::Refused, "refused", because),
+            Verdict::Refused { because } => (AckOutcome::Refused, "refused", because.clone()),
         };
         self.instance.metrics().ack(self.group.name(), label);
-        judged.answered.push((index, result(at, outcome, message)));
+        Ok(result(&ack.at, outcome, message))
     }
 
-    /// Writes in few transactions; returns what applied. What met its guard is left for another look at the view.
-    async fn write_all<W: Word>(
+    /// The result of an ack that can't be decided: an answer where it names its handoff, else an error.
+    fn undecided(&self, ack: &MemberAck, reason: Reason, error: &str) -> Result<AckResult, Status> {
+        let message = format!("partition {} is left alone: {error}", ack.at);
+        if ack.handoff.is_none() {
+            return Err(status(reason, message));
+        }
+        self.instance.metrics().ack(self.group.name(), "undecided");
+        Ok(result(&ack.at, AckOutcome::Undecided, message))
+    }
+
+    /// Writes in few transactions. What applied gets its results; what met its guard is left for another look at the
+    /// view, and so is everything else where the store gave no answer, which is the inner error.
+    async fn write_all(
         &self,
-        words: &[W],
+        acks: &[MemberAck],
+        results: &mut Results,
         recordings: &[Recording],
         limits: Limits,
-    ) -> Result<Vec<(usize, AckResult)>, Status> {
+    ) -> Result<Result<(), Error>, Status> {
         let writes: Vec<Write> = recordings.iter().map(|recording| recording.write.clone()).collect();
         let outcomes: Vec<_> = stream::iter(chunk_unfenced(&writes, limits))
             .map(|chunk| async move { (chunk.writes, self.instance.store().txn(chunk.txn).await) })
             .buffered(AT_A_TIME)
             .collect()
             .await;
-        let (mut applied, mut met_guard, mut failed) = (Vec::new(), Revision::default(), None);
+        let (mut seen, mut unanswered) = (Revision::default(), Ok(()));
         for (range, outcome) in outcomes {
-            match outcome {
-                Ok(outcome) if outcome.succeeded => {
-                    let recordings = recordings[range].iter();
-                    applied.extend(recordings.map(|recording| self.applied(words, recording)));
-                }
-                Ok(outcome) => met_guard = met_guard.max(outcome.revision),
-                Err(error) => failed = Some(refusal::store(&error)),
+            match self.written(acks, results, &recordings[range], outcome) {
+                Ok(revision) => seen = seen.max(revision),
+                Err(error) if error.is_transient() => unanswered = Err(error),
+                Err(error) => return Err(refusal::store(&error)),
             }
         }
-        failed.map_or(Ok(()), Err)?;
-        self.instance.reach(self.group, met_guard).await?;
-        Ok(applied)
+        if results.iter().any(Option::is_none) {
+            self.instance.reach(self.group, seen).await?;
+        }
+        Ok(unanswered)
     }
 
-    fn applied<W: Word>(&self, words: &[W], recording: &Recording) -> (usize, AckResult) {
-        let word = &words[recording.index];
-        word.recorded(recording.handoff.as_deref());
-        self.instance.metrics().ack(self.group.name(), "applied");
-        (recording.index, result(word.at(), AckOutcome::Applied, String::new()))
+    /// Takes in what became of one transaction; returns the revision at which the view shows it.
+    fn written(
+        &self,
+        acks: &[MemberAck],
+        results: &mut Results,
+        recordings: &[Recording],
+        outcome: Result<TxnOutcome, Error>,
+    ) -> Result<Revision, Error> {
+        match (outcome, recordings) {
+            (Ok(outcome), recordings) if outcome.succeeded => {
+                recordings.iter().for_each(|recording| self.applied(acks, results, recording));
+                Ok(outcome.revision)
+            }
+            (Ok(outcome), _) => Ok(outcome.revision),
+            // A unit that no transaction holds keeps no other one from being recorded.
+            (Err(error @ Error::TooLarge { .. }), [alone]) => {
+                for number in &alone.acks {
+                    let error = refusal::describe(&error);
+                    results[*number] = Some(self.undecided(&acks[*number], Reason::Internal, &error));
+                }
+                Ok(Revision::default())
+            }
+            (Err(Error::TooLarge { .. }), _) => Ok(Revision::default()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn applied(&self, acks: &[MemberAck], results: &mut Results, recording: &Recording) {
+        for number in &recording.acks {
+            let ack = &acks[*number];
+            if let Some(gap_ms) = recording.handoff.as_ref().and_then(|handoff| gap_ms(handoff, &ack.ack)) {
+                self.instance.metrics().gap(self.group.name(), gap_ms);
+            }
+            self.instance.metrics().ack(self.group.name(), "applied");
+            results[*number] = Some(Ok(result(&ack.at, AckOutcome::Applied, String::new())));
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Sessions as the store has them, of consumers and of routers alike: opened once, resumed and renewed by read, keep
 //! alive, read.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::session::{Admission, Opening};
-use kafka_assigner_core::write::Write;
+use kafka_assigner_core::session::{self, Admission, Opening, Registration};
+use kafka_assigner_core::state::Entry;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::{Error, Store};
@@ -90,67 +91,100 @@ impl Confirmation {
     }
 }
 
-/// Where a session is registered, and by what its registration is known.
-pub(crate) struct Registered<'a, C> {
-    pub(crate) store: &'a dyn Store,
-    pub(crate) key: Bytes,
-    /// Why the session is over, by its registration.
-    pub(crate) check: C,
+/// Where the session of one member is registered, by a record of the kind `R`.
+pub(crate) struct Registered<'a, R> {
+    store: &'a dyn Store,
+    group: &'a Group,
+    member: &'a Member,
+    kind: PhantomData<fn() -> R>,
 }
 
-impl<C: Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> Registered<'_, C> {
-    /// Opens or resumes a session, as `admit` decides by what is registered; `open` opens one in its place.
-    pub(crate) async fn enter<F: Future<Output = Result<Opened, Status>>>(
-        &self,
-        opening: &Opening,
-        admit: impl FnOnce(Option<&Record>) -> Admission,
-        open: impl FnOnce(Option<Revision>) -> F,
-    ) -> Result<Result<Opened, Over>, Status> {
+/// What becomes of a Register.
+#[derive(Debug)]
+pub(crate) enum Entrance {
+    /// The session exists, and was renewed.
+    Resumed(Opened),
+    /// It is to be opened, in the place of a registration that was read at this revision where there was one.
+    Create { takes_over: Option<Revision> },
+    /// It is over.
+    Over(Over),
+}
+
+impl<'a, R: Registration> Registered<'a, R> {
+    /// The place of the session of `member`.
+    pub(crate) fn at(instance: &'a Instance, group: &'a Group, member: &'a Member) -> Self {
+        Self { store: &**instance.store(), group, member, kind: PhantomData }
+    }
+
+    /// Decides about a Register by what is registered, and renews the session that exists.
+    pub(crate) async fn enter(&self, opening: &Opening) -> Result<Entrance, Status> {
         let (record, revision) = self.read().await?;
-        match (admit(record.as_ref()), opening) {
-            (Admission::Create { takes_over }, _) => open(takes_over).await.map(Ok),
+        let admission = session::admit::<R>(record.as_ref(), &self.member.incarnation, opening);
+        match (admission, opening) {
+            (Admission::Create { takes_over }, _) => Ok(Entrance::Create { takes_over }),
             (Admission::Attach, Opening::Resume(lease)) => self.resume(*lease, revision).await,
-            (Admission::Attach, Opening::New) => Ok(Err(Over { reason: FenceReason::Gone, revision })),
-            (Admission::Fenced(reason), _) => Ok(Err(Over { reason, revision })),
+            (Admission::Attach, Opening::New) => {
+                Ok(Entrance::Over(Over { reason: FenceReason::Gone, revision }))
+            }
+            (Admission::Fenced(reason), _) => Ok(Entrance::Over(Over { reason, revision })),
         }
+    }
+
+    fn key(&self) -> Bytes {
+        self.group.layout().encode(&R::key(&self.member.name))
     }
 
     /// The registration as the store has it.
     async fn read(&self) -> Result<(Option<Record>, Revision), Status> {
-        self.store.get(&self.key).await.map_err(|e| refusal::store(&e))
+        self.store.get(&self.key()).await.map_err(|e| refusal::store(&e))
     }
 
-    /// Grants a lease and writes the registration of `who` under it, once; refused where somebody else registered under
-    /// the name meanwhile. Where that has no definite answer the client comes again as another incarnation.
-    pub(crate) async fn open(
-        &self,
-        who: &str,
-        ttl: Duration,
-        write: impl FnOnce(Lease) -> Write,
-    ) -> Result<Opened, Status> {
+    /// Grants a lease and writes the registration under it, once, with the time to live that was granted; refused where
+    /// somebody else registered under the name meanwhile. Where that has no definite answer the client comes again as
+    /// another incarnation.
+    pub(crate) async fn open(&self, registration: R, takes_over: Option<Revision>) -> Result<Opened, Status> {
         let confirmed = Instant::now();
-        let lease = self.store.grant(ttl).await.map_err(|e| refusal::store(&e))?;
-        let outcome = self.store.txn(write(lease).unfenced()).await.map_err(|e| refusal::store(&e))?;
+        let lease = self.store.grant(registration.ttl()).await.map_err(|e| refusal::store(&e))?;
+        let registration = registration.with_ttl(lease.ttl);
+        let write = session::open(self.group.layout(), &self.member.name, &registration, lease, takes_over);
+        let outcome = self.store.txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
         if !outcome.succeeded {
-            let message = format!("{who} was registered by somebody else meanwhile");
+            let message =
+                format!("{} {} was registered by somebody else meanwhile", R::KIND, self.member.name);
             return Err(status(Reason::LostRace, message));
         }
         Ok(Opened { lease, confirmed, revision: outcome.revision })
     }
 
     /// Confirms a session as a heartbeat does: read (which was done at `revision`), keep alive, read.
-    async fn resume(&self, id: LeaseId, revision: Revision) -> Result<Result<Opened, Over>, Status> {
+    async fn resume(&self, id: LeaseId, revision: Revision) -> Result<Entrance, Status> {
         let confirmed = Instant::now();
         let lease = match self.store.keep_alive(id).await {
             Ok(ttl) => Lease { id, ttl },
-            Err(Error::LeaseNotFound(_)) => return Ok(Err(Over { reason: FenceReason::Gone, revision })),
+            Err(Error::LeaseNotFound(_)) => {
+                return Ok(Entrance::Over(Over { reason: FenceReason::Gone, revision }));
+            }
             Err(error) => return Err(refusal::store(&error)),
         };
         let (registered, revision) = self.read().await?;
-        Ok(match (self.check)(registered.as_ref(), id) {
-            Ok(()) => Ok(Opened { lease, confirmed, revision }),
-            Err(reason) => Err(Over { reason, revision }),
+        Ok(match self.check(registered.as_ref(), id) {
+            Ok(()) => Entrance::Resumed(Opened { lease, confirmed, revision }),
+            Err(reason) => Entrance::Over(Over { reason, revision }),
         })
+    }
+
+    fn check(&self, registered: Option<&Record>, lease: LeaseId) -> Result<(), FenceReason> {
+        session::check::<R>(registered, &self.member.incarnation, lease).map(drop)
+    }
+
+    /// How long the store may take for a heartbeat of the session. Where the view does not show it, the group's time to
+    /// live counts.
+    pub(crate) fn patience(&self) -> Duration {
+        let ttl = self.group.read(|state| {
+            let registered = R::registered(state).get(&self.member.name).and_then(Entry::readable);
+            registered.map(|registration| registration.ttl())
+        });
+        patience(ttl.unwrap_or_else(|| time_to_live(self.group, None)))
     }
 
     /// What the store says of a session until `deadline`.
@@ -180,18 +214,17 @@ impl<C: Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> Registered<'_, 
     /// Reads the registration and returns the revision of its last change. One that was not written since `seen` says
     /// what it said then.
     async fn look(&self, lease: LeaseId, seen: Option<Revision>) -> Result<Option<Revision>, Confirmation> {
-        let (record, _) = self.store.get(&self.key).await.map_err(Confirmation::Silent)?;
+        let (record, _) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
         let written = record.as_ref().map(|record| record.mod_revision);
         if written.is_none() || written != seen {
-            (self.check)(record.as_ref(), lease).map_err(Confirmation::Over)?;
+            self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
         }
         Ok(written)
     }
 }
 
-/// How long the store may take for a heartbeat of a session with this time to live.
-pub(crate) fn patience(ttl_ms: u64) -> Duration {
-    (Duration::from_millis(ttl_ms) / 20).clamp(SHORTEST_PATIENCE, LONGEST_PATIENCE)
+fn patience(ttl: Duration) -> Duration {
+    (ttl / 20).clamp(SHORTEST_PATIENCE, LONGEST_PATIENCE)
 }
 
 /// Refuses a stream that this instance has no room for, or that would have to leave at once.
@@ -209,7 +242,7 @@ pub(crate) fn room_for_a_stream(instance: &Instance) -> Result<(), Status> {
 
 /// The time to live of a session: what its client `asked` for, or the group's default.
 pub(crate) fn time_to_live(group: &Group, asked: Option<Duration>) -> Duration {
-    let default = || group.read(|state| state.config().unwrap_or_default().session_timeout_ms);
+    let default = || group.read(|state| state.configured(|config| config.session_timeout_ms));
     asked.unwrap_or_else(|| Duration::from_millis(default()))
 }
 

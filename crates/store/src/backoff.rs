@@ -1,4 +1,4 @@
-//! How long to wait before a failed call is made again.
+//! The wait before a failed call is made again.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Retries {
         self.failures = 0;
     }
 
-    /// Counts a failure of `what`, and tells how long to wait.
+    /// Counts a failure of `what`, and returns the wait before the next attempt.
     pub(crate) fn failed(&mut self, what: &'static str, error: &Error) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let wait = self.backoff.after(error, self.failures);

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
-use kafka_assigner_core::kv::{Change, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Change, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
 use tokio::time::timeout;
 
 use crate::{Error, Store, Watch, WatchBatch};
@@ -29,13 +29,13 @@ const PER_CASE: Duration = Duration::from_secs(60);
 /// A wait for something that has to come is given up after this time.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How often a watch is asked for its progress while it is waited for.
+/// The interval of progress requests while a watch is waited for.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// The shortest time to live that every store keeps as it is asked for.
 const SHORT_TTL: Duration = Duration::from_secs(2);
 
-/// What a case comes to: assertions panic, and an unexpected error of the store ends it.
+/// The result of a case: assertions panic, and an unexpected error of the store ends it.
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// The store under test, and what the suite needs beside the trait.
@@ -57,7 +57,7 @@ pub trait Subject: Debug + Send + Sync + 'static {
 /// One promise with the code that checks it.
 #[derive(Debug)]
 pub struct Case {
-    /// What must hold.
+    /// The promise that is checked.
     pub name: &'static str,
     check: fn(Bench) -> BoxFuture<'static, Outcome>,
 }
@@ -111,7 +111,7 @@ async fn run_case(subject: &Arc<dyn Subject>, case: &'static Case) -> Result<(),
     }
 }
 
-/// What a case works with.
+/// The context of a case.
 #[derive(Debug)]
 struct Bench {
     subject: Arc<dyn Subject>,

@@ -1,10 +1,10 @@
-//! Who leads: a key under a lease, created by whoever finds it absent.
+//! Leader election: a key under a lease, created by the instance that finds it absent.
 //!
 //! Standbys write nothing while the key is held: they watch it from the revision at which they read it,
 //! and read it again at a bounded interval in case the watch has gone deaf. A won [`Term`] is a guard for
 //! the leader's writes and a clock of its own, which ends before the lease can.
 
-mod candidate;
+mod campaign;
 mod keeper;
 mod term;
 
@@ -19,22 +19,22 @@ use tokio_util::task::TaskTracker;
 pub use term::{End, Term};
 
 use crate::{Backoff, Store};
-use candidate::Candidate;
+use campaign::Campaign;
 
-/// How an election is held.
+/// The options of an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The key that the leader holds.
     pub key: Bytes,
-    /// What it says: who leads, and where to find them.
+    /// The value of the key: the leader's name and address.
     pub value: Bytes,
     /// The time to live of the leader's lease. Default 5 s. A dead leader is replaced after it, and a
     /// living one stops at two thirds of it without a confirmation.
     pub ttl: Duration,
-    /// How often a standby, and a leader, reads the key although its watch says nothing. Default 5 s: a
+    /// The interval in which a standby, and a leader, reads the key without an event of its watch. Default 5 s: a
     /// deaf watch costs about as much as a dead leader.
     pub reread_every: Duration,
-    /// How long giving the key back may take before it is left to the lease. Default 1 s: shutdowns wait
+    /// The longest time for deleting the key before it is left to the lease's expiry. Default 1 s: shutdowns wait
     /// for it.
     pub release_within: Duration,
     /// The waits after failures.
@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults for a key and what it says.
+    /// The defaults for a key and its value.
     pub fn new(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
         Self {
             key: key.into(),
@@ -78,7 +78,7 @@ impl Election {
         let give_up = CancellationToken::new();
         let _given_up_when_dropped = give_up.clone().drop_guard();
         let (won, term) = oneshot::channel();
-        let candidate = Candidate::new(Arc::clone(&self.store), Arc::clone(&self.options));
+        let candidate = Campaign::new(Arc::clone(&self.store), Arc::clone(&self.options));
         self.tasks.spawn(candidate.run(wait, give_up, won));
         term.await.expect("a candidate ends by winning, or by the token that lives as long as this future")
     }

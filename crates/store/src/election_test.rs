@@ -1,4 +1,4 @@
-use kafka_assigner_core::kv::{LeaseId, Op, Record, Revision, Txn};
+use kafka_assigner_types::kv::{LeaseId, Op, Record, Revision, Txn};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -6,11 +6,11 @@ mod engine;
 #[cfg(feature = "file")]
 mod file;
 mod history;
-#[cfg(feature = "file")]
-mod journal;
 mod leases;
 mod memory;
 mod shared;
+#[cfg(feature = "file")]
+mod state_file;
 mod watch;
 
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
 #[cfg(feature = "file")]
-pub use file::{File, FileStore};
+pub use file::{FileDriver, FileStore};
 pub use history::Retention;
 pub use leases::{LONGEST_TTL, SHORTEST_TTL};
-pub use memory::{Memory, MemoryStore};
+pub use memory::{MemoryDriver, MemoryStore};
 
 use crate::{Error, Store, Watch};
 use driver::Driver;

@@ -1,8 +1,8 @@
-//! What can go wrong between us and the store.
+//! The errors of stores.
 
-use kafka_assigner_core::kv::{LeaseId, Revision};
+use kafka_assigner_types::kv::{LeaseId, Revision};
 
-/// A call that the store did not carry out, or whose outcome nobody knows.
+/// A call that the store did not carry out, or whose outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -10,18 +10,18 @@ pub enum Error {
     /// may not have happened. Read again before acting.
     #[error("the outcome of {operation} is unknown")]
     Unknown {
-        /// Which call it was.
+        /// The call.
         operation: &'static str,
-        /// What broke.
+        /// The cause.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The request certainly did not reach the store; nothing changed, and it may be repeated.
     #[error("the store can't be reached for {operation}")]
     Unavailable {
-        /// Which call it was.
+        /// The call.
         operation: &'static str,
-        /// What broke.
+        /// The cause.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -39,14 +39,14 @@ pub enum Error {
     /// A transaction is larger than the store takes; splitting it may help.
     #[error("transaction refused: {size} {what}, the store's limit is {limit}")]
     TooLarge {
-        /// What there is too much of (`operations`, `compares`, `bytes`).
+        /// The exceeded limit (`operations`, `compares`, `bytes`).
         what: &'static str,
-        /// How much there was.
+        /// The size of the transaction.
         size: usize,
-        /// How much is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// The store is out of space and takes no writes until somebody acts.
+    /// The store is out of space and takes no writes until an operator acts.
     #[error("the store is out of space and refuses writes: compact and defragment it, then disarm the alarm")]
     NoSpace,
     /// The store refuses us: wrong credentials, or no permission for the key.
@@ -64,7 +64,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed when it is made again (after a re-read where the outcome is unknown).
+    /// Returns true if the same call may succeed when it is made again (after a re-read where the outcome is unknown).
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Unavailable { .. })

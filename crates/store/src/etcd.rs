@@ -17,9 +17,6 @@ mod version;
 mod watch;
 mod wire;
 
-#[cfg(test)]
-mod tests;
-
 pub use options::{EtcdOptions, EtcdTls, Password};
 pub use status::EtcdStatus;
 pub use store::EtcdStore;

@@ -1,30 +1,30 @@
-//! A link to a store that misbehaves on command, for simulations and tests.
+//! A link to a store with injected faults, for simulations and tests.
 //!
 //! Each simulated instance gets a [`FaultyStore`] of its own over one shared store, so that one instance
 //! can be cut off while the others work. What goes wrong is a script, a seed with [`Rates`], or an
 //! [`Outage`] with a beginning and an end; [`Counts`] tells what really happened. On a current-thread
 //! runtime in paused time, equal seeds give equal runs.
 
-mod fate;
+mod source;
 mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 use tokio::time::sleep;
 
-pub use fate::{Counts, Fault, Rates};
+pub use source::{Counts, Fault, Rates};
 
 use crate::signal::Signal;
 use crate::{Error, MemoryStore, Store, Watch};
-use fate::{Dice, Fate};
+use source::{CallFaults, FaultSource};
 
 /// After this time a call without an answer ends as [`Error::Unknown`], as a real client's deadline does.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
 
-/// How a link is down.
+/// The kinds of outage of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     /// Calls are refused at once, and watches end.
@@ -35,7 +35,7 @@ pub enum Outage {
     Deaf,
 }
 
-/// What running watches have to react to.
+/// The condition of the link, to which running watches react.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Condition {
     outage: Option<Outage>,
@@ -44,15 +44,15 @@ struct Condition {
 }
 
 #[derive(Debug)]
-struct Link {
+struct FaultyLink {
     condition: Signal<Condition>,
-    dice: Mutex<Dice>,
+    faults: Mutex<FaultSource>,
     counts: Mutex<Counts>,
 }
 
-impl Link {
-    fn dice(&self) -> MutexGuard<'_, Dice> {
-        self.dice.lock().expect("throwing dice doesn't panic")
+impl FaultyLink {
+    fn faults(&self) -> MutexGuard<'_, FaultSource> {
+        self.faults.lock().expect("drawing faults doesn't panic")
     }
 
     fn count(&self, count: impl FnOnce(&mut Counts)) {
@@ -64,14 +64,14 @@ impl Link {
 #[derive(Debug, Clone)]
 pub struct FaultyStore<S> {
     inner: S,
-    link: Arc<Link>,
+    link: Arc<FaultyLink>,
 }
 
 impl<S: Store + Clone> FaultyStore<S> {
-    /// A link without faults so far, whose dice follow from `seed`.
+    /// A link without faults so far, whose random faults follow from `seed`.
     pub fn new(inner: S, seed: u64) -> Self {
-        let (condition, dice) = (Signal::default(), Mutex::new(Dice::new(seed)));
-        Self { inner, link: Arc::new(Link { condition, dice, counts: Mutex::default() }) }
+        let (condition, faults) = (Signal::default(), Mutex::new(FaultSource::new(seed)));
+        Self { inner, link: Arc::new(FaultyLink { condition, faults, counts: Mutex::default() }) }
     }
 
     /// The store behind the link, for what happens there without us.
@@ -79,15 +79,15 @@ impl<S: Store + Clone> FaultyStore<S> {
         &self.inner
     }
 
-    /// How often what goes wrong from now on.
+    /// Sets the rates of faults from now on.
     pub fn set_rates(&self, rates: Rates) {
-        self.link.dice().rates = rates;
+        self.link.faults().rates = rates;
     }
 
-    /// What happens to the next calls, in their order; later ones are left to the rates again. `None`
+    /// Scripts the faults of the next calls, in their order; the rates decide for later calls. `None`
     /// lets a call pass.
     pub fn script(&self, faults: impl IntoIterator<Item = Option<Fault>>) {
-        self.link.dice().script.extend(faults);
+        self.link.faults().script.extend(faults);
     }
 
     /// Takes the link down, until [`end_outage`](Self::end_outage).
@@ -120,10 +120,10 @@ impl<S: Store + Clone> FaultyStore<S> {
     /// Makes the next `batches` with changes vanish from watches without a word: what no store may do, and
     /// what views have to notice all the same.
     pub fn swallow_batches(&self, batches: u32) {
-        self.link.dice().swallow += batches;
+        self.link.faults().swallow += batches;
     }
 
-    /// Ends a lease as a stranger would, around the link and its faults.
+    /// Revokes a lease past the link and its faults.
     ///
     /// # Errors
     /// Those of the store itself.
@@ -132,13 +132,13 @@ impl<S: Store + Clone> FaultyStore<S> {
         self.inner.revoke(lease).await
     }
 
-    /// What really happened so far.
+    /// The faults that were injected so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         *self.link.counts.lock().expect("counting doesn't panic")
     }
 
-    /// Carries out one call, or what fate makes of it.
+    /// Carries out one call with its faults.
     async fn call<R, F>(&self, operation: &'static str, call: F) -> Result<R, Error>
     where
         R: Send + 'static,
@@ -148,7 +148,7 @@ impl<S: Store + Clone> FaultyStore<S> {
         if let Some(outage) = outage {
             return self.call_into(outage, operation, call).await;
         }
-        let Fate { fault, there, back } = self.link.dice().throw();
+        let CallFaults { fault, there, back } = self.link.faults().draw();
         if !(there + back).is_zero() {
             self.link.count(|counts| counts.delayed += 1);
         }
@@ -169,7 +169,7 @@ impl<S: Store + Clone> FaultyStore<S> {
         match outage {
             Outage::Refusing => return Err(refused(operation)),
             Outage::Silent => {}
-            // Whatever it came to, nobody hears of it.
+            // Its result is dropped.
             Outage::Deaf => drop(call.await),
         }
         sleep(CALL_DEADLINE).await;

@@ -1,5 +1,5 @@
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Compare, Must, Op};
+use kafka_assigner_types::kv::{Compare, Must, Op};
 use tokio::time::{Instant, timeout};
 
 use super::*;
@@ -103,7 +103,7 @@ async fn a_watch_that_is_held_back_loses_its_place_in_a_compaction() {
     assert!(matches!(watch.next().await, Some(Err(Error::Compacted { .. }))));
 }
 
-/// What a run looks like from outside, with every kind of fault.
+/// The visible results of a run, with every kind of fault.
 async fn run(seed: u64) -> (Vec<String>, Counts, Duration) {
     let store = link(seed);
     store.set_rates(Rates {

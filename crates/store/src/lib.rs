@@ -14,7 +14,7 @@
 //! wait after a failure. The feature `testing` adds the suite and `FaultyStore`, a link that misbehaves on
 //! command.
 //!
-//! The vocabulary is plain data and lives in [`kafka_assigner_core::kv`]: decisions are made there as
+//! The vocabulary is plain data and lives in [`kafka_assigner_types::kv`]: decisions are made there as
 //! transactions, and carried out here. This crate uses tokio's time only, so that a paused clock works, and
 //! what waits in it is woken in a fixed order, so that a simulation can be replayed.
 //!

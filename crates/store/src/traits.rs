@@ -1,15 +1,15 @@
-//! What every store promises.
+//! The trait of stores, with its promises.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use kafka_assigner_core::kv::{Change, Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Change, Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
 use crate::Error;
 
-/// What a watch delivers next.
+/// One batch of a watch.
 ///
 /// `revision` never goes back within one watch. A batch without changes is a sign of progress: every
 /// change up to and including `revision` has been delivered.
@@ -88,8 +88,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// report every revision by themselves.
     fn request_progress(&self) {}
 
-    /// What the store itself reports to be wrong with it, one line each, with what to do; nothing on a good day, and
-    /// nothing from a store that does not watch itself.
+    /// The alarms that the store itself reports, one line each, with the remedy; empty without alarms, and
+    /// always empty for a store that reports none.
     ///
     /// # Errors
     /// As for [`range`](Self::range).

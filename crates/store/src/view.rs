@@ -15,7 +15,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
 
@@ -25,9 +25,9 @@ pub use listener::{Listener, Notice};
 use crate::signal::Signal;
 use crate::{Backoff, Store};
 
-/// What a view is made of: a value that changes are applied to.
+/// A value that a view keeps, and that changes are applied to.
 pub trait Materialized: Debug + Send + Sync + 'static {
-    /// What an update concerns, for those who listen.
+    /// The part of the value that an update concerns, for listeners.
     type Touched: Debug + Send + Sync + 'static;
 
     /// Takes over `changes`, after which the value stands at `revision`.
@@ -38,14 +38,14 @@ pub trait Materialized: Debug + Send + Sync + 'static {
     fn apply(&mut self, changes: &[Change], revision: Revision) -> Self::Touched;
 }
 
-/// How a view is kept.
+/// The options of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The prefix that is copied.
     pub prefix: Bytes,
-    /// How often the copy is compared with a fresh listing. Default 60 s.
+    /// The interval of the comparison with a fresh listing. Default 60 s.
     pub check_every: Duration,
-    /// How long the watch may take to reach the revision of such a listing before it counts as
+    /// The longest time for the watch to reach the revision of such a listing before it counts as
     /// stalled and is set up anew. Default 10 s: longer than a store's own recovery takes.
     pub stalled_after: Duration,
     /// Updates that a listener may be behind before it is told that anything may have changed. Default
@@ -68,16 +68,16 @@ impl Options {
     }
 }
 
-/// How a view is doing.
+/// The health of a view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Health {
+pub struct ViewHealth {
     /// Everything up to here has been applied. Zero before the first listing; it never goes back.
     pub revision: Revision,
-    /// Whether a watch runs.
+    /// A watch runs.
     pub connected: bool,
-    /// Whether the keeper has ended: nothing changes any more.
+    /// The keeper has ended: the view does not change any more.
     pub stopped: bool,
-    /// When the store was last heard of.
+    /// The time of the store's last answer.
     pub last_progress: Option<Instant>,
     /// Listings that were taken over; one on a calm day.
     pub listings: u64,
@@ -89,7 +89,7 @@ pub struct Health {
     pub last_error: Option<String>,
 }
 
-/// Why a view did not reach a revision.
+/// The reasons for which a view did not reach a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -98,9 +98,9 @@ pub enum Error {
     Behind {
         /// The revision that was waited for.
         asked: Revision,
-        /// Where the view stood at the end.
+        /// The revision of the view at the end.
         stands_at: Revision,
-        /// How long was waited.
+        /// The time that was waited.
         within: Duration,
     },
     /// Its keeper has stopped: it will never move again.
@@ -119,7 +119,7 @@ struct State<T> {
 pub struct View<T: Materialized> {
     store: Arc<dyn Store>,
     state: Arc<RwLock<State<T>>>,
-    health: Arc<Signal<Health>>,
+    health: Arc<Signal<ViewHealth>>,
     updates: broadcast::WeakSender<Arc<T::Touched>>,
 }
 
@@ -166,10 +166,10 @@ impl<T: Materialized> View<T> {
         self.health.read(|health| health.revision)
     }
 
-    /// How the view is doing.
+    /// The health of the view.
     #[must_use]
-    pub fn health(&self) -> Health {
-        self.health.read(Health::clone)
+    pub fn health(&self) -> ViewHealth {
+        self.health.read(ViewHealth::clone)
     }
 
     /// Waits until the copy stands at `revision` or later, for at most `within`.
@@ -180,9 +180,9 @@ impl<T: Materialized> View<T> {
     /// [`Error::Behind`] after that time, [`Error::Stopped`] once the keeper has stopped.
     pub async fn wait_until(&self, revision: Revision, within: Duration) -> Result<(), Error> {
         let reached = self.health.wait_for(|health| match health {
-            Health { revision: stands_at, .. } if *stands_at >= revision => Some(Ok(())),
-            Health { stopped: true, .. } => Some(Err(Error::Stopped)),
-            Health { .. } => None,
+            ViewHealth { revision: stands_at, .. } if *stands_at >= revision => Some(Ok(())),
+            ViewHealth { stopped: true, .. } => Some(Err(Error::Stopped)),
+            ViewHealth { .. } => None,
         });
         let behind = |_| Err(Error::Behind { asked: revision, stands_at: self.revision(), within });
         let ask = || {
@@ -200,7 +200,7 @@ impl<T: Materialized> View<T> {
     }
 }
 
-/// How often a store is asked for progress while somebody waits. etcd leaves a request unanswered that finds one of
+/// The interval of progress requests while a reader waits. etcd leaves a request unanswered that finds one of
 /// its watches with something yet to deliver, so asking once may mean waiting for the next sign of life.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use kafka_assigner_core::kv::{Op, Record, Txn};
+use kafka_assigner_types::kv::{Op, Record, Txn};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     /// Waits until the view's health is as asked.
-    async fn until(&self, mut healthy: impl FnMut(&Health) -> bool) -> Health {
+    async fn until(&self, mut healthy: impl FnMut(&ViewHealth) -> bool) -> ViewHealth {
         let seen = self.view.health.wait_for(|health| healthy(health).then(|| health.clone()));
         timeout(Duration::from_secs(300), seen).await.expect("it comes to that")
     }

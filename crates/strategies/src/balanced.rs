@@ -20,6 +20,7 @@ mod turns;
 mod weighted;
 
 use crate::placement::Surplus;
+use crate::strategy::Manner;
 use crate::{Place, Placement, Problem, Strategy};
 use classes::Classes;
 use roles::Roles;
@@ -94,6 +95,10 @@ impl Strategy for Balanced {
 
     fn summary(&self) -> &'static str {
         "the best balance there is with the fewest moves; heeds weights, capacities, racks and standbys"
+    }
+
+    fn manner(&self) -> Manner {
+        Manner::Loads
     }
 
     fn assign(&self, problem: &Problem) -> Placement {

@@ -1,7 +1,8 @@
 //! The strategy `jump-hash`: each unit goes where its hash points.
 
-use crate::placement::Surplus;
-use crate::{Member, MemberIndex, MemberState, Placement, Problem, Strategy, Topic, TopicIndex, UnitIndex};
+use crate::placement::{Placement, Surplus};
+use crate::problem::{Member, MemberIndex, MemberState, Problem, Topic, TopicIndex, UnitIndex};
+use crate::strategy::{Manner, Strategy};
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm",
 /// 2014) over the members that may take a unit, sorted by id.
@@ -18,7 +19,8 @@ use crate::{Member, MemberIndex, MemberState, Placement, Problem, Strategy, Topi
 /// - **Limits**: units are placed in order. If the member that the key points to is full, the
 ///   mixed key points to one of those that are not. So a limit costs only the units it turns away.
 /// - Fixed units stay, members on hold keep what they have, and a unit that nobody can take stays
-///   with its owner if that may own it, even above the owner's limit.
+///   with its owner if that may own it, even above the owner's limit. Such units count first: a member above its limit
+///   takes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JumpHash;
 
@@ -31,12 +33,19 @@ impl Strategy for JumpHash {
         "each partition goes where its hash points among the sorted members; ignores who has it now"
     }
 
+    fn manner(&self) -> Manner {
+        Manner::Anew
+    }
+
     fn assign(&self, problem: &Problem) -> Placement {
-        let mut hashing = Hashing::new(problem);
-        for topic in problem.topic_indices() {
-            hashing.place_topic(topic);
+        let mut reserved = vec![0; problem.members().len()];
+        loop {
+            let mut hashing = Hashing::new(problem, &reserved);
+            problem.topic_indices().for_each(|topic| hashing.place_topic(topic));
+            if !hashing.reserve(&mut reserved) {
+                return Placement::new(problem, hashing.owner, Surplus::Hash);
+            }
         }
-        Placement::new(problem, hashing.owner, Surplus::Hash)
     }
 }
 
@@ -49,14 +58,37 @@ struct Hashing<'a> {
 }
 
 impl<'a> Hashing<'a> {
-    /// Starts with the units that are not the hash's to place.
-    fn new(problem: &'a Problem) -> Self {
+    /// Starts with the units that are not the hash's to place, and with the room that is not `reserved`.
+    fn new(problem: &'a Problem, reserved: &[u32]) -> Self {
         let owner: Vec<_> = problem.unit_indices().map(|unit| settled(problem, unit)).collect();
         let mut room: Vec<_> = problem.members().iter().map(Member::room).collect();
         for member in owner.iter().flatten() {
             room[member.index()] = room[member.index()].saturating_sub(1);
         }
+        room.iter_mut().zip(reserved).for_each(|(room, reserved)| *room = room.saturating_sub(*reserved));
         Self { problem, owner, room }
+    }
+
+    /// Reserves room for what stays with members that also took units and are above their limits: as much as they have
+    /// too many, at least one unit each, so that it ends. Returns whether there are any.
+    fn reserve(&self, reserved: &mut [u32]) -> bool {
+        let mut above = vec![0_u32; reserved.len()];
+        self.owner.iter().flatten().for_each(|owner| above[owner.index()] += 1);
+        for (above, member) in above.iter_mut().zip(self.problem.members()) {
+            *above =
+                if member.state == MemberState::Active { above.saturating_sub(member.limit()) } else { 0 };
+        }
+        let is_free = |unit: &UnitIndex| self.problem.fixed(*unit).is_none();
+        let mut any = false;
+        for unit in self.problem.unit_indices().filter(is_free) {
+            let taker = self.owner[unit.index()].filter(|owner| self.problem.current(unit) != Some(*owner));
+            if let Some(taker) = taker {
+                let above = std::mem::take(&mut above[taker.index()]);
+                reserved[taker.index()] += above;
+                any |= above > 0;
+            }
+        }
+        any
     }
 
     fn place_topic(&mut self, topic: TopicIndex) {
@@ -76,7 +108,7 @@ impl<'a> Hashing<'a> {
         }
     }
 
-    /// Where `key` points among the unbanned `takers`, or else among those that have room.
+    /// The member that `key` points to among the unbanned `takers` or, if that is full, among those with room.
     fn taker(
         &self,
         unit: UnitIndex,

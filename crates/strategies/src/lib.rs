@@ -52,6 +52,7 @@ mod ledger;
 mod placement;
 mod problem;
 mod registry;
+pub mod sets;
 mod sticky_balanced;
 mod strategy;
 pub mod threads;
@@ -68,4 +69,4 @@ pub use problem::{
 pub(crate) use problem::{Place, RackReader};
 pub use registry::Registry;
 pub use sticky_balanced::StickyBalanced;
-pub use strategy::{Strategy, all, by_name};
+pub use strategy::{Manner, Strategy, all, by_name};

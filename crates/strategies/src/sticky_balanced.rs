@@ -4,8 +4,9 @@ mod level;
 mod share;
 
 use crate::ledger::Ledger;
-use crate::placement::Surplus;
-use crate::{Placement, Problem, Strategy};
+use crate::placement::{Placement, Surplus};
+use crate::problem::Problem;
+use crate::strategy::{Manner, Strategy};
 
 /// Five steps: preserve, collect, target, strip, fill. The totals over all topics are balanced,
 /// not each topic by itself. (Seed: Kafka Assigner architecture, "Sticky balanced assignment".)
@@ -45,6 +46,10 @@ impl Strategy for StickyBalanced {
         "keeps partitions where they are and moves the fewest that even out the members' totals"
     }
 
+    fn manner(&self) -> Manner {
+        Manner::Partitions
+    }
+
     fn assign(&self, problem: &Problem) -> Placement {
         let mut ledger = Ledger::preserve(problem);
         if is_uniform(problem) {
@@ -56,7 +61,7 @@ impl Strategy for StickyBalanced {
     }
 }
 
-/// Whether all active members may own the same units, so that each can have the same target.
+/// True if all active members may own the same units, so that each can have the same target.
 fn is_uniform(problem: &Problem) -> bool {
     let mut subscriptions = problem.active().map(|member| &problem.member(member).subscription);
     let first = subscriptions.next();

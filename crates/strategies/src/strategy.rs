@@ -17,6 +17,24 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 
     /// Places every unit of `problem` that a member can take.
     fn assign(&self, problem: &Problem) -> Placement;
+
+    /// The part that today's owners have in it, for what [`sets`](crate::sets) settles around it. By default they matter.
+    fn manner(&self) -> Manner {
+        Manner::Sticky
+    }
+}
+
+/// The part that today's owners have in what a strategy decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// None: it places everything anew.
+    Anew,
+    /// Units stay where they are as far as its rule allows.
+    Sticky,
+    /// As [`Sticky`](Self::Sticky); it evens out how many partitions members have, with the fewest moves.
+    Partitions,
+    /// As [`Sticky`](Self::Sticky); it evens out loads for capacities, with the fewest moves.
+    Loads,
 }
 
 /// Every strategy, in the order in which to list them for people.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
+use kafka_assigner_audit::{FinalState, Handled, KeyState, Slot};
 use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler, Restored};
 use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition};
-use kafka_assigner_ledger::{FinalState, Handled, KeyState, Slot};
 
 use crate::journal::Journal;
 

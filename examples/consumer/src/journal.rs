@@ -1,4 +1,4 @@
-//! What this consumer writes down: lines of JSON in the forms of `kafka-assigner-ledger`, which can audit them.
+//! What this consumer writes down: lines of JSON in the forms of `kafka-assigner-audit`, which can audit them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

@@ -1,12 +1,12 @@
 //! `cargo xtask bench gap`: how long moved partitions stand still, here and under Kafka's own protocols; see
-//! `crates/gap`.
+//! `verification/gap`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_testkit::{self as testkit, Process};
+use kafka_assigner_rig::{self as testkit, Process};
 use tempfile::TempDir;
 
 use super::java;
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 
 /// Builds both sides, starts the servers and measures.
 pub(super) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, interrupt)?;
+    let programs = run::build(&PACKAGES, run::Profile::Dist, interrupt)?;
     let (etcd_tool, etcd) = servers::start_etcd(interrupt)?;
     interrupt.check()?;
     let (kafka_tool, kafka) = servers::start_kafka_with(&PROPERTIES, interrupt)?;

@@ -28,7 +28,7 @@ pub(super) fn compile(folder: &str, jars: &Path, interrupt: &Interrupt) -> Resul
 }
 
 fn sources(folder: &str) -> Result<Vec<PathBuf>> {
-    let folder = run::workspace().join("crates").join(folder).join("java");
+    let folder = run::workspace().join("verification").join(folder).join("java");
     let files = fs::read_dir(&folder).with_context(|| format!("failed to look into {}", folder.display()))?;
     let mut files = files.map(|file| Ok(file?.path())).collect::<Result<Vec<_>>>()?;
     files.sort();

@@ -1,5 +1,5 @@
 //! `cargo xtask bench strategies`: this project's strategies and Kafka's own assignors on the same groups; see
-//! `crates/compare`.
+//! `verification/compare`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kafka_assigner_testkit::Process;
+use kafka_assigner_rig::Process;
 
 use super::java;
 use crate::interrupt::Interrupt;
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 
 /// Builds both sides and compares them. Where there is no Java or no Kafka, only this project's side is measured.
 pub(super) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
-    let program = run::build(&[PACKAGE], interrupt)?.join(PACKAGE);
+    let program = run::build(&[PACKAGE], run::Profile::Dist, interrupt)?.join(PACKAGE);
     let classpath = classpath(interrupt);
     interrupt.check()?;
     let classpath =

@@ -1,7 +1,6 @@
 //! How an instance is reached.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,7 +8,9 @@ use kafka_assigner_proto::v1::admin_client::AdminClient;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::Admin;
+use super::tls::{Files, tls_words};
 use crate::failure::Failure;
+use crate::pem::{certificates, private_key};
 
 /// How long a connection may take: a few lost packets, but not a person's patience.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -57,7 +58,7 @@ impl Connection {
     /// # Errors
     /// [`Failure::Unreadable`] for a file, [`Failure::Unreachable`] for everything else.
     pub(crate) async fn connect(&self) -> Result<Admin, Failure> {
-        let channel = self.endpoint()?.connect().await.map_err(|source| self.unreachable(source))?;
+        let channel = self.endpoint()?.connect().await.map_err(|source| self.failed(source))?;
         let client = AdminClient::new(channel).max_decoding_message_size(LARGEST_ANSWER);
         Ok(Admin { client, server: self.server.clone() })
     }
@@ -70,20 +71,48 @@ impl Connection {
             .keep_alive_timeout(KEEP_ALIVE)
             .keep_alive_while_idle(true);
         if !self.server.starts_with("https:") {
-            return Ok(endpoint);
+            return self.without_tls().map(|()| endpoint);
         }
-        endpoint.tls_config(self.tls()?).map_err(|source| self.unreachable(source))
+        endpoint.tls_config(self.tls()?).map_err(|source| self.tls_failed(&words(&source)))
+    }
+
+    fn without_tls(&self) -> Result<(), Failure> {
+        for (flag, file) in [("ca", &self.ca), ("cert", &self.cert)] {
+            if file.is_some() {
+                return Err(Failure::NeedsHttps { flag, server: self.server.clone() });
+            }
+        }
+        Ok(())
     }
 
     fn tls(&self) -> Result<ClientTlsConfig, Failure> {
         let mut tls = match &self.ca {
-            Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read("--ca", ca)?)),
+            Some(ca) => {
+                ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificates("--ca", ca)?))
+            }
             None => ClientTlsConfig::new().with_native_roots(),
         };
         if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
-            tls = tls.identity(Identity::from_pem(read("--cert", cert)?, read("--key", key)?));
+            tls = tls.identity(Identity::from_pem(certificates("--cert", cert)?, private_key("--key", key)?));
         }
         Ok(tls)
+    }
+
+    /// A failed handshake is no silence: somebody answered.
+    fn failed(&self, source: tonic::transport::Error) -> Failure {
+        let words = words(&source);
+        let is_tls =
+            ["certificate", "KeyMismatch", "HandshakeFailure", "InvalidContentType", "trust anchors"];
+        if self.server.starts_with("https:") && is_tls.iter().any(|sign| words.contains(sign)) {
+            self.tls_failed(&words)
+        } else {
+            self.unreachable(source)
+        }
+    }
+
+    fn tls_failed(&self, words: &str) -> Failure {
+        let why = tls_words(words, &Files { ca: &self.ca, cert: &self.cert, key: &self.key });
+        Failure::Tls { server: self.server.clone(), why }
     }
 
     fn unreachable(&self, source: tonic::transport::Error) -> Failure {
@@ -91,6 +120,11 @@ impl Connection {
     }
 }
 
-fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|source| Failure::Unreadable { flag, path: path.to_owned(), source })
+/// The innermost cause: what wraps it repeats it or adds nothing.
+fn words(error: &tonic::transport::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
 }

@@ -7,6 +7,7 @@ use super::Group;
 use crate::admin::{Admin, Operation};
 use crate::failure::Failure;
 use crate::reports::Assignments;
+use crate::suggestion::did_you_mean;
 
 /// Lists who owns what.
 #[derive(Debug, Args)]
@@ -36,12 +37,48 @@ impl List {
 impl Operation for List {
     type Report = Assignments;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<Assignments, Failure> {
         let page = async |page_token| {
             let answer = admin.ask(admin.client().list_assignments(self.request(page_token))).await?;
             Ok((answer.assignments, answer.next_page_token))
         };
-        let assignments = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        let assignments: Vec<_> = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        if assignments.is_empty() {
+            self.refuse_unknown(admin).await?;
+        }
         Ok(Assignments { assignments })
+    }
+}
+
+impl List {
+    /// An empty list of something that does not exist would look like an answer.
+    ///
+    /// # Errors
+    /// [`Failure::NotInGroup`] where a filter names what the group does not have.
+    async fn refuse_unknown(&self, admin: &Admin) -> Result<(), Failure> {
+        let group = &self.of.group;
+        if let Some(topic) = &self.topic {
+            let all = super::topics::all(admin, group).await?;
+            let names: Vec<String> = all.into_iter().map(|topic| topic.topic).collect();
+            self.refuse_missing("topic", topic, &names)?;
+        }
+        if let Some(consumer) = &self.consumer {
+            let all = super::consumers::all(admin, group).await?;
+            let names: Vec<String> = all.into_iter().map(|consumer| consumer.name).collect();
+            self.refuse_missing("consumer", consumer, &names)?;
+        }
+        Ok(())
+    }
+
+    fn refuse_missing(&self, kind: &'static str, name: &str, known: &[String]) -> Result<(), Failure> {
+        if known.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        let alike = did_you_mean(name, known.iter().map(String::as_str));
+        Err(Failure::NotInGroup { kind, name: name.to_owned(), group: self.of.group.clone(), alike })
     }
 }

@@ -18,13 +18,25 @@ pub(crate) struct List {
 impl Operation for List {
     type Report = Consumers;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<Consumers, Failure> {
-        let page = async |page_token| {
-            let request = v1::ListConsumersRequest { group: self.of.group.clone(), page_token, page_size: 0 };
-            let answer = admin.ask(admin.client().list_consumers(request)).await?;
-            Ok((answer.consumers, answer.next_page_token))
-        };
-        let consumers = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        let consumers = all(admin, &self.of.group).await?.into_iter().map(Into::into).collect();
         Ok(Consumers { consumers })
     }
+}
+
+/// All consumers of a group.
+///
+/// # Errors
+/// [`Failure`].
+pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Consumer>, Failure> {
+    let page = async |page_token| {
+        let request = v1::ListConsumersRequest { group: group.to_owned(), page_token, page_size: 0 };
+        let answer = admin.ask(admin.client().list_consumers(request)).await?;
+        Ok((answer.consumers, answer.next_page_token))
+    };
+    admin.pages(page).await
 }

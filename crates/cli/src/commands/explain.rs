@@ -18,6 +18,10 @@ pub(crate) struct Explain {
 impl Operation for Explain {
     type Report = Explanation;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.of.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<Explanation, Failure> {
         let PartitionOf { of, partition } = self.of;
         let request = v1::ExplainRequest { group: of.of.group, topic: of.topic, partition };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kafka_assigner_proto::v1;
+use tonic::Code;
 
 use super::Group;
 use super::confirm::Confirmation;
@@ -17,6 +18,10 @@ pub(crate) struct List {}
 
 impl Operation for List {
     type Report = Groups;
+
+    fn group(&self) -> Option<&str> {
+        None
+    }
 
     async fn perform(self, admin: &Admin) -> Result<Groups, Failure> {
         let page = async |page_token| {
@@ -38,6 +43,10 @@ pub(crate) struct Describe {
 
 impl Operation for Describe {
     type Report = GroupDescription;
+
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
 
     async fn perform(self, admin: &Admin) -> Result<GroupDescription, Failure> {
         let request = v1::DescribeGroupRequest { group: self.of.group };
@@ -117,13 +126,30 @@ impl Set {
 impl Operation for Set {
     type Report = GroupSet;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<GroupSet, Failure> {
-        let config = Some(self.config());
+        let config = self.config();
         let group = self.of.group;
-        let request = v1::SetGroupConfigRequest { group: group.clone(), config };
+        if config == v1::GroupConfig::default() && exists(admin, &group).await? {
+            return Err(Failure::NothingToChange);
+        }
+        let request = v1::SetGroupConfigRequest { group: group.clone(), config: Some(config) };
         let answer = admin.ask(admin.client().set_group_config(request)).await?;
         let config = answer.config.ok_or_else(|| admin.nonsense("a group without a configuration"))?;
         Ok(GroupSet { group, created: answer.created, config: config.into() })
+    }
+}
+
+/// Checks that there is such a group.
+async fn exists(admin: &Admin, group: &str) -> Result<bool, Failure> {
+    let request = v1::DescribeGroupRequest { group: group.to_owned() };
+    match admin.ask(admin.client().describe_group(request)).await {
+        Ok(_) => Ok(true),
+        Err(Failure::Refused { status, .. }) if status.code() == Code::NotFound => Ok(false),
+        Err(failure) => Err(failure),
     }
 }
 
@@ -139,8 +165,14 @@ pub(crate) struct Delete {
 impl Operation for Delete {
     type Report = GroupDeleted;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<GroupDeleted, Failure> {
         let group = self.of.group;
+        // Nobody is asked about a group that there is not.
+        admin.ask(admin.client().describe_group(v1::DescribeGroupRequest { group: group.clone() })).await?;
         self.confirmation.get(&format!("delete group {group} with all its records"))?;
         let request = v1::DeleteGroupRequest { group: group.clone() };
         let records = admin.ask(admin.client().delete_group(request)).await?.records;

@@ -18,6 +18,10 @@ pub(crate) struct List {
 impl Operation for List {
     type Report = Handoffs;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<Handoffs, Failure> {
         let page = async |page_token| {
             let request = v1::ListHandoffsRequest { group: self.of.group.clone(), page_token, page_size: 0 };
@@ -44,6 +48,10 @@ pub(crate) struct Abort {
 
 impl Operation for Abort {
     type Report = Aborted;
+
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.of.of.group)
+    }
 
     async fn perform(self, admin: &Admin) -> Result<Aborted, Failure> {
         let PartitionOf { of, partition } = self.of;

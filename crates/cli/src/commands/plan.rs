@@ -24,6 +24,10 @@ pub(crate) struct Plan {
 impl Operation for Plan {
     type Report = reports::Plan;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<reports::Plan, Failure> {
         let request = v1::PlanRequest {
             group: self.of.group,

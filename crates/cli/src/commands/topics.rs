@@ -19,15 +19,27 @@ pub(crate) struct List {
 impl Operation for List {
     type Report = Topics;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<Topics, Failure> {
-        let page = async |page_token| {
-            let request = v1::ListTopicsRequest { group: self.of.group.clone(), page_token, page_size: 0 };
-            let answer = admin.ask(admin.client().list_topics(request)).await?;
-            Ok((answer.topics, answer.next_page_token))
-        };
-        let topics = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        let topics = all(admin, &self.of.group).await?.into_iter().map(Into::into).collect();
         Ok(Topics { topics })
     }
+}
+
+/// All topics of a group.
+///
+/// # Errors
+/// [`Failure`].
+pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Topic>, Failure> {
+    let page = async |page_token| {
+        let request = v1::ListTopicsRequest { group: group.to_owned(), page_token, page_size: 0 };
+        let answer = admin.ask(admin.client().list_topics(request)).await?;
+        Ok((answer.topics, answer.next_page_token))
+    };
+    admin.pages(page).await
 }
 
 /// Adds or changes a topic.
@@ -48,6 +60,10 @@ pub(crate) struct Set {
 
 impl Operation for Set {
     type Report = TopicSet;
+
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.of.group)
+    }
 
     async fn perform(self, admin: &Admin) -> Result<TopicSet, Failure> {
         let group = self.of.of.group;
@@ -77,9 +93,14 @@ pub(crate) struct Delete {
 impl Operation for Delete {
     type Report = TopicDeleted;
 
+    fn group(&self) -> Option<&str> {
+        Some(&self.of.of.group)
+    }
+
     async fn perform(self, admin: &Admin) -> Result<TopicDeleted, Failure> {
         let (group, topic) = (self.of.of.group, self.of.topic);
-        self.confirmation.get(&format!("take topic {topic} out of group {group}, so that nobody owns it"))?;
+        self.confirmation
+            .get(&format!("take topic {topic} out of group {group} (nobody will own its partitions)"))?;
         let request = v1::DeleteTopicRequest { group: group.clone(), topic: topic.clone() };
         admin.ask(admin.client().delete_topic(request)).await?;
         Ok(TopicDeleted { group, topic })

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::value::Value;
 use super::{ConfigError, Setting};
+use crate::suggestion::did_you_mean;
 
 /// Who set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +87,8 @@ impl Layers {
 
     fn variable(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
         let name = setting.variable();
-        let said = self.environment.get(&name)?;
+        // Deployment files pass variables that nobody has filled in.
+        let said = self.environment.get(&name).filter(|said| !said.is_empty())?;
         Some((text(setting, said), Origin::Variable(name)))
     }
 
@@ -101,7 +103,10 @@ impl Layers {
     /// [`ConfigError::WrongValue`].
     pub(super) fn read<T: Value>(&self, setting: &Setting) -> Result<T, ConfigError> {
         let (value, origin) = self.find(setting);
-        T::read(&value).ok_or_else(|| ConfigError::wrong(setting, origin, Some(&value), setting.allowed()))
+        T::read(&value).ok_or_else(|| {
+            let alike = did_you_mean(value.as_str().unwrap_or_default(), T::WORDS.iter().copied());
+            ConfigError::wrong(setting, origin, Some(&value), setting.allowed() + &alike)
+        })
     }
 
     /// # Errors
@@ -111,7 +116,8 @@ impl Layers {
         match file.values.keys().find(|key| settings.iter().all(|s| s.name != *key)) {
             None => Ok(()),
             Some(key) => {
-                let (path, hint) = (file.path.clone(), hint(key, settings));
+                let hint = did_you_mean(key, settings.iter().map(|setting| setting.name));
+                let path = file.path.clone();
                 Err(ConfigError::UnknownKey { path, key: key.clone(), hint })
             }
         }
@@ -120,19 +126,6 @@ impl Layers {
 
 fn text(setting: &Setting, said: &str) -> toml::Value {
     setting.form.parse(&[said.to_owned()])
-}
-
-/// Names the setting that is most like `key`, where one is.
-fn hint(key: &str, settings: &[Setting]) -> String {
-    // A third of the letters wrong or swapped still looks like a slip; more looks like another word.
-    const ALIKE: f64 = 0.66;
-    let likeness = |setting: &Setting| strsim::normalized_damerau_levenshtein(key, setting.name);
-    settings
-        .iter()
-        .map(|setting| (likeness(setting), setting.name))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or_else(String::new, |(_, name)| format!("; did you mean {name:?}?"))
 }
 
 #[cfg(test)]

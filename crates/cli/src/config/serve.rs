@@ -12,6 +12,7 @@ use super::setting::settings;
 use super::text::{Broker, Endpoint, LogLevel, Name, Prefix, UserName};
 use super::value::Value;
 use super::{ConfigError, Layers, Resolved};
+use crate::suggestion::did_you_mean;
 
 settings! {
     /// Everything that `serve` needs to know.
@@ -101,6 +102,7 @@ pub(crate) enum LogFormat {
 
 impl Value for LogFormat {
     const EXPECTS: &'static str = "text or json";
+    const WORDS: &'static [&'static str] = &["text", "json"];
 
     fn read(value: &toml::Value) -> Option<Self> {
         match value.as_str()? {
@@ -127,6 +129,7 @@ impl ServeConfig {
         let resolved = Resolved::<Self>::new(layers)?;
         resolved.check_pairs()?;
         resolved.check_listeners()?;
+        resolved.check_advertise()?;
         resolved.check_leader_ttl()?;
         resolved.check_group()?;
         Ok(resolved)
@@ -206,6 +209,16 @@ impl Resolved<ServeConfig> {
         Ok(())
     }
 
+    /// Callers that are sent to http:// can't speak to a server that has TLS.
+    fn check_advertise(&self) -> Result<(), ConfigError> {
+        let c = &self.config;
+        let is_plain = c.advertise.as_ref().is_some_and(|url| url.to_string().starts_with("http:"));
+        if is_plain && c.tls_cert.is_some() {
+            return Err(self.refuse("advertise", "an https:// URL, since tls_cert is set"));
+        }
+        Ok(())
+    }
+
     /// Below 2 s etcd keeps no lease; over a minute a group would stand still for longer than anybody wants.
     fn check_leader_ttl(&self) -> Result<(), ConfigError> {
         let allowed = Duration::from_secs(2)..=Duration::from_secs(60);
@@ -220,7 +233,8 @@ impl Resolved<ServeConfig> {
         self.config.group_config().validate(Registry::builtin()).map_err(|invalid| match invalid {
             InvalidConfig::OutOfRange { field, low, high, .. } => self.refuse_group(field, low, high),
             InvalidConfig::UnknownStrategy { known, .. } => {
-                self.refuse("group_strategy", format!("one of {known}"))
+                let alike = did_you_mean(&self.config.group_strategy.to_string(), known.split(", "));
+                self.refuse("group_strategy", format!("one of {known}{alike}"))
             }
         })
     }

@@ -39,6 +39,21 @@ fn what_is_printed_gives_the_same_configuration_when_it_is_read() {
 }
 
 #[test]
+fn callers_are_not_sent_to_a_plain_address_of_a_server_with_tls() {
+    let tls = "tls_cert = \"c\"\ntls_key = \"k\"\n";
+    let error = refusal(&format!("{tls}advertise = \"http://a:1\""));
+    assert!(error.contains("it must be an https:// URL, since tls_cert is set"), "{error}");
+    assert!(resolve(&format!("{tls}advertise = \"https://a:1\"")).is_ok());
+}
+
+#[test]
+fn a_mistyped_word_of_a_setting_is_put_right() {
+    let error = refusal("group_strategy = \"balancd\"");
+    assert!(error.ends_with("; did you mean \"balanced\"?"), "{error}");
+    assert!(refusal("log_format = \"jsn\"").ends_with("; did you mean \"json\"?"));
+}
+
+#[test]
 fn secrets_are_not_printed() {
     let file = r#"
         etcd = "http://a:2379"

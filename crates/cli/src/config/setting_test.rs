@@ -56,10 +56,21 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
 fn a_stronger_layer_replaces_a_list_and_can_empty_it() {
     let mut layers = Layers::of_file("many = [3, 4]");
     assert_eq!(Resolved::<Small>::new(&layers).unwrap().config.many, [3, 4]);
-    layers.environment = texts(&[("KAFKA_ASSIGNER_MANY", "")]);
+    layers.environment = texts(&[("KAFKA_ASSIGNER_MANY", "5")]);
+    assert_eq!(Resolved::<Small>::new(&layers).unwrap().config.many, [5]);
+    layers.flags = flags(&[("many", &[""])]);
     assert_eq!(Resolved::<Small>::new(&layers).unwrap().config.many, [0; 0]);
     layers.flags = flags(&[("many", &["5, 6", "7"])]);
     assert_eq!(Resolved::<Small>::new(&layers).unwrap().config.many, [5, 6, 7]);
+}
+
+#[test]
+fn an_empty_variable_is_as_good_as_none() {
+    let mut layers = Layers::of_file("every_time = \"2s\"");
+    layers.environment = texts(&[("KAFKA_ASSIGNER_EVERY_TIME", ""), ("KAFKA_ASSIGNER_AT_ALL", "")]);
+    let resolved = Resolved::<Small>::new(&layers).unwrap();
+    assert_eq!((resolved.config.every_time.as_secs(), resolved.config.at_all), (2, true));
+    assert_eq!(resolved.origins[0].to_string(), "from assigner.toml");
 }
 
 #[test]

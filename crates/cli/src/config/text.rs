@@ -5,6 +5,7 @@ use std::fmt;
 use kafka_assigner_core::name::MemberName;
 use tonic::transport::Uri;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::value::Value;
 
@@ -64,12 +65,29 @@ text_value!(
     "a text",
     is_any
 );
-text_value!(
-    /// Which log lines are written.
-    LogLevel,
-    "error, warn, info, debug or trace, also by module, such as info,kafka_assigner_server=debug",
-    is_filter
-);
+/// Which log lines are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogLevel(String);
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Value for LogLevel {
+    const EXPECTS: &'static str =
+        "off, error, warn, info, debug or trace, also by module, such as info,kafka_assigner_server=debug";
+    const WORDS: &'static [&'static str] = &["off", "error", "warn", "info", "debug", "trace"];
+
+    fn read(value: &toml::Value) -> Option<Self> {
+        value.as_str().filter(|text| is_filter(text)).map(|text| Self(text.to_owned()))
+    }
+
+    fn write(&self) -> Option<toml::Value> {
+        Some(toml::Value::from(self.0.as_str()))
+    }
+}
 
 fn is_endpoint(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
@@ -98,7 +116,14 @@ const fn is_any(_: &str) -> bool {
 }
 
 fn is_filter(text: &str) -> bool {
-    !text.is_empty() && EnvFilter::try_new(text).is_ok()
+    !text.is_empty() && text.split(',').all(is_directive) && EnvFilter::try_new(text).is_ok()
+}
+
+/// A level, or a module or span with one. A filter takes a lone word that is no level for a module, and so shows
+/// nothing of anything else; nobody means that.
+fn is_directive(text: &str) -> bool {
+    let text = text.trim();
+    text.contains(['=', ':', '[']) || text.parse::<LevelFilter>().is_ok()
 }
 
 #[cfg(test)]
@@ -132,6 +157,6 @@ mod tests {
     #[test]
     fn a_log_level_is_a_filter() {
         assert_eq!(taken(is_filter, &["info", "warn,kafka_assigner_server=trace"]), [true; 2]);
-        assert_eq!(taken(is_filter, &["", "server=loud"]), [false; 2]);
+        assert_eq!(taken(is_filter, &["", "server=loud", "chatty", "info,wran"]), [false; 4]);
     }
 }

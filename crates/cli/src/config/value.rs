@@ -48,6 +48,8 @@ pub(crate) trait Value: Sized {
     const FORM: Form = Form::One;
     /// Whether it is never shown.
     const SECRET: bool = false;
+    /// The words that may be written, where there are few; one of them may be suggested for a mistyped one.
+    const WORDS: &'static [&'static str] = &[];
 
     /// The value, or `None` where it is not what [`Value::EXPECTS`] says.
     fn read(value: &toml::Value) -> Option<Self>;
@@ -61,6 +63,7 @@ impl<T: Value> Value for Option<T> {
     const EXPECTS: &'static str = T::EXPECTS;
     const FORM: Form = T::FORM;
     const SECRET: bool = T::SECRET;
+    const WORDS: &'static [&'static str] = T::WORDS;
 
     fn read(value: &toml::Value) -> Option<Self> {
         if value.as_str() == Some("") { Some(None) } else { T::read(value).map(Some) }
@@ -88,6 +91,7 @@ impl<T: Value> Value for Vec<T> {
 
 impl Value for bool {
     const EXPECTS: &'static str = "true or false";
+    const WORDS: &'static [&'static str] = &["true", "false"];
     const FORM: Form = Form::Switch;
 
     fn read(value: &toml::Value) -> Option<Self> {

@@ -7,8 +7,10 @@ use std::io::{self, IsTerminal as _};
 /// What the place that output goes to can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// Somebody looks at it now: wrap to its width.
+    /// Somebody looks at it now: cut long cells so that a row stays within its width.
     pub(crate) terminal: bool,
+    /// All columns, and nothing is cut.
+    pub(crate) wide: bool,
     /// It shows colours, and nobody minds them.
     pub(crate) colours: bool,
 }
@@ -22,7 +24,7 @@ impl Style {
     /// Colours only on a terminal, and not where `NO_COLOR` is set to anything (no-color.org).
     pub(crate) fn new(terminal: bool, no_color: Option<&OsStr>) -> Self {
         let minds = no_color.is_some_and(|value| !value.is_empty());
-        Self { terminal, colours: terminal && !minds }
+        Self { terminal, wide: false, colours: terminal && !minds }
     }
 }
 

@@ -4,7 +4,7 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::{gap, known, some};
-use crate::output::{Cell, Page, Report, Table, Tone, moment};
+use crate::output::{Cell, Page, Report, Table, Tone, age};
 
 /// Who owns what.
 #[derive(Debug, Serialize)]
@@ -82,14 +82,14 @@ impl Assignment {
 
 impl Report for Assignments {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "SINCE", "WHY"]);
+        let mut table = Table::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "WHY"]).wide(&["WHY"]);
         for assignment in &self.assignments {
             table.row([
                 (&assignment.topic).into(),
                 assignment.partition.into(),
                 assignment.owner_cell(),
                 assignment.epoch_cell(),
-                moment(assignment.since_unix_ms).into(),
+                age(assignment.since_unix_ms).into(),
                 (&assignment.why).into(),
             ]);
         }

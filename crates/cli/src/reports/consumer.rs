@@ -4,7 +4,7 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::{known, some};
-use crate::output::{Cell, Page, Report, Table, Tone, moment, or_dash, span};
+use crate::output::{Cell, Page, Report, Table, Tone, age, or_dash, span};
 
 /// The consumers of a group.
 #[derive(Debug, Serialize)]
@@ -34,6 +34,10 @@ pub(crate) struct Consumer {
     client: Option<String>,
     instance: Option<String>,
     ending_because: Option<String>,
+    rack: Option<String>,
+    /// `null` = as much as others.
+    capacity: Option<f64>,
+    generation: Option<String>,
 }
 
 impl From<v1::Consumer> for Consumer {
@@ -54,6 +58,9 @@ impl From<v1::Consumer> for Consumer {
             client: some(wire.client),
             instance: some(wire.instance),
             ending_because: some(wire.ending_because),
+            rack: some(wire.rack),
+            capacity: wire.capacity,
+            generation: some(wire.generation),
         }
     }
 }
@@ -105,9 +112,12 @@ impl Report for Consumers {
             "RELEASING",
             "TOPICS",
             "SESSION",
-            "SINCE",
+            "AGE",
             "CLIENT",
-        ]);
+            "RACK",
+            "CAPACITY",
+        ])
+        .wide(&["TOPICS", "CLIENT", "RACK", "CAPACITY"]);
         for consumer in &self.consumers {
             table.row([
                 (&consumer.name).into(),
@@ -117,8 +127,10 @@ impl Report for Consumers {
                 consumer.releasing.into(),
                 consumer.topics_text().into(),
                 span(consumer.session_timeout_ms).into(),
-                moment(consumer.since_unix_ms).into(),
+                age(consumer.since_unix_ms).into(),
                 or_dash(consumer.client.as_ref()).into(),
+                or_dash(consumer.rack.as_ref()).into(),
+                consumer.capacity.map_or_else(|| "-".to_owned(), |capacity| capacity.to_string()).into(),
             ]);
         }
         page.table(table, "no consumers");

@@ -149,7 +149,8 @@ impl Report for Handoffs {
             "TIME LEFT",
             "WAITING FOR",
             "WHY",
-        ]);
+        ])
+        .wide(&["MODE", "TIME LEFT", "WAITING FOR", "WHY"]);
         for handoff in &self.handoffs {
             table.row([
                 (&handoff.topic).into(),

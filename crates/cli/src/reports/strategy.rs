@@ -23,7 +23,7 @@ pub(crate) struct Strategy {
 
 impl Report for Strategies {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["STRATEGY", "DEFAULT", "WHAT IT DOES"]);
+        let mut table = Table::new(["STRATEGY", "DEFAULT", "WHAT IT DOES"]).overflowing();
         for strategy in &self.strategies {
             let default = if strategy.default { "yes" } else { "-" };
             table.row([strategy.name.into(), default.into(), strategy.summary.into()]);

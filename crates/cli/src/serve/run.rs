@@ -1,8 +1,6 @@
 //! From a configuration to a running instance.
 
-use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use kafka_assigner_server::serve::{Http, Listeners, ServeOptions, Tls, serve};
@@ -17,6 +15,7 @@ use super::logging;
 use super::store::Opened;
 use crate::config::ServeConfig;
 use crate::failure::Failure;
+use crate::pem::{certificates, private_key};
 
 /// Runs an instance until SIGINT or SIGTERM, and then stops it in good order.
 ///
@@ -125,12 +124,13 @@ fn random_id() -> String {
 
 fn tls(config: &ServeConfig) -> Result<Option<Tls>, Failure> {
     let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
-    let client_ca = config.tls_client_ca.as_deref().map(|path| read("tls_client_ca", path)).transpose()?;
-    Ok(Some(Tls { certificate: read("tls_cert", certificate)?, key: read("tls_key", key)?, client_ca }))
-}
-
-fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|source| Failure::Unreadable { flag, path: path.to_owned(), source })
+    let client_ca =
+        config.tls_client_ca.as_deref().map(|path| certificates("tls_client_ca", path)).transpose()?;
+    Ok(Some(Tls {
+        certificate: certificates("tls_cert", certificate)?,
+        key: private_key("tls_key", key)?,
+        client_ca,
+    }))
 }
 
 fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, Failure> {

@@ -120,3 +120,48 @@ fn a_movement_budget_counts_partitions_and_not_sets() {
     };
     assert_eq!([0, 1, 2, 5, 100].map(moved), [0, 0, 2, 4, 6]);
 }
+
+#[test]
+fn who_takes_nothing_is_not_given_the_rest_of_a_set() {
+    for state in ["draining", "hold"] {
+        let members = json!([{"id": "a", "topics": ["x", "y"], "owned": [["x", [0]]], "state": state}]);
+        let answer = balanced(&pair(1, &json!({ "members": members })));
+        assert_eq!(answer["assignment"], json!({"a": [["x", [0]]]}), "{answer}");
+        assert_eq!((&answer["unassigned"][0]["topic"], &answer["split"]), (&json!("y"), &json!([["x", 0]])));
+    }
+}
+
+#[test]
+fn a_set_that_lies_spread_is_gathered_with_the_fewest_moves() {
+    let members = json!([
+        {"id": "a", "topics": ["x", "y"], "owned": [["x", [0, 1, 2]], ["y", [2]]]},
+        {"id": "b", "topics": ["x", "y"], "owned": [["y", [0, 1]]]},
+    ]);
+    for strategy in ["balanced", "sticky-balanced"] {
+        let output = assign(strategy, pair(3, &json!({ "members": members })).to_string().as_bytes());
+        let answer = answers(&output).remove(0);
+        assert_eq!((moves(&answer)[0], counts(&answer)), (2, vec![4, 2]), "{strategy}: {answer}");
+    }
+}
+
+#[test]
+fn a_set_has_room_made_by_partitions_of_their_own() {
+    let all = ["s", "b0", "b1", "b2", "b3", "b4", "b5"];
+    let member = |id: &str, owned: Value| json!({"id": id, "topics": all, "max_partitions": 9, "owned": [["s", owned]]});
+    let topics: Vec<Value> =
+        all.iter().map(|name| json!([name, if *name == "s" { 12 } else { 1 }])).collect();
+    let members = [member("i1", json!([0, 1, 2, 3, 4, 5])), member("i2", json!([6, 7, 8, 9, 10, 11]))];
+    let line = json!({"topics": topics, "members": members, "copartition": [all[1..]]});
+    let answer = balanced(&line);
+    assert_eq!((counts(&answer), moves(&answer)[0]), (vec![9, 9], 3), "{answer}");
+}
+
+#[test]
+fn sticky_balanced_counts_the_partitions_of_sets() {
+    let members: Vec<Value> =
+        (0..4).map(|at| json!({"id": format!("m{at}"), "topics": ["x", "y", "z"]})).collect();
+    let topics = json!([["x", 8], ["y", 8], ["z", 4]]);
+    let line = pair(0, &json!({"topics": topics, "members": members}));
+    let answer = answers(&assign("sticky-balanced", line.to_string().as_bytes())).remove(0);
+    assert_eq!(counts(&answer), [5, 5, 5, 5], "{answer}");
+}

@@ -22,6 +22,7 @@ fn cases(instance: &Instance) -> TestCases {
     cases.default_bin_name("kafka-assigner");
     cases.env("KAFKA_ASSIGNER_SERVER", instance.url());
     cases.env("COLUMNS", "100");
+    cases.insert_var("[SINCE]", scripts::SINCE.to_string()).expect("a valid name for a variable");
     cases.insert_var("[SERVER]", instance.url().to_owned()).expect("a valid name for a variable");
     cases
 }

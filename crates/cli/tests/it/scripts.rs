@@ -1,5 +1,8 @@
 //! What the scripted instance knows: a group in the middle of a deploy.
 
+use std::sync::LazyLock;
+use std::time::{Duration, UNIX_EPOCH};
+
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::{
     Consumer, ConsumerLoad, ConsumerState, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader, Mode,
@@ -7,8 +10,11 @@ use kafka_assigner_proto::v1::{
     WarmProgress, WatchEvent,
 };
 
-/// 2026-03-01T09:00:00Z.
-const NINE: i64 = 1_772_355_600_000;
+/// Since when everything is as it is: so long ago that a test run does not change the age, which is told in days.
+pub(crate) static SINCE: LazyLock<i64> = LazyLock::new(|| {
+    let ago = UNIX_EPOCH.elapsed().expect("after 1970") - Duration::from_secs(3 * 86_400 + 43_200);
+    i64::try_from(ago.as_millis()).expect("fits for long")
+});
 
 /// All answers; the default one knows no group.
 #[derive(Debug, Default)]
@@ -103,7 +109,7 @@ fn consumers() -> Vec<Consumer> {
         warming,
         session_timeout_ms: 30_000,
         renewal: Renewal::Client.into(),
-        since_unix_ms: NINE,
+        since_unix_ms: *SINCE,
         client: "kafka-assigner-client/0.1.0".into(),
         instance: "assigner-1".into(),
         ..Consumer::default()
@@ -122,7 +128,7 @@ fn assignments() -> Vec<PartitionAssignment> {
         owner: owner.into(),
         incarnation: format!("{owner}-7f3a"),
         epoch,
-        since_unix_ms: NINE + 1_000 * i64::from(partition),
+        since_unix_ms: *SINCE,
         why: "it had no owner".into(),
         ..PartitionAssignment::default()
     };
@@ -155,7 +161,7 @@ fn handoff() -> Handoff {
         old_owner: "cache-b".into(),
         new_owner: "cache-c".into(),
         phase: Phase::Warming.into(),
-        since_unix_ms: NINE + 60_000,
+        since_unix_ms: *SINCE,
         phase_age_ms: Some(51_000),
         deadline_ms: Some(284_000),
         progress: Some(progress),

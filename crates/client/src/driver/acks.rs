@@ -1,15 +1,10 @@
 //! Acknowledgements: sent in batches, repeated until a definite answer came.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_proto::MAX_ACKS;
-use kafka_assigner_proto::v1::{
-    AckOutcome, AckResult, Caller, DrainedPartition, PartitionAck, PartitionCaughtUpRequest,
-    PartitionDrainedRequest, PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest,
-    WarmFailedRequest, WarmFailure,
-};
+use kafka_assigner_proto::v1::{AckOutcome, AckResult, Caller, DrainedPartition, PartitionAck, WarmFailure};
 use tonic::Status;
 use tracing::{debug, warn};
 
@@ -22,7 +17,7 @@ use crate::partition::TopicPartition;
 use crate::roles::{Ack, AckKind, RoleEvent};
 use crate::session::Event;
 use crate::shell::bounded;
-use crate::transport::Transport;
+use crate::transport::{Acks, Transport};
 
 /// An acknowledgement lies on the path of a switch, so a lost one is repeated soon.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -33,7 +28,7 @@ const ACK_BOUND: Duration = Duration::from_secs(5);
 /// Which acknowledgements are under way. One call of each kind at a time: what comes up meanwhile goes together
 /// with the next one.
 #[derive(Debug)]
-pub(super) struct Acks {
+pub(super) struct PendingAcks {
     under_way: BTreeSet<AckKind>,
     retry_at: Option<Moment>,
     retry: Backoff,
@@ -57,7 +52,7 @@ pub(super) struct AckReply {
     result: Result<Vec<AckResult>, Status>,
 }
 
-impl Acks {
+impl PendingAcks {
     pub(super) fn new(dice: Dice) -> Self {
         let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
         let undecided = Undecided { items: BTreeSet::new(), until: None, retry: retry.clone() };
@@ -119,14 +114,28 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn send(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, caller: Caller) {
         let transport = self.consumer.transport.clone();
         let endpoint = self.session.endpoint().to_owned();
-        let items = sent.iter().map(|(partition, ack)| self.item(partition, ack)).collect();
+        let acks = self.acks_of(kind, &sent);
         self.replies.spawn(async move {
-            let result = bounded(ACK_BOUND, call(transport, &endpoint, kind, caller, items, &sent)).await;
+            let result = bounded(ACK_BOUND, transport.acknowledge(&endpoint, caller, acks)).await;
             Reply::Acks(AckReply { kind, sent, result })
         });
     }
 
-    fn item(&self, partition: &TopicPartition, ack: &Ack) -> PartitionAck {
+    fn acks_of(&self, kind: AckKind, sent: &[(TopicPartition, Ack)]) -> Acks {
+        let done = || sent.iter().map(|(partition, ack)| self.done(partition, ack)).collect();
+        match kind {
+            AckKind::Ready => Acks::Ready(done()),
+            AckKind::WarmFailed => Acks::WarmFailed(sent.iter().map(failure).collect()),
+            AckKind::Drained => {
+                Acks::Drained(sent.iter().map(|(partition, ack)| self.drained(partition, ack)).collect())
+            }
+            AckKind::CaughtUp => Acks::CaughtUp(done()),
+            AckKind::Taken => Acks::Taken(done()),
+            AckKind::Released => Acks::Released(done()),
+        }
+    }
+
+    fn done(&self, partition: &TopicPartition, ack: &Ack) -> PartitionAck {
         let edges = self.held.get(partition).and_then(|held| held.edges.as_ref());
         let handled = match ack.kind {
             AckKind::Taken => edges.and_then(|edges| edges.first()),
@@ -135,6 +144,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         };
         let (topic, partition) = (partition.topic().to_owned(), partition.partition());
         PartitionAck { topic, partition, handoff_id: ack.handoff_id.clone(), handled }
+    }
+
+    fn drained(&self, partition: &TopicPartition, ack: &Ack) -> DrainedPartition {
+        let PartitionAck { topic, partition, handoff_id, handled } = self.done(partition, ack);
+        DrainedPartition { topic, partition, handoff_id, next_offset: ack.next_offset, handled }
     }
 
     pub(super) fn acks_answered(&mut self, reply: AckReply) {
@@ -175,57 +189,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 }
 
-async fn call<T: Transport>(
-    transport: Arc<T>,
-    endpoint: &str,
-    kind: AckKind,
-    caller: Caller,
-    partitions: Vec<PartitionAck>,
-    sent: &[(TopicPartition, Ack)],
-) -> Result<Vec<AckResult>, Status> {
-    let caller = Some(caller);
-    match kind {
-        AckKind::Ready => {
-            let request = PartitionReadyRequest { caller, partitions };
-            Ok(transport.partition_ready(endpoint, request).await?.results)
-        }
-        AckKind::Drained => {
-            let partitions =
-                partitions.into_iter().zip(sent).map(|(item, (_, ack))| drained(item, ack)).collect();
-            let request = PartitionDrainedRequest { caller, partitions };
-            Ok(transport.partition_drained(endpoint, request).await?.results)
-        }
-        AckKind::CaughtUp => {
-            let request = PartitionCaughtUpRequest { caller, partitions };
-            Ok(transport.partition_caught_up(endpoint, request).await?.results)
-        }
-        AckKind::Taken => {
-            let request = PartitionTakenRequest { caller, partitions };
-            Ok(transport.partition_taken(endpoint, request).await?.results)
-        }
-        AckKind::Released => {
-            let request = PartitionReleasedRequest { caller, partitions };
-            Ok(transport.partition_released(endpoint, request).await?.results)
-        }
-        AckKind::WarmFailed => {
-            let partitions = sent.iter().map(|(partition, ack)| failure(partition, ack)).collect();
-            let request = WarmFailedRequest { caller, partitions };
-            Ok(transport.warm_failed(endpoint, request).await?.results)
-        }
-    }
-}
-
-fn drained(item: PartitionAck, ack: &Ack) -> DrainedPartition {
-    DrainedPartition {
-        topic: item.topic,
-        partition: item.partition,
-        handoff_id: item.handoff_id,
-        next_offset: ack.next_offset,
-        handled: item.handled,
-    }
-}
-
-fn failure(partition: &TopicPartition, ack: &Ack) -> WarmFailure {
+fn failure((partition, ack): &(TopicPartition, Ack)) -> WarmFailure {
     WarmFailure {
         topic: partition.topic().to_owned(),
         partition: partition.partition(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::Driver;
 use crate::claim::Claim;
@@ -314,7 +314,13 @@ async fn drained<H: PartitionHandler>(
         // The owner goes on with all that is in flight.
         () = recalled.cancelled() => return Err("recalled while requests were in flight".into()),
     }
-    handler.drain(&context).await
+    let next = handler.drain(&context).await?;
+    let known = next.filter(|next| *next >= 0);
+    if known != next {
+        let partition = context.partition();
+        error!(%partition, next, "the offset after the last record is negative, and counts as not known");
+    }
+    Ok(known)
 }
 
 /// Turns errors and panics of a handler into failures. A panic may have left anything behind.

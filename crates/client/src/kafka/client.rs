@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use super::lookup::Lookup;
+use super::options::without_secret;
 use super::reader::Reader;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::partition::TopicPartition;
@@ -79,8 +80,9 @@ impl Drop for Inner {
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        let failed = |error| KafkaRunnerError::Client(without_secret(error));
         let consumer: StreamConsumer<Events> =
-            options.client_config().create_with_context(Events).map_err(KafkaRunnerError::Client)?;
+            options.client_config().create_with_context(Events).map_err(failed)?;
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
@@ -155,7 +157,7 @@ impl Client {
             client.consumer().offsets_for_times(asked, END_BOUND)
         };
         match self.0.ends.of(partition, request).await {
-            Ok(Offset::Offset(end)) => Ok(end),
+            Ok(Offset::Offset(end)) => whole("the end of the log", partition, end),
             // One partition's error is the error of all in the request: librdkafka drops the other answers.
             _ => self.end_alone(partition).await,
         }
@@ -165,7 +167,8 @@ impl Client {
         let (client, at) = (self.clone(), partition.clone());
         let read = move || client.consumer().fetch_watermarks(at.topic(), at.partition(), END_BOUND);
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        blocking(read).await.map(|(_, end)| end).map_err(failed)
+        let (_, end) = blocking(read).await.map_err(failed)?;
+        whole("the end of the log", partition, end)
     }
 
     /// The offset that the group has committed; 0 where it has committed nothing.
@@ -179,7 +182,7 @@ impl Client {
         };
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
         match self.0.committed.of(partition, request).await.map_err(failed)? {
-            Offset::Offset(committed) => Ok(committed),
+            Offset::Offset(committed) => whole("the committed offset", partition, committed),
             _ => Ok(0),
         }
     }
@@ -255,6 +258,18 @@ fn list<'a>(
         list.add_partition_offset(partition.topic(), partition.partition(), offset)?;
     }
     Ok(list)
+}
+
+/// An offset from outside; one that is negative stands for a place that a log does not have.
+pub(super) fn whole(
+    field: &'static str,
+    partition: &TopicPartition,
+    offset: i64,
+) -> Result<i64, KafkaRunnerError> {
+    if offset < 0 {
+        return Err(KafkaRunnerError::NegativeOffset { field, offset, partition: partition.clone() });
+    }
+    Ok(offset)
 }
 
 /// librdkafka's own events: errors of brokers, from which it recovers by itself.
@@ -337,6 +352,14 @@ mod tests {
         });
         assert!(late.await.is_err());
         assert!(is_asked.await.is_err(), "sent beside the one before it");
+    }
+
+    #[test]
+    fn a_negative_offset_is_an_error_with_its_rule() {
+        let at = TopicPartition::new("t", 3);
+        assert!(matches!(whole("the committed offset", &at, 0), Ok(0)));
+        let refused = whole("the committed offset", &at, -7).expect_err("negative").to_string();
+        assert_eq!(refused, "the committed offset = -7 of t/3 is refused: it must not be negative");
     }
 
     #[test]

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
 use super::KafkaRunnerError;
 use super::client::{Client, Position};
 use crate::claim::Claim;
 use crate::partition::TopicPartition;
+
+/// How often the offset of an owned partition is committed at least, though it has not moved. Kafka drops what was not
+/// committed again for `offsets.retention.minutes`: 7 days by default, and a day in clusters that were set up tight.
+const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Positions by partition; clones share them.
 #[derive(Clone, Default)]
@@ -20,6 +24,23 @@ struct Tracked {
     claim: Claim,
     next: i64,
     committed: i64,
+    /// When the broker last took a commit under this grant; `None` = it has not.
+    at: Option<Instant>,
+}
+
+impl Tracked {
+    const fn has_moved(&self) -> bool {
+        self.next > self.committed
+    }
+
+    /// Whether the broker has to be reminded of the offset, moved or not.
+    fn is_stale(&self, now: Instant) -> bool {
+        self.at.is_none_or(|at| now.duration_since(at) >= REFRESH)
+    }
+
+    fn position(&self, partition: &TopicPartition) -> Position {
+        Position { partition: partition.clone(), next: self.next, epoch: self.claim.epoch() }
+    }
 }
 
 impl Commits {
@@ -27,9 +48,10 @@ impl Commits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with a partition whose records before `next` need no commit.
+    /// Begins with a partition whose records before `next` were processed by others. They are committed once more: by
+    /// whom, and how long ago, is not known.
     pub(super) fn begin(&self, partition: &TopicPartition, claim: Claim, next: i64) {
-        self.tracked().insert(partition.clone(), Tracked { claim, next, committed: next });
+        self.tracked().insert(partition.clone(), Tracked { claim, next, committed: next, at: None });
     }
 
     /// The record before `next` was processed.
@@ -44,27 +66,24 @@ impl Commits {
         self.tracked().remove(partition);
     }
 
-    /// What may and must be committed now.
-    fn due(&self, only: Option<&TopicPartition>) -> Vec<Position> {
+    /// What may and must be committed at `now`: of one partition what has moved, and of all what is stale as well. A drain
+    /// is on the path of a switch, so it commits nothing that it need not.
+    fn due(&self, only: Option<&TopicPartition>, now: Instant) -> Vec<Position> {
+        let is_due = |partition: &TopicPartition, tracked: &Tracked| match only {
+            Some(only) => only == partition && tracked.has_moved(),
+            None => tracked.has_moved() || tracked.is_stale(now),
+        };
         let tracked = self.tracked();
-        let due = tracked.iter().filter(|(partition, tracked)| {
-            only.is_none_or(|only| only == *partition)
-                && tracked.next > tracked.committed
-                && tracked.claim.is_valid()
-        });
-        due.map(|(partition, tracked)| Position {
-            partition: partition.clone(),
-            next: tracked.next,
-            epoch: tracked.claim.epoch(),
-        })
-        .collect()
+        let due = tracked.iter().filter(|(at, tracked)| is_due(at, tracked) && tracked.claim.is_valid());
+        due.map(|(partition, tracked)| tracked.position(partition)).collect()
     }
 
-    fn committed(&self, positions: &[Position]) {
+    fn committed(&self, positions: &[Position], now: Instant) {
         let mut tracked = self.tracked();
         for position in positions {
             if let Some(tracked) = tracked.get_mut(&position.partition) {
                 tracked.committed = tracked.committed.max(position.next);
+                tracked.at = Some(now);
             }
         }
     }
@@ -75,19 +94,19 @@ impl Commits {
         client: &Client,
         only: Option<&TopicPartition>,
     ) -> Result<(), KafkaRunnerError> {
-        if self.due(only).is_empty() {
+        if self.due(only, Instant::now()).is_empty() {
             return Ok(());
         }
         // Asked again when its turn has come: by then a claim may have ended.
         let (commits, only) = (self.clone(), only.cloned());
-        let committed = client.commit(move || commits.due(only.as_ref())).await?;
-        self.committed(&committed);
+        let committed = client.commit(move || commits.due(only.as_ref(), Instant::now())).await?;
+        self.committed(&committed, Instant::now());
         Ok(())
     }
 
-    /// Commits all the time.
+    /// Commits all the time: what has moved, and what would be forgotten.
     pub(super) async fn keep_committing(self, client: Client, every: Duration) {
-        let mut ticks = interval(every);
+        let mut ticks = interval(every.min(REFRESH));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -106,9 +125,9 @@ mod tests {
     use crate::moment::{Clock, Moment};
     use crate::session::Term;
 
-    /// A claim that is valid for an hour.
+    /// A claim that is valid for ten hours.
     fn claim() -> Claim {
-        let (clock, until) = (Clock::start(), Moment::after_start(Duration::from_secs(3_600)));
+        let (clock, until) = (Clock::start(), Moment::after_start(Duration::from_secs(36_000)));
         let session = SessionClaim::new(clock);
         session.set(Some(Term { overlap: until, strict: until }));
         session.partition(5, true)
@@ -130,5 +149,34 @@ mod tests {
         claim.end();
         drop(turn);
         commit.await.expect("no panic").expect("the broker, which is not there, is not asked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_offset_is_committed_after_the_grant_and_again_every_six_hours() {
+        let (commits, at, claim) = (Commits::default(), TopicPartition::new("t", 0), claim());
+        commits.begin(&at, claim.clone(), 7);
+        let first = vec![Position { partition: at.clone(), next: 7, epoch: 5 }];
+        assert_eq!(commits.due(None, Instant::now()), first, "who committed it may have done so days ago");
+        commits.committed(&first, Instant::now());
+        assert_eq!(commits.due(None, Instant::now()), []);
+        tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
+        assert_eq!(commits.due(None, Instant::now()), []);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(commits.due(None, Instant::now()), first);
+        assert_eq!(commits.due(Some(&at), Instant::now()), [], "a drain is not held up by it");
+        claim.end();
+        assert_eq!(commits.due(None, Instant::now()), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_record_that_is_committed_puts_the_next_refresh_off() {
+        let (commits, at) = (Commits::default(), TopicPartition::new("t", 0));
+        commits.begin(&at, claim(), 7);
+        commits.committed(&commits.due(None, Instant::now()), Instant::now());
+        tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
+        commits.processed(&at, 8);
+        commits.committed(&commits.due(None, Instant::now()), Instant::now());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(commits.due(None, Instant::now()), []);
     }
 }

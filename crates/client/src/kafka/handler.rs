@@ -33,7 +33,9 @@ pub trait RecordHandler: PartitionHandler {
     ///
     /// # Errors
     ///
-    /// Anything; the preparation then fails.
+    /// Anything. While the partition is prepared, or reserved, the preparation then fails and its state is dropped. At a
+    /// start, and later, the same record comes again after a wait, for ever, with the state as this call left it: change
+    /// the state last. A record is never passed over.
     fn catch_up(
         &self,
         partition: &TopicPartition,
@@ -61,7 +63,7 @@ pub trait RecordHandler: PartitionHandler {
 pub struct Restored<S> {
     /// The state.
     pub state: S,
-    /// The first offset that is not in it; 0 = everything since the beginning is missing. `None` = the state needs
-    /// no history: reading begins at the committed offset.
+    /// The first offset that is not in it, not negative; 0 = everything since the beginning is missing. `None` = the
+    /// state needs no history: reading begins at the committed offset.
     pub next_offset: Option<i64>,
 }

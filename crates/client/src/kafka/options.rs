@@ -1,8 +1,14 @@
 //! How Kafka is read.
 
+use std::fmt;
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
+use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaConfRes;
+use tokio::sync::Semaphore;
+
+use super::KafkaRunnerError;
 
 /// What is set unless the user sets it.
 const DEFAULTS: [(&str, &str); 8] = [
@@ -33,17 +39,28 @@ const REQUIRED: [(&str, &str); 4] = [
     ("auto.offset.reset", "earliest"),
 ];
 
+/// A setting whose name contains one of these may hold a secret, in any case of letters. Better to hide the path of a key
+/// than to show a key.
+const SECRET: [&str; 9] =
+    ["password", "passphrase", "secret", "token", "key", "pem", "jaas", "credential", "oauthbearer.config"];
+
+/// What is shown in place of a value that may be a secret.
+const HIDDEN: &str = "hidden";
+
 /// How Kafka is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its `Debug` hides the value of each setting that may be a secret by its name.
+#[derive(Clone, PartialEq, Eq)]
 pub struct KafkaOptions {
     /// The brokers to start from, as "host:port,host:port".
     pub brokers: String,
     /// The Kafka group under which offsets are committed. No member of it may subscribe.
     pub group: String,
-    /// How many partitions are processed at the same moment, at least 1. Default 64.
+    /// How many partitions are processed at the same moment, at least 1; 0 counts as 1. Default 64.
     pub concurrency: usize,
-    /// How often processed offsets are committed. Default 200 ms. It bounds how many records are handled twice at
-    /// a switch, and how far a warm reader follows behind.
+    /// How often processed offsets are committed. Default 200 ms; longer than 0. It bounds how many records are handled
+    /// twice at a switch, and how far a warm reader follows behind. A few milliseconds come close to a commit after each
+    /// record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
     pub commit_interval: Duration,
     /// Settings of librdkafka, which win over this crate's defaults but not over what the runner relies on
     /// (no automatic commits, end-of-partition events, reset to the earliest offset).
@@ -62,6 +79,21 @@ impl KafkaOptions {
         }
     }
 
+    /// # Errors
+    ///
+    /// [`KafkaRunnerError::CommitInterval`].
+    pub(super) const fn validate(&self) -> Result<(), KafkaRunnerError> {
+        if self.commit_interval.is_zero() {
+            return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
+        }
+        Ok(())
+    }
+
+    /// [`concurrency`](Self::concurrency) within what a semaphore can count.
+    pub(super) fn permits(&self) -> usize {
+        self.concurrency.clamp(1, Semaphore::MAX_PERMITS)
+    }
+
     pub(super) fn client_config(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
         for (key, value) in DEFAULTS {
@@ -75,5 +107,85 @@ impl KafkaOptions {
         }
         config.set("bootstrap.servers", &self.brokers).set("group.id", &self.group);
         config
+    }
+}
+
+impl fmt::Debug for KafkaOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |(key, value): &(String, String)| {
+            let value = if may_be_secret(key) { HIDDEN } else { value };
+            (key.clone(), value.to_owned())
+        };
+        f.debug_struct("KafkaOptions")
+            .field("brokers", &self.brokers)
+            .field("group", &self.group)
+            .field("concurrency", &self.concurrency)
+            .field("commit_interval", &self.commit_interval)
+            .field("settings", &self.settings.iter().map(shown).collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// The error of a client that can't be made, without a value that may be a secret. A name that is unknown may be a slip in
+/// the name of one.
+pub(super) fn without_secret(error: KafkaError) -> KafkaError {
+    match error {
+        KafkaError::ClientConfig(result, text, key, _)
+            if result == RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN || may_be_secret(&key) =>
+        {
+            KafkaError::ClientConfig(result, text, key, HIDDEN.to_owned())
+        }
+        other => other,
+    }
+}
+
+fn may_be_secret(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    SECRET.iter().any(|part| setting.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::consumer::BaseConsumer;
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        let secrets = [
+            "sasl.password",
+            "ssl.key.password",
+            "ssl.keystore.password",
+            "ssl.key.pem",
+            "sasl.oauthbearer.client.secret",
+            "sasl.oauthbearer.config",
+            "sasl.oauthbearer.assertion.private.key.passphrase",
+            "Some.Access_Token",
+            "sasl.jaas.config",
+            "aws.credentials",
+        ];
+        let mut options = KafkaOptions::new("b:9092", "g");
+        options.settings = secrets.map(|key| (key.to_owned(), "hunter2".to_owned())).into();
+        options.settings.push(("client.rack".to_owned(), "r1".to_owned()));
+        let shown = format!("{options:?} {options:#?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(secrets.iter().all(|key| shown.contains(key)), "{shown}");
+        assert!(["b:9092", "client.rack", "r1"].iter().all(|harmless| shown.contains(harmless)), "{shown}");
+    }
+
+    #[test]
+    fn the_error_of_a_setting_that_is_refused_shows_no_secret() {
+        // A slip, and what this build of librdkafka may not have.
+        for key in ["sasl.pasword", "ssl.key.password"] {
+            let mut config = KafkaOptions::new("b:9092", "g").client_config();
+            let made: Result<BaseConsumer, _> = config.set(key, "hunter2").create();
+            let Err(error) = made.map_err(without_secret) else { continue };
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains(key) && !shown.contains("hunter2"), "{shown}");
+        }
+        let mut config = KafkaOptions::new("b:9092", "g").client_config();
+        let made: Result<BaseConsumer, _> = config.set("fetch.min.bytes", "many").create();
+        let shown = made.map_err(without_secret).err().expect("no number").to_string();
+        assert!(shown.contains("many"), "{shown}");
     }
 }

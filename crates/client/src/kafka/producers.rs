@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::client::{KAFKA_BOUND, blocking};
-use super::options::KafkaOptions;
+use super::options::{KafkaOptions, without_secret};
 use crate::claim::Claim;
 use crate::context::OwnedContext;
 use crate::partition::TopicPartition;
@@ -193,7 +193,7 @@ impl FencedProducers {
         let id = format!("{}/{}/{}", self.0.group, at.topic(), at.partition());
         config.set("transactional.id", id);
         blocking(move || {
-            let producer: FutureProducer = config.create()?;
+            let producer: FutureProducer = config.create().map_err(without_secret)?;
             producer.init_transactions(bound)?;
             Ok(producer)
         })

@@ -77,13 +77,16 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ///
     /// # Errors
     ///
-    /// [`KafkaRunnerError::Client`]: a setting is unknown or out of its bounds. Brokers that can't be reached are
-    /// no error; they are tried all the time.
+    /// - [`KafkaRunnerError::CommitInterval`]: it is 0.
+    /// - [`KafkaRunnerError::Client`]: a setting of librdkafka is unknown or out of its bounds.
+    ///
+    /// Brokers that can't be reached are no error; they are tried all the time.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     pub fn new(options: &KafkaOptions, handler: H) -> Result<Self, KafkaRunnerError> {
+        options.validate()?;
         let client = Client::new(options)?;
         let (commits, committing) = (Commits::default(), CancellationToken::new());
         let commit = commits.clone().keep_committing(client.clone(), options.commit_interval);
@@ -92,7 +95,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
             handler: Arc::new(handler),
             client,
             commits,
-            permits: Arc::new(Semaphore::new(options.concurrency.max(1))),
+            permits: Arc::new(Semaphore::new(options.permits())),
             producers: None,
             slots: Mutex::default(),
             _committing: committing.drop_guard(),

@@ -92,6 +92,11 @@ impl Entry {
         matches!(self.held, Held::Owned)
     }
 
+    /// How many calls have failed in a row.
+    pub(super) const fn failures(&self) -> u32 {
+        self.failures
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.is_idle() && self.target == Target::None
     }

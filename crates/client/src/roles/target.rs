@@ -1,6 +1,7 @@
 //! What the service wants this member to be for a partition.
 
 use kafka_assigner_proto::v1;
+use tracing::error;
 
 /// The role that the service gave this member for one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -129,7 +130,7 @@ impl From<v1::AssignedPartition> for Grant {
             strict,
             epoch: wire.epoch,
             run: wire.run,
-            start_offset: wire.start_offset,
+            start_offset: known("start_offset", wire.start_offset),
             taken_for: handoff.clone(),
             prepared_by: handoff,
         }
@@ -144,13 +145,21 @@ impl From<v1::WarmPartition> for Warming {
 
 impl From<v1::CatchUpPartition> for Reserved {
     fn from(wire: v1::CatchUpPartition) -> Self {
-        Self { handoff_id: wire.handoff_id, epoch: wire.epoch, until_offset: wire.until_offset }
+        Self {
+            handoff_id: wire.handoff_id,
+            epoch: wire.epoch,
+            until_offset: known("until_offset", wire.until_offset),
+        }
     }
 }
 
 impl From<v1::DrainPartition> for Draining {
     fn from(wire: v1::DrainPartition) -> Self {
-        Self { handoff_id: wire.handoff_id, run: wire.run, start_offset: wire.start_offset }
+        Self {
+            handoff_id: wire.handoff_id,
+            run: wire.run,
+            start_offset: known("start_offset", wire.start_offset),
+        }
     }
 }
 
@@ -158,6 +167,16 @@ impl From<v1::ReleasePartition> for Leave {
     fn from(wire: v1::ReleasePartition) -> Self {
         Self { handoff_id: non_empty(wire.handoff_id), new_owner: non_empty(wire.new_owner) }
     }
+}
+
+/// An offset of the service; a negative one counts as not known, so that the committed offset counts. It can't be refused:
+/// the partition would have no owner.
+fn known(field: &str, offset: Option<i64>) -> Option<i64> {
+    let known = offset.filter(|offset| *offset >= 0);
+    if known != offset {
+        error!(field, offset, "an offset of the service is negative, and counts as not known");
+    }
+    known
 }
 
 fn non_empty(text: String) -> Option<String> {

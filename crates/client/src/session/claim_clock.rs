@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::claim;
+use kafka_assigner_types::claim;
 
 use crate::moment::Moment;
 

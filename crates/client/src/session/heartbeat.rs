@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::claim;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
+use kafka_assigner_types::claim;
 
 use super::{Action, Dialect, Life, Loss, SendHeartbeat, Session};
 use crate::backoff::Backoff;

@@ -7,14 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
-    AckOutcome, AckResult, AssignmentCommand, DeregisterMode, DeregisterRequest, DeregisterResponse,
+    AckOutcome, AckResult, AssignmentCommand, Caller, DeregisterMode, DeregisterRequest, DeregisterResponse,
     FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse, PartitionAck,
-    PartitionCaughtUpRequest, PartitionCaughtUpResponse, PartitionDrainedRequest, PartitionDrainedResponse,
-    PartitionReadyRequest, PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse,
-    PartitionTakenRequest, PartitionTakenResponse, RegisterRequest, SessionInfo, Snapshot, WarmFailedRequest,
-    WarmFailedResponse,
+    RegisterRequest, SessionInfo, Snapshot,
 };
-use kafka_assigner_client::{CommandStream, Transport};
+use kafka_assigner_client::{Acks, CommandStream, Transport};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
@@ -69,8 +66,13 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn new() -> Self {
+        Self::granting(TTL)
+    }
+
+    /// A service that grants sessions this time to live.
+    pub(crate) fn granting(ttl: Duration) -> Self {
         let state = State {
-            ttl: TTL,
+            ttl,
             revision: 1,
             leases: 0,
             snapshot: Snapshot::default(),
@@ -103,12 +105,6 @@ impl Fake {
         let mut log = self.asked.subscribe();
         let log = log.wait_for(|log| log.iter().any(&wanted)).await.expect("the sender lives");
         log.iter().find(|asked| wanted(asked)).expect("just seen").clone()
-    }
-
-    /// The time to live of sessions; half a minute unless it is set.
-    #[cfg(feature = "kafka")]
-    pub(crate) fn grant_ttl(&self, ttl: Duration) {
-        self.state().ttl = ttl;
     }
 
     /// What every new stream shows first.
@@ -174,37 +170,31 @@ impl Fake {
         if self.state().down.contains(endpoint) { Err(Status::unavailable("down")) } else { Ok(()) }
     }
 
-    fn ack(&self, partitions: &[PartitionAck], asked: fn(String) -> Asked) -> Result<Vec<AckResult>, Status> {
-        for ack in partitions {
-            self.log(asked(ack.handoff_id.clone()));
-        }
-        self.answer(partitions)
-    }
-
-    fn answer(&self, partitions: &[PartitionAck]) -> Result<Vec<AckResult>, Status> {
+    /// Performs acks of `items`, and answers them unless that is to be lost.
+    fn answer(&self, items: impl Iterator<Item = (String, i32)>) -> Result<Vec<AckResult>, Status> {
         let mut state = self.state();
         if state.lose_acks > 0 {
             state.lose_acks -= 1;
             return Err(Status::unknown("the answer was lost"));
         }
-        Ok(partitions.iter().map(|ack| state.answer(ack)).collect())
+        Ok(items.map(|(topic, partition)| state.answer(topic, partition)).collect())
+    }
+
+    fn done(&self, items: Vec<PartitionAck>, asked: fn(String) -> Asked) -> Result<Vec<AckResult>, Status> {
+        items.iter().for_each(|ack| self.log(asked(ack.handoff_id.clone())));
+        self.answer(items.into_iter().map(|ack| (ack.topic, ack.partition)))
     }
 }
 
 impl State {
-    fn answer(&mut self, ack: &PartitionAck) -> AckResult {
-        let mut result = result(&ack.topic, ack.partition);
-        if let Some(times) = self.undecided.get_mut(&ack.partition).filter(|times| **times > 0) {
+    fn answer(&mut self, topic: String, partition: i32) -> AckResult {
+        let left = self.undecided.get_mut(&partition).filter(|times| **times > 0);
+        let outcome = left.map_or(AckOutcome::Applied, |times| {
             *times -= 1;
-            result.outcome = AckOutcome::Undecided.into();
-        }
-        result
+            AckOutcome::Undecided
+        });
+        AckResult { topic, partition, outcome: outcome.into(), message: String::new() }
     }
-}
-
-fn result(topic: &str, partition: i32) -> AckResult {
-    let outcome = AckOutcome::Applied.into();
-    AckResult { topic: topic.to_owned(), partition, outcome, message: String::new() }
 }
 
 fn command_at(revision: u64, command: Command) -> AssignmentCommand {
@@ -256,62 +246,25 @@ impl Transport for Fake {
         Ok(HeartbeatResponse { outcome: outcome.into(), cluster_id, ..HeartbeatResponse::default() })
     }
 
-    async fn partition_ready(
-        &self,
-        _: &str,
-        request: PartitionReadyRequest,
-    ) -> Result<PartitionReadyResponse, Status> {
-        Ok(PartitionReadyResponse { results: self.ack(&request.partitions, Asked::Ready)? })
-    }
-
-    async fn partition_drained(
-        &self,
-        _: &str,
-        request: PartitionDrainedRequest,
-    ) -> Result<PartitionDrainedResponse, Status> {
-        for drained in &request.partitions {
-            self.log(Asked::Drained(drained.handoff_id.clone(), drained.next_offset));
+    async fn acknowledge(&self, _: &str, _: Caller, acks: Acks) -> Result<Vec<AckResult>, Status> {
+        match acks {
+            Acks::Ready(items) => self.done(items, Asked::Ready),
+            Acks::CaughtUp(items) => self.done(items, Asked::CaughtUp),
+            Acks::Taken(items) => self.done(items, Asked::Taken),
+            Acks::Released(items) => self.done(items, Asked::Released),
+            Acks::Drained(items) => {
+                for drained in &items {
+                    self.log(Asked::Drained(drained.handoff_id.clone(), drained.next_offset));
+                }
+                self.answer(items.into_iter().map(|drained| (drained.topic, drained.partition)))
+            }
+            Acks::WarmFailed(items) => {
+                for failure in &items {
+                    self.log(Asked::WarmFailed(failure.handoff_id.clone(), failure.message.clone()));
+                }
+                self.answer(items.into_iter().map(|failure| (failure.topic, failure.partition)))
+            }
         }
-        let items = request.partitions.into_iter().map(|drained| PartitionAck {
-            topic: drained.topic,
-            partition: drained.partition,
-            handoff_id: drained.handoff_id,
-            handled: drained.handled,
-        });
-        Ok(PartitionDrainedResponse { results: self.answer(&items.collect::<Vec<_>>())? })
-    }
-
-    async fn partition_caught_up(
-        &self,
-        _: &str,
-        request: PartitionCaughtUpRequest,
-    ) -> Result<PartitionCaughtUpResponse, Status> {
-        Ok(PartitionCaughtUpResponse { results: self.ack(&request.partitions, Asked::CaughtUp)? })
-    }
-
-    async fn partition_taken(
-        &self,
-        _: &str,
-        request: PartitionTakenRequest,
-    ) -> Result<PartitionTakenResponse, Status> {
-        Ok(PartitionTakenResponse { results: self.ack(&request.partitions, Asked::Taken)? })
-    }
-
-    async fn partition_released(
-        &self,
-        _: &str,
-        request: PartitionReleasedRequest,
-    ) -> Result<PartitionReleasedResponse, Status> {
-        Ok(PartitionReleasedResponse { results: self.ack(&request.partitions, Asked::Released)? })
-    }
-
-    async fn warm_failed(&self, _: &str, request: WarmFailedRequest) -> Result<WarmFailedResponse, Status> {
-        let failures = request.partitions;
-        for failure in &failures {
-            self.log(Asked::WarmFailed(failure.handoff_id.clone(), failure.message.clone()));
-        }
-        let results = failures.iter().map(|failure| result(&failure.topic, failure.partition)).collect();
-        Ok(WarmFailedResponse { results })
     }
 
     async fn deregister(&self, _: &str, request: DeregisterRequest) -> Result<DeregisterResponse, Status> {

@@ -7,7 +7,7 @@ use kafka_assigner_client::proto::v1;
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::kafka_assigner_server::{KafkaAssigner, KafkaAssignerServer};
 use kafka_assigner_client::{
-    CommandStream, Consumer, ConsumerOptions, GrpcTransport, OnStop, Stopped, Transport,
+    Acks, CommandStream, Consumer, ConsumerOptions, GrpcTransport, OnStop, Stopped, Transport,
 };
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -22,6 +22,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers over gRPC what the scripted service answers.
 struct Served(Fake);
+
+impl Served {
+    async fn acknowledge(
+        &self,
+        caller: Option<v1::Caller>,
+        acks: Acks,
+    ) -> Result<Vec<v1::AckResult>, Status> {
+        Transport::acknowledge(&self.0, "served", caller.unwrap_or_default(), acks).await
+    }
+}
 
 #[tonic::async_trait]
 impl KafkaAssigner for Served {
@@ -45,42 +55,54 @@ impl KafkaAssigner for Served {
         &self,
         request: Request<v1::PartitionReadyRequest>,
     ) -> Result<Response<v1::PartitionReadyResponse>, Status> {
-        Transport::partition_ready(&self.0, "served", request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::Ready(request.partitions)).await?;
+        Ok(Response::new(v1::PartitionReadyResponse { results }))
     }
 
     async fn partition_taken(
         &self,
         request: Request<v1::PartitionTakenRequest>,
     ) -> Result<Response<v1::PartitionTakenResponse>, Status> {
-        Transport::partition_taken(&self.0, "served", request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::Taken(request.partitions)).await?;
+        Ok(Response::new(v1::PartitionTakenResponse { results }))
     }
 
     async fn partition_drained(
         &self,
         request: Request<v1::PartitionDrainedRequest>,
     ) -> Result<Response<v1::PartitionDrainedResponse>, Status> {
-        Transport::partition_drained(&self.0, "served", request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::Drained(request.partitions)).await?;
+        Ok(Response::new(v1::PartitionDrainedResponse { results }))
     }
 
     async fn partition_caught_up(
         &self,
         request: Request<v1::PartitionCaughtUpRequest>,
     ) -> Result<Response<v1::PartitionCaughtUpResponse>, Status> {
-        Transport::partition_caught_up(&self.0, "served", request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::CaughtUp(request.partitions)).await?;
+        Ok(Response::new(v1::PartitionCaughtUpResponse { results }))
     }
 
     async fn partition_released(
         &self,
         request: Request<v1::PartitionReleasedRequest>,
     ) -> Result<Response<v1::PartitionReleasedResponse>, Status> {
-        Transport::partition_released(&self.0, "served", request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::Released(request.partitions)).await?;
+        Ok(Response::new(v1::PartitionReleasedResponse { results }))
     }
 
     async fn warm_failed(
         &self,
         request: Request<v1::WarmFailedRequest>,
     ) -> Result<Response<v1::WarmFailedResponse>, Status> {
-        Transport::warm_failed(&self.0, "served", request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::WarmFailed(request.partitions)).await?;
+        Ok(Response::new(v1::WarmFailedResponse { results }))
     }
 
     async fn deregister(

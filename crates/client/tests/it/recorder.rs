@@ -18,6 +18,8 @@ pub(crate) enum Manner {
     WarmFails,
     WarmHangs,
     DrainHangs,
+    /// It ends at an offset that is none.
+    DrainsToNowhere,
     LostHangs,
     WarmPanics,
     /// A record is in the works from the first assignment on.
@@ -74,7 +76,11 @@ impl PartitionHandler for Recorder {
                 context.cancelled().await;
                 Err("cancelled".into())
             }
-            Manner::Plain | Manner::DrainHangs | Manner::LostHangs | Manner::Stuck => Ok(()),
+            Manner::Plain
+            | Manner::DrainHangs
+            | Manner::DrainsToNowhere
+            | Manner::LostHangs
+            | Manner::Stuck => Ok(()),
         }
     }
 
@@ -95,6 +101,10 @@ impl PartitionHandler for Recorder {
         self.write(format!("drain {}", context.partition()));
         if self.manner == Manner::DrainHangs {
             std::future::pending::<()>().await;
+        }
+        if self.manner == Manner::DrainsToNowhere {
+            context.handled(-1);
+            return Ok(Some(-1001));
         }
         Ok(Some(42))
     }

@@ -60,6 +60,27 @@ async fn a_new_owner_warms_catches_up_and_is_assigned() {
     assert_eq!(running.recorder.owned().start_offset(), Some(42));
 }
 
+/// Negative numbers stand for "end", "beginning" and "unknown" in clients of Kafka.
+#[tokio::test(start_paused = true)]
+async fn a_negative_offset_of_the_service_counts_as_none() {
+    let mut running = start(Fake::new(), options(), Manner::Plain);
+    running.handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(drain("d", Some(-1)));
+    let drained = running.fake.wait_for(|asked| matches!(asked, Asked::Drained(id, _) if id == "d")).await;
+    assert_eq!(drained, Asked::Drained("d".into(), None));
+    running.fake.push(assign(AssignedPartition { start_offset: Some(-2), ..strict(9, 9, "") }));
+    running.recorder.wait_for(&["assigned t/0 epoch 9"]).await;
+    assert_eq!(running.recorder.owned().start_offset(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_negative_offset_of_a_handler_is_not_passed_on() {
+    let running = owning(Manner::DrainsToNowhere).await;
+    running.fake.push(drain("h", None));
+    let drained = running.fake.wait_for(|asked| matches!(asked, Asked::Drained(..))).await;
+    assert_eq!(drained, Asked::Drained("h".into(), None));
+}
+
 // H19: an old owner stops, says where, and lets go when it is told to.
 #[tokio::test(start_paused = true)]
 async fn an_old_owner_drains_says_where_it_stopped_and_releases_later() {

@@ -1,18 +1,23 @@
 //! What members do in a lab.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Lab;
-use crate::ack::{self, Ack, Drained, Verdict};
+use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
 use crate::id::{HandoffId, Incarnation, Member, TopicPartition};
 use crate::key::Key;
-use crate::kv::{Lease, LeaseId, Op, Txn};
+use crate::kv::{Lease, LeaseId, Limits, Op, Txn};
 use crate::moment::WallMillis;
 use crate::record::{Capability, Consumer, Progress, Renewal, Router, Taken, encode};
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::view::{ConsumerView, Role, consumer_view};
+use crate::write::{Write, chunk_unfenced};
+
+fn recording(judged: &Judged) -> Option<&Write> {
+    if let Verdict::Record { write, .. } = &judged.verdict { Some(write) } else { None }
+}
 
 impl Lab {
     /// A new session of the consumer `name`, which takes over where one is registered.
@@ -53,16 +58,9 @@ impl Lab {
         member
     }
 
-    /// What the router says of a handoff, recorded where it counts.
-    ///
-    /// # Panics
-    /// Where a judgement on the newest state does not apply.
+    /// The router's ack of a handoff, recorded where it counts.
     pub fn freeze(&mut self, router: &Member, at: &TopicPartition, id: &HandoffId) -> Verdict {
-        let verdict = ack::judge_router(&self.state, router, at, id);
-        if let Verdict::Record { write, .. } = &verdict {
-            assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
-        }
-        verdict
+        self.say(router, at, Some(id), &Ack::Frozen)
     }
 
     fn lease(&mut self) -> Lease {
@@ -115,7 +113,10 @@ impl Lab {
         self.take_in(&changes);
     }
 
-    /// What the member says, recorded where it counts.
+    /// The member's ack, recorded where it counts.
+    ///
+    /// # Panics
+    /// Where a judgement on the newest state does not apply.
     pub fn say(
         &mut self,
         member: &Member,
@@ -123,11 +124,33 @@ impl Lab {
         id: Option<&HandoffId>,
         ack: &Ack,
     ) -> Verdict {
-        let verdict = ack::judge(&self.state, member, at, id, ack, WallMillis(0));
+        let ack = MemberAck { at: at.clone(), handoff: id.cloned(), ack: ack.clone() };
+        let verdict = ack::judge(&self.state, member, &ack, WallMillis(0));
         if let Verdict::Record { write, .. } = &verdict {
             assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
         }
         verdict
+    }
+
+    /// The member's acks of one call, recorded as an instance does: judged together on one state, and written in
+    /// chunks. What they leave to be judged again is; returns how many transactions that took.
+    ///
+    /// # Panics
+    /// Where a judgement on the newest state does not apply.
+    pub fn say_all(&mut self, member: &Member, acks: &[MemberAck]) -> usize {
+        let (mut open, mut transactions) = (acks.to_vec(), 0);
+        while !open.is_empty() {
+            let judged = ack::judge_all(&self.state, member, &open, WallMillis(0));
+            let writes: Vec<Write> = judged.iter().filter_map(recording).cloned().collect();
+            for chunk in chunk_unfenced(&writes, Limits::ETCD) {
+                assert!(self.apply(&chunk.txn), "a judgement on the newest state applies");
+                transactions += 1;
+            }
+            let done: BTreeSet<usize> = judged.into_iter().flat_map(|judged| judged.acks).collect();
+            open =
+                open.into_iter().enumerate().filter(|(n, _)| !done.contains(n)).map(|(_, ack)| ack).collect();
+        }
+        transactions
     }
 
     /// The member's instance writes down how far its warm-up for `at` is.
@@ -144,7 +167,7 @@ impl Lab {
         assert!(self.apply(&Txn::guarded(Vec::new(), vec![put])));
     }
 
-    /// What the member should be told.
+    /// The command that the member should get.
     #[must_use]
     pub fn view(&self, member: &Member) -> ConsumerView {
         consumer_view(&self.state, member)

@@ -23,7 +23,12 @@ impl Planner<'_> {
         if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
             return;
         }
-        let Some(target) = desired.target(unit) else { return };
+        let Some(target) = desired.target(unit) else {
+            if let Some(why) = desired.why_split(unit) {
+                self.defer(&unit.partitions, None, why);
+            }
+            return;
+        };
         let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
         for at in &unit.partitions {
             if let Some(owner) = self.worker(at).filter(|owner| owner.name != *target) {
@@ -62,7 +67,7 @@ impl Planner<'_> {
         let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: because.to_owned() };
         let parties = (owner.clone(), new.clone());
         let mode = part.iter().map(|at| self.mode_of_grant(at, part)).min().unwrap_or(Mode::Overlap);
-        let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.now.wall, why.clone());
+        let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.context.wall, why.clone());
         let catch_up = handoff.catch_up || (mode == Mode::Exclusive && self.config.catch_up);
         let handoff = Handoff { catch_up, ..handoff };
         let mut draft = Draft::on(self.state).registered(target, registration).begin(&handoff);
@@ -96,7 +101,7 @@ impl Planner<'_> {
             return Some(why);
         }
         // The strategy knows, unless a handoff of another part of the set pins the whole set to this consumer.
-        if part.iter().any(|at| self.now.memory.avoids(at, target, self.now.moment)) {
+        if part.iter().any(|at| self.context.memory.avoids(at, target, self.context.moment)) {
             return Some(DeferReason::FailedLately { consumer: consumer() });
         }
         let limit = self.config.max_moves_in_flight;

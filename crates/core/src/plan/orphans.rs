@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Planner;
 use super::problem::{Desired, Unit};
-use super::{Planner, is_over};
 use crate::action::{Action, Step};
-use crate::advance::{claim_end, is_readable, may_have};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
+use crate::facts::{claim_end, is_readable, may_have};
 use crate::handover::{Grant, awaiting};
 use crate::id::{Member, TopicPartition};
 use crate::key::Key;
@@ -24,7 +24,8 @@ enum Claimant {
 }
 
 impl Planner<'_> {
-    /// Grants the partitions of a unit that nobody works on, all that go to the same consumer in the same mode as one change.
+    /// Grants the partitions of a unit that nobody works on, all that go to the same consumer in the same mode as one
+    /// change.
     pub(super) fn grant_orphans(&mut self, unit: &Unit, desired: &Desired) {
         if unit.unreadable.is_some() {
             return;
@@ -50,8 +51,8 @@ impl Planner<'_> {
     }
 
     /// A handoff of which both parties are gone is cleared with the grant; where there is nobody to grant to, alone,
-    /// or it would count against the budgets for ever. Not alone while a part of it can't be read; a grant does not wait
-    /// for that, since the part no longer moves with what is granted.
+    /// or it would count against the budgets for ever. Not alone while a part of it can't be read; a grant does not
+    /// wait for that, since the part no longer moves with what is granted.
     fn clear_dead(&mut self, at: &TopicPartition) {
         let Some(handoff) = self.state.handoff(at) else { return };
         // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.
@@ -59,7 +60,7 @@ impl Planner<'_> {
         // Whoever has still to let go says so to the handoff.
         let is_awaited = handoff.phase == Phase::Complete
             && !handoff.mode.is_strict()
-            && !is_over(self.state.presence(&handoff.old));
+            && !self.state.presence(&handoff.old).is_over();
         let is_readable = is_readable(self.state, handoff);
         if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited || !is_readable {
             return;
@@ -73,7 +74,7 @@ impl Planner<'_> {
         let Some(owner) = self.state.assignment(at).and_then(|a| a.owner.as_ref()) else {
             return self.for_target(None, unit, desired);
         };
-        if !is_over(self.state.presence(&owner.member())) || self.is_driven(at) {
+        if !self.state.presence(&owner.member()).is_over() || self.is_driven(at) {
             return Claimant::Working;
         }
         if let Some(why) = self.claim_runs(&owner.name, at) {
@@ -82,7 +83,7 @@ impl Planner<'_> {
         if self.returned(&owner.name, unit) {
             return Claimant::Grant { to: owner.name.clone(), from: Some(owner.name.clone()) };
         }
-        if self.now.memory.awaits(self.state, &owner.name, self.now.moment)
+        if self.context.memory.awaits(self.state, &owner.name, self.context.moment)
             && !self.state.consumers().contains_key(&owner.name)
         {
             return Claimant::Wait(DeferReason::AwaitingRejoin { owner: owner.name.clone() });
@@ -92,7 +93,7 @@ impl Planner<'_> {
 
     /// Nobody acts in an owner's place before its claim is over.
     fn claim_runs(&self, owner: &MemberName, at: &TopicPartition) -> Option<DeferReason> {
-        let left_ms = match claim_end(self.state, at, self.now) {
+        let left_ms = match claim_end(self.state, at, self.context) {
             ClaimEnd::Over => return None,
             ClaimEnd::Running(left) => Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             ClaimEnd::Unasked => None,
@@ -113,7 +114,7 @@ impl Planner<'_> {
     fn is_driven(&self, at: &TopicPartition) -> bool {
         self.state.handoff_of(at).is_some_and(|handoff| match handoff.phase {
             Phase::Complete if handoff.mode.is_strict() => false,
-            Phase::Complete => handoff.taken.is_none() && !is_over(self.state.presence(&handoff.old)),
+            Phase::Complete => handoff.taken.is_none() && !self.state.presence(&handoff.old).is_over(),
             Phase::Cancelled => false,
             _ => self.takes(handoff),
         })
@@ -143,7 +144,7 @@ impl Planner<'_> {
         }
         let epoch = next_epoch(self.state, &unit);
         let owner = owner_of(&member, registration);
-        let grant = Grant { owner, epoch, mode, why: why.clone(), wall: self.now.wall };
+        let grant = Grant { owner, epoch, mode, why: why.clone(), wall: self.context.wall };
         let draft = unit.iter().fold(Draft::on(self.state).registered(to, registration), |draft, at| {
             draft.assign(at, &self.starting(at, grant.next(self.state, at)))
         });

@@ -1,20 +1,23 @@
 //! The group as a strategy sees it, and what the strategy makes of it.
+//!
+//! The strategy is told partitions, with the sets in which they move; [`place`] makes units of them, offline as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kafka_assigner_strategies::sets::{Reason, SetPlacement, place};
 use kafka_assigner_strategies::{
-    Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Placement, Problem,
-    ProblemBuilder, Strategy, Subscription, TopicHandle, Unassigned, UnitIndex,
+    Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Problem, ProblemBuilder, Strategy,
+    Subscription, TopicHandle, TopicIndex, Unassigned, UnitIndex,
 };
 
 use super::WhatIf;
-use super::interests::{Interest, Interests};
-use super::limits::{Limit, Limits};
+use super::interests::Interests;
 use super::sets::{Set, sets};
-use crate::advance::{Now, may_have};
+use crate::facts::may_have;
 use crate::id::{Member, TopicPartition};
-use crate::name::MemberName;
+use crate::leader::LeaderContext;
+use crate::name::{MemberName, TopicName};
 use crate::reason::DeferReason;
 use crate::record::{Consumer, Standing};
 use crate::state::{Entry, GroupState, Presence};
@@ -22,56 +25,80 @@ use crate::state::{Entry, GroupState, Presence};
 /// Holds what can't be decided; no consumer can have this name.
 const NOBODY: &str = "?";
 
-/// What moves as one, with its place in the problem.
+/// Partitions that move as one.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) partitions: Vec<TopicPartition>,
-    /// What is wrong with a record of one of them, where something is.
+    /// The fault in a record of one of them, where there is one.
     pub(super) unreadable: Option<String>,
-    index: UnitIndex,
 }
 
-/// Who should own what.
+/// The owners that partitions should have.
 #[derive(Debug)]
 pub(super) struct Desired {
     pub(super) units: Vec<Unit>,
     names: Vec<Option<MemberName>>,
-    placement: Placement,
+    problem: Problem,
+    placed: SetPlacement,
     moves: BTreeMap<UnitIndex, Move>,
 }
 
 impl Desired {
-    /// Who should own the unit.
+    /// The consumer that should own the unit.
     pub(super) fn target(&self, unit: &Unit) -> Option<&MemberName> {
-        self.names[self.placement.owner[unit.index.index()]?.index()].as_ref()
+        let first = self.index(unit.partitions.first()?)?;
+        if self.placed.splits.binary_search(&first).is_ok() {
+            return None;
+        }
+        self.names[self.placed.placement.owner[first.index()]?.index()].as_ref()
     }
 
-    /// Why nobody should.
+    /// The reason why nobody should.
     pub(super) fn why_nobody(&self, unit: &Unit) -> DeferReason {
-        let found = self.placement.unassigned.binary_search_by_key(&unit.index, |(index, _)| *index);
+        let unassigned = &self.placed.placement.unassigned;
+        let found =
+            self.indices(unit).find_map(|at| unassigned.binary_search_by_key(&at, |(at, _)| *at).ok());
         let because = found.map_or_else(
-            |_| "its place is held for somebody who is not here".to_owned(),
-            |position| why(self.placement.unassigned[position].1, unit),
+            || "its place is held for somebody who is not here".to_owned(),
+            |position| why(self.placed.reasons[position]),
         );
         DeferReason::NobodyMay { because }
     }
 
-    /// Why the strategy moves the unit.
+    /// The reason why the partitions of the unit stay with several consumers, if they do.
+    pub(super) fn why_split(&self, unit: &Unit) -> Option<DeferReason> {
+        let first = self.index(unit.partitions.first()?)?;
+        self.placed.splits.binary_search(&first).ok()?;
+        let is_owned = |at: UnitIndex| self.placed.placement.owner[at.index()].is_some();
+        let because = || "its set is with several consumers, and none takes all of it".to_owned();
+        self.indices(unit).all(is_owned).then(|| DeferReason::NobodyMay { because: because() })
+    }
+
+    /// The strategy's reason to move the unit.
     pub(super) fn because(&self, unit: &Unit) -> String {
-        self.moves
-            .get(&unit.index)
-            .map_or_else(|| "the rest of its set is there".to_owned(), |change| change.reason.to_string())
+        let change = self.indices(unit).find_map(|at| self.moves.get(&at));
+        change.map_or_else(|| "the rest of its set is there".to_owned(), |change| change.reason.to_string())
+    }
+
+    fn indices(&self, unit: &Unit) -> impl Iterator<Item = UnitIndex> {
+        unit.partitions.iter().filter_map(|at| self.index(at))
+    }
+
+    fn index(&self, at: &TopicPartition) -> Option<UnitIndex> {
+        Some(self.problem.unit(self.problem.topic_named(at.topic.as_str())?, at.partition))
     }
 }
 
-/// Why nobody should own `unit`, in words that fit partitions that move together.
-fn why(reason: Unassigned, unit: &Unit) -> String {
+/// A reason in the words of the service.
+fn why(reason: Reason) -> String {
     match reason {
-        Unassigned::NobodySubscribed if unit.partitions.len() > 1 => {
-            "no consumer takes all topics of its set, and as many partitions as move together".to_owned()
+        Reason::OfSet(Unassigned::NobodySubscribed) => "no consumer takes all topics of its set".to_owned(),
+        Reason::OfSet(Unassigned::AllFull) => {
+            "no consumer that takes its set has room within its limit for as many partitions as move together"
+                .to_owned()
         }
-        Unassigned::AllFull if unit.partitions.len() > 1 => {
-            "limits leave no consumer that could take it room for all that moves with it".to_owned()
+        Reason::PartOnHold => {
+            "the rest of its set is kept for somebody who is not here or can't be read".to_owned()
         }
         reason => reason.to_string(),
     }
@@ -80,61 +107,50 @@ fn why(reason: Unassigned, unit: &Unit) -> String {
 /// Asks `strategy` who should own what.
 pub(super) fn solve(
     state: &GroupState,
-    now: Now<'_>,
+    now: LeaderContext<'_>,
     strategy: &dyn Strategy,
     what_if: &WhatIf,
 ) -> Result<Desired, InvalidProblem> {
     let sets = sets(state);
     let mut telling = Telling::new(state, now, &sets);
     telling.members(what_if);
-    let told: Vec<(Vec<TopicPartition>, Option<String>)> =
-        (0..sets.len()).flat_map(|set| telling.units(&sets[set], set)).collect();
+    let units = sets.iter().flat_map(|set| telling.units(set)).collect();
     let problem = telling.builder.build()?;
-    let sizes: Vec<u32> = told.iter().map(|(partitions, _)| count(partitions)).collect();
-    let (problem, placement) = telling.limits.place(problem, strategy, &sizes);
-    let moves = placement.moves(&problem).into_iter().map(|change| (change.unit, change)).collect();
+    let placed = place(&problem, &together(&problem, &sets), strategy);
+    let moves = placed.placement.moves(&problem).into_iter().map(|change| (change.unit, change)).collect();
     let names = problem.members().iter().map(|member| MemberName::new(&member.id).ok()).collect();
-    // Sets are told by name, the order in which the problem numbers its units.
-    let units = told
-        .into_iter()
-        .zip(problem.unit_indices())
-        .map(|((partitions, unreadable), index)| Unit { partitions, unreadable, index })
-        .collect();
-    Ok(Desired { units, names, placement, moves })
+    Ok(Desired { units, names, problem, placed, moves })
+}
+
+/// The sets of several topics.
+fn together(problem: &Problem, sets: &[Set]) -> Vec<Vec<TopicIndex>> {
+    let topic =
+        |(name, _): &(TopicName, u32)| problem.topic_named(name.as_str()).expect("all topics are told");
+    let several = sets.iter().filter(|set| set.topics.len() > 1);
+    several.map(|set| set.topics.iter().map(topic).collect()).collect()
 }
 
 struct Telling<'a> {
     state: &'a GroupState,
-    now: Now<'a>,
+    now: LeaderContext<'a>,
     builder: ProblemBuilder,
-    topics: Vec<TopicHandle>,
+    topics: BTreeMap<&'a TopicName, TopicHandle>,
     interests: Interests<'a>,
-    limits: Limits,
-    /// Whether some units have more partitions than others, and so are more work.
-    is_uneven: bool,
     handles: BTreeMap<MemberName, MemberHandle>,
     nobody: Option<MemberHandle>,
 }
 
 impl<'a> Telling<'a> {
-    fn new(state: &'a GroupState, now: Now<'a>, sets: &'a [Set]) -> Self {
+    fn new(state: &'a GroupState, now: LeaderContext<'a>, sets: &'a [Set]) -> Self {
         let mut builder = Problem::builder();
-        let topics: Vec<_> = sets.iter().map(|set| builder.topic(set.name().shared(), set.units())).collect();
-        let interests = Interests::new(state, topics.iter().copied().zip(sets));
-        let mut sizes = sets.iter().filter(|set| set.units() > 0).flat_map(Set::sizes);
-        let first = sizes.next();
-        let is_uneven = sizes.any(|size| Some(size) != first);
-        Self {
-            state,
-            now,
-            builder,
-            topics,
-            interests,
-            limits: Limits::default(),
-            is_uneven,
-            handles: BTreeMap::new(),
-            nobody: None,
-        }
+        let known: BTreeMap<&TopicName, u32> =
+            sets.iter().flat_map(|set| &set.topics).map(|(name, partitions)| (name, *partitions)).collect();
+        let topics: BTreeMap<_, _> = known
+            .into_iter()
+            .map(|(name, partitions)| (name, builder.topic(name.shared(), partitions)))
+            .collect();
+        let interests = Interests::new(state, sets, &topics);
+        Self { state, now, builder, topics, interests, handles: BTreeMap::new(), nobody: None }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -156,13 +172,10 @@ impl<'a> Telling<'a> {
     }
 
     fn member(&mut self, name: &MemberName, consumer: &'a Consumer, is_out: bool) -> MemberSpec {
-        let Interest { subscription, largest_unit } = self.interests.of(consumer);
-        let limit = consumer.max_partitions.map(|partitions| Limit { partitions, largest_unit });
-        limit.filter(|_| self.is_uneven).iter().for_each(|limit| self.limits.note(name, *limit));
         let drains = is_out || consumer.standing == Standing::Draining;
         MemberSpec {
-            subscription,
-            max_partitions: limit.map(Limit::in_units),
+            subscription: self.interests.of(consumer),
+            max_partitions: consumer.max_partitions,
             state: if drains { MemberState::Draining } else { MemberState::Active },
             // A record that says nonsense here must not keep the whole group from being planned.
             capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
@@ -172,33 +185,32 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// Tells the units of one set.
-    fn units(&mut self, set: &Set, position: usize) -> Vec<(Vec<TopicPartition>, Option<String>)> {
-        let topic = self.topics[position];
-        (0..set.units()).map(|number| self.unit(set, topic, number)).collect()
+    /// Tells the partitions of one set.
+    fn units(&mut self, set: &Set) -> Vec<Unit> {
+        (0..set.units()).map(|number| self.unit(set, number)).collect()
     }
 
-    fn unit(&mut self, set: &Set, topic: TopicHandle, number: u32) -> (Vec<TopicPartition>, Option<String>) {
-        let partitions: Vec<TopicPartition> = set
-            .topics
-            .iter()
-            .filter(|(_, count)| number < *count)
-            .map(|(topic, _)| TopicPartition::new(topic.clone(), number))
-            .collect();
-        if self.is_uneven {
-            self.builder.weight(topic, number, f64::from(count(&partitions)));
-        }
+    fn unit(&mut self, set: &Set, number: u32) -> Unit {
+        let reaching = set.topics.iter().filter(|(_, count)| number < *count);
+        let partitions: Vec<TopicPartition> =
+            reaching.map(|(topic, _)| TopicPartition::new(topic.clone(), number)).collect();
         let broken = || partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
         let unreadable = set.unreadable.clone().or_else(broken);
         if unreadable.is_some() {
             let nobody = self.nobody();
-            self.builder.fixed(topic, number, nobody);
+            self.fixed(&partitions, nobody);
         } else if let Some(handle) = self.heading_for(&partitions) {
-            self.builder.fixed(topic, number, handle);
+            self.fixed(&partitions, handle);
         } else {
-            self.rest(topic, number, &partitions);
+            self.rest(&partitions);
         }
-        (partitions, unreadable)
+        Unit { partitions, unreadable }
+    }
+
+    fn fixed(&mut self, partitions: &[TopicPartition], to: MemberHandle) {
+        for at in partitions {
+            self.builder.fixed(self.topics[&at.topic], at.partition, to);
+        }
     }
 
     /// A member that is told only where it is needed, so that it appears in no reason otherwise.
@@ -207,8 +219,8 @@ impl<'a> Telling<'a> {
         *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
     }
 
-    /// Where a handoff in flight brings the unit, unless it is bound to be cancelled: pinned to somebody who may
-    /// not have it, the rest of its set would wait for ever.
+    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled: pinned to somebody
+    /// who may not have it, the rest of its set would wait for ever.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
@@ -221,11 +233,16 @@ impl<'a> Telling<'a> {
         })
     }
 
-    fn rest(&mut self, topic: TopicHandle, number: u32, partitions: &[TopicPartition]) {
-        let owner = partitions.iter().find_map(|at| self.owner(at));
-        if let Some(handle) = owner.as_ref().and_then(|name| self.handles.get(name)) {
-            self.builder.current(topic, number, *handle);
-            self.bans(topic, number, partitions, owner.as_ref());
+    fn rest(&mut self, partitions: &[TopicPartition]) {
+        let mut first = None;
+        for at in partitions {
+            if let Some(owner) = self.owner(at) {
+                self.builder.current(self.topics[&at.topic], at.partition, self.handles[&owner]);
+                first = first.or(Some(owner));
+            }
+        }
+        if let Some(owner) = first {
+            self.bans(partitions, &owner);
         }
     }
 
@@ -236,29 +253,20 @@ impl<'a> Telling<'a> {
 
     /// Those to whom a handoff of the unit failed lately. Only while somebody works on it: without an owner, a
     /// doubtful one is better than none.
-    fn bans(
-        &mut self,
-        topic: TopicHandle,
-        number: u32,
-        partitions: &[TopicPartition],
-        owner: Option<&MemberName>,
-    ) {
+    fn bans(&mut self, partitions: &[TopicPartition], owner: &MemberName) {
         for avoid in partitions.iter().filter_map(|at| self.state.assignment(at)).flat_map(|a| &a.avoid) {
             let member = Member { name: avoid.consumer.clone(), incarnation: avoid.incarnation.clone() };
             let passes_over =
                 partitions.iter().any(|at| self.now.memory.avoids(at, &member, self.now.moment));
-            let handle = self.handles.get(&member.name).filter(|_| owner != Some(&member.name));
+            let handle = self.handles.get(&member.name).filter(|_| *owner != member.name);
             let is_it =
                 self.state.registration(&member.name).is_some_and(|c| c.incarnation == member.incarnation);
             if let Some(handle) = handle.filter(|_| passes_over && is_it) {
-                self.builder.ban(topic, number, *handle);
+                let at = &partitions[0];
+                self.builder.ban(self.topics[&at.topic], at.partition, *handle);
             }
         }
     }
-}
-
-fn count(partitions: &[TopicPartition]) -> u32 {
-    u32::try_from(partitions.len()).expect("a set has a few topics")
 }
 
 fn hold(name: impl Into<Arc<str>>) -> MemberSpec {

@@ -37,7 +37,7 @@ impl Planner<'_> {
     ) {
         let Some(owner) = &assignment.owner else { return };
         let why = match assignment.mode == mode {
-            true if assignment.held.is_none() => return,
+            true if assignment.reserved_epoch().is_none() => return,
             true => Reason::ReservationLost,
             false => Reason::ModeChanged { mode },
         };
@@ -50,7 +50,7 @@ impl Planner<'_> {
             true => assignment.renewed(epoch, None),
             false => assignment.switched(mode, epoch, ids.deal()),
         };
-        let next = Assignment { since: self.now.wall, why: why.clone(), ..next };
+        let next = Assignment { since: self.context.wall, why: why.clone(), ..next };
         let draft = Draft::on(self.state)
             .registered(&owner.name, registration)
             .unchanged(&Key::Handoff(at.clone()))
@@ -78,7 +78,7 @@ impl Planner<'_> {
 
     /// For how many milliseconds more, begun ones counted, those who owned `at` before may act beside its owner.
     pub(super) fn outlived_ms(&self, at: &TopicPartition, assignment: &Assignment) -> u64 {
-        let left = self.now.memory.outlived_for(at, assignment, self.now.moment);
+        let left = self.context.memory.outlived_for(at, assignment, self.context.moment);
         u64::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }

@@ -12,7 +12,7 @@ use crate::state::{Entry, GroupState};
 pub(super) struct Set {
     /// The topics with their partition counts, by name; never empty.
     pub(super) topics: Vec<(TopicName, u32)>,
-    /// What is wrong with the record of one of the topics, where something is.
+    /// The fault in the record of one of the topics, where there is one.
     pub(super) unreadable: Option<String>,
 }
 
@@ -27,13 +27,7 @@ impl Set {
         self.topics.iter().map(|(topic, _)| TopicPartition::new(topic.clone(), 0)).collect()
     }
 
-    /// How many partitions its smallest unit has, and its largest; the first that is of all.
-    pub(super) fn sizes(&self) -> [usize; 2] {
-        let of_unit = |number| self.topics.iter().filter(|(_, partitions)| number < *partitions).count();
-        [of_unit(self.units().saturating_sub(1)), of_unit(0)]
-    }
-
-    /// How many units it has: topics of unequal counts go together as far as each reaches.
+    /// The number of its units: topics of unequal counts go together as far as each reaches.
     pub(super) fn units(&self) -> u32 {
         self.topics.iter().map(|(_, partitions)| *partitions).max().unwrap_or_default()
     }
@@ -66,11 +60,11 @@ pub(super) fn sets(state: &GroupState) -> Vec<Set> {
 pub struct SetTooLarge {
     /// The label.
     pub label: String,
-    /// How many topics it would have.
+    /// The number of topics that it would have.
     pub topics: usize,
 }
 
-/// Whether `topic` may carry `label` beside the topics that carry it.
+/// Checks that `topic` may carry `label` beside the topics that carry it.
 ///
 /// # Errors
 /// [`SetTooLarge`] where the set's writes would not fit into one transaction.

@@ -16,16 +16,11 @@ use crate::reason::Reason;
 pub struct Assignment {
     /// The version of the record.
     pub version: Version,
-    /// Who may act, or nobody.
+    /// The owner, or none.
     pub owner: Option<Owner>,
-    /// The fencing token; rises with each grant.
-    pub epoch: Epoch,
-    /// The epoch of the first grant in the unbroken run of grants to this incarnation. A cancelled handoff
-    /// keeps the run, every other grant starts one.
-    pub run: Epoch,
-    /// The epoch under which the owner holds it, where `epoch` is only reserved for the handoff that catches up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Epoch>,
+    /// The epochs of the grant; see [`held_epoch`](Self::held_epoch).
+    #[serde(flatten)]
+    pub epochs: GrantEpochs,
     /// The mode under which the owner was granted.
     pub mode: Mode,
     /// Set by a grant in another mode to the owner that it had, until that one has confirmed it by this token.
@@ -42,16 +37,30 @@ pub struct Assignment {
     /// known only after the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_ms: Option<u64>,
-    /// Whom planning passes over for a while because a handoff to it failed; at most [`Avoid::MOST`].
+    /// The consumers that planning passes over for a while because a handoff to them failed; at most [`Avoid::MOST`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<Avoid>,
-    /// When the owner was granted.
+    /// The time of the grant.
     pub since: WallMillis,
-    /// Why the owner was granted.
+    /// The reason of the grant.
     pub why: Reason,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
+}
+
+/// The epochs of a grant. Which of them may act is not told by their order in the record, so they are read through
+/// [`Assignment`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GrantEpochs {
+    /// The highest fencing token so far; rises with each grant.
+    epoch: Epoch,
+    /// The epoch of the first grant in the unbroken run of grants to this incarnation. A cancelled handoff
+    /// keeps the run, every other grant starts one.
+    run: Epoch,
+    /// The epoch under which the owner holds it, where `epoch` is only reserved for the handoff that catches up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held: Option<Epoch>,
 }
 
 /// The owner of a partition in one of its sessions.
@@ -74,7 +83,7 @@ impl Owner {
         Member { name: self.name.clone(), incarnation: self.incarnation.clone() }
     }
 
-    /// Whether `member` is meant, in that very session.
+    /// True if `member` is meant, in that very session.
     #[must_use]
     pub fn is(&self, member: &Member) -> bool {
         self.name == member.name && self.incarnation == member.incarnation
@@ -88,9 +97,9 @@ pub struct Avoid {
     pub consumer: MemberName,
     /// Its session; another one is not passed over.
     pub incarnation: Incarnation,
-    /// How many handoffs to it failed in a row.
+    /// The number of handoffs to it that failed in a row.
     pub failures: u32,
-    /// How long it is passed over, in milliseconds from a leader's first sight of this record.
+    /// The time for which it is passed over, in milliseconds from a leader's first sight of this record.
     pub for_ms: u64,
 }
 
@@ -121,9 +130,7 @@ impl Assignment {
         Self {
             version: Version,
             owner: None,
-            epoch: Epoch::default(),
-            run: Epoch::default(),
-            held: None,
+            epochs: GrantEpochs::default(),
             mode,
             switching: None,
             outlived_ttl_ms: 0,
@@ -141,9 +148,7 @@ impl Assignment {
     pub fn granted(&self, owner: Owner, epoch: Epoch, mode: Mode, since: WallMillis, why: Reason) -> Self {
         Self {
             owner: Some(owner),
-            epoch,
-            run: epoch,
-            held: None,
+            epochs: GrantEpochs { epoch, run: epoch, held: None },
             mode,
             switching: None,
             outlived_ttl_ms: if mode.is_strict() { 0 } else { self.outlived_by_next() },
@@ -171,19 +176,39 @@ impl Assignment {
     /// run and stays, unless the owner has said meanwhile where it stopped.
     #[must_use]
     pub fn renewed(&self, epoch: Epoch, stopped_at: Option<Offset>) -> Self {
-        Self { epoch, held: None, start: stopped_at.or(self.start), ..self.clone() }
+        let epochs = GrantEpochs { epoch, held: None, ..self.epochs };
+        Self { epochs, start: stopped_at.or(self.start), ..self.clone() }
     }
 
     /// The record while `epoch` is reserved for the new owner, who catches up.
     #[must_use]
     pub fn reserving(&self, epoch: Epoch) -> Self {
-        Self { epoch, held: Some(self.held_epoch()), ..self.clone() }
+        let epochs = GrantEpochs { epoch, held: Some(self.held_epoch()), ..self.epochs };
+        Self { epochs, ..self.clone() }
     }
 
     /// The epoch under which its owner may act.
     #[must_use]
     pub fn held_epoch(&self) -> Epoch {
-        self.held.unwrap_or(self.epoch)
+        self.epochs.held.unwrap_or(self.epochs.epoch)
+    }
+
+    /// The epoch that is reserved for the new owner, who catches up and may not act yet.
+    #[must_use]
+    pub fn reserved_epoch(&self) -> Option<Epoch> {
+        self.epochs.held.map(|_| self.epochs.epoch)
+    }
+
+    /// The highest epoch that was given to anybody, held or reserved: the next one has to be above.
+    #[must_use]
+    pub const fn highest_epoch(&self) -> Epoch {
+        self.epochs.epoch
+    }
+
+    /// The epoch of the first grant in the unbroken run of grants to its owner.
+    #[must_use]
+    pub const fn run(&self) -> Epoch {
+        self.epochs.run
     }
 
     /// The record after one more handoff to `member` failed.

@@ -27,7 +27,7 @@ pub struct Consumer {
     /// The most partitions it takes; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_partitions: Option<u32>,
-    /// How much it can do compared with others; `None`: 1.
+    /// Its capacity, relative to that of others; `None`: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<f64>,
     /// The rack or zone it runs in; empty: unknown.
@@ -36,37 +36,37 @@ pub struct Consumer {
     /// The label of the version that is deployed there; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub generation: String,
-    /// How long the client's own processing may stand still before the session is ended; `None`: for ever.
+    /// The time for which the client's own processing may stand still before the session is ended; `None`: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_poll_interval_ms: Option<u64>,
-    /// Whether it takes and keeps partitions.
+    /// Its readiness to take and keep partitions.
     #[serde(default)]
     pub standing: Standing,
-    /// Who keeps the lease alive.
+    /// The side that keeps the lease alive.
     pub renewal: Renewal,
-    /// What the client can do beyond a minimal client's three calls.
+    /// The capabilities of the client beyond a minimal client's three calls.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
-    /// How far its warm-ups are, by partition as `topic/number`.
+    /// The progress of its warm-ups, by partition as `topic/number`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub progress: BTreeMap<String, Progress>,
-    /// Where requests for its partitions go, for routers; empty: it takes none.
+    /// The address for requests for its partitions, for routers; empty: it takes none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub endpoint: String,
     /// The instance that registered it, for people.
     #[serde(default)]
     pub instance: String,
-    /// What the client says of itself (version, host), for people.
+    /// The client's description of itself (version, host), for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
-    /// When the session began.
+    /// The time at which the session began.
     pub since: WallMillis,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
-/// What a registered consumer may have.
+/// The partitions that a registered consumer may have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is", content = "why")]
 pub enum Standing {
@@ -79,7 +79,7 @@ pub enum Standing {
     Ending(FenceReason),
 }
 
-/// Who keeps a session's lease alive.
+/// The side that keeps a session's lease alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Renewal {
@@ -106,14 +106,14 @@ pub enum Capability {
     Other(String),
 }
 
-/// How far one warm-up is.
+/// The progress of one warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The handoff that it warms for.
     pub handoff: HandoffId,
-    /// How much is done, in the consumer's own unit; a higher number is progress.
+    /// The amount that is done, in the consumer's own unit; a higher number is progress.
     pub done: u64,
-    /// How much there is to do, where the consumer knows.
+    /// The whole amount, where the consumer knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
 }
@@ -148,20 +148,20 @@ impl Consumer {
         }
     }
 
-    /// Whether it takes partitions of `topic`.
+    /// True if it takes partitions of `topic`.
     #[must_use]
     pub fn subscribes(&self, topic: &TopicName) -> bool {
         self.topics.is_empty() || self.topics.contains(topic)
     }
 
-    /// Whether it can keep what `mode` promises: a strict mode needs a claim clock of its own and the calls of the
+    /// True if it can keep what `mode` promises: a strict mode needs a claim clock of its own and the calls of the
     /// phases between `Ready` and `Complete`.
     #[must_use]
     pub fn keeps(&self, mode: Mode) -> bool {
         !mode.is_strict() || self.lacks(mode).is_none()
     }
 
-    /// What it lacks for `mode`, for people; `None` where it lacks nothing.
+    /// The capability that it lacks for `mode`, for people; `None` where it lacks nothing.
     #[must_use]
     pub fn lacks(&self, mode: Mode) -> Option<&'static str> {
         let has = |capability| self.capabilities.contains(&capability);
@@ -180,7 +180,7 @@ impl Consumer {
         .find_map(|(capability, what)| (!has(capability)).then_some(what))
     }
 
-    /// Whether the session is being ended.
+    /// True if the session is being ended.
     #[must_use]
     pub const fn is_ending(&self) -> bool {
         matches!(self.standing, Standing::Ending(_))
@@ -195,13 +195,13 @@ pub struct Rejoin {
     pub version: Version,
     /// The session that ended.
     pub incarnation: Incarnation,
-    /// Whether its name comes back.
+    /// True if a successor of its name is expected.
     #[serde(default = "comes_back")]
     pub comes_back: bool,
-    /// When it ended.
+    /// The time at which it ended.
     pub since: WallMillis,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 

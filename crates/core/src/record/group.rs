@@ -1,57 +1,10 @@
 //! How a group behaves.
 
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::mode::Mode;
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
-
-/// The guarantee under which partitions are handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// No gap: the old owner works until the new one works, so both process for a moment.
-    #[default]
-    Overlap,
-    /// One owner at a time: the new one is warm before the old one stops, and starts where that one stopped.
-    Exclusive,
-    /// One owner at a time for requests as well: routers hold them back while the owner changes.
-    Routed,
-}
-
-impl Mode {
-    /// All modes, the weakest first.
-    pub const ALL: [Self; 3] = [Self::Overlap, Self::Exclusive, Self::Routed];
-
-    /// Whether at no moment two consumers may act for one partition.
-    #[must_use]
-    pub const fn is_strict(self) -> bool {
-        !matches!(self, Self::Overlap)
-    }
-}
-
-/// A name that no mode has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no mode: overlap, exclusive or routed")]
-pub struct UnknownMode(String);
-
-impl std::str::FromStr for Mode {
-    type Err = UnknownMode;
-
-    fn from_str(name: &str) -> Result<Self, UnknownMode> {
-        let mode = Self::ALL.into_iter().find(|mode| mode.to_string() == name);
-        mode.ok_or_else(|| UnknownMode(name.to_owned()))
-    }
-}
-
-impl std::fmt::Display for Mode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Overlap => "overlap",
-            Self::Exclusive => "exclusive",
-            Self::Routed => "routed",
-        })
-    }
-}
 
 /// `config/group`: the group's configuration. All times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,24 +17,24 @@ pub struct GroupConfig {
     /// The mode of new grants where a topic has none of its own; default `overlap`.
     #[serde(default)]
     pub mode: Mode,
-    /// Whether a new owner in `exclusive` reads what is left of the log before it becomes the owner, and takes
+    /// True if a new owner in `exclusive` reads what is left of the log before it becomes the owner, and takes
     /// its fences then; default false. In `routed` it always does, in `overlap` never.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub catch_up: bool,
-    /// Whether nobody is granted a partition of a vanished session in a strict mode before two thirds of that
+    /// True if nobody is granted a partition of a vanished session in a strict mode before two thirds of that
     /// session's time to live have passed, in case its lease was revoked from outside; default false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait_out_revocations: bool,
     /// The session's time to live for consumers that ask for none; 2 s to 30 min, default 30 s.
     #[serde(default = "default_session_timeout")]
     pub session_timeout_ms: u64,
-    /// How long a change of membership waits for the next one; at most 60 s, default 100 ms.
+    /// The time for which a change of membership waits for the next one; at most 60 s, default 100 ms.
     #[serde(default = "default_debounce")]
     pub debounce_ms: u64,
-    /// How long a warm-up may go without progress; 1 s to 24 h, default 5 min.
+    /// The longest time that a warm-up may go without progress; 1 s to 24 h, default 5 min.
     #[serde(default = "default_warm_deadline")]
     pub warm_deadline_ms: u64,
-    /// How long every other phase may last; 1 s to 1 h, default 30 s.
+    /// The longest time that every other phase may last; 1 s to 1 h, default 30 s.
     #[serde(default = "default_phase_deadline")]
     pub phase_deadline_ms: u64,
     /// The most handoffs in flight; at least 1, default 1 000.
@@ -90,11 +43,11 @@ pub struct GroupConfig {
     /// The most partitions that one consumer warms at a time; at least 1, default 64.
     #[serde(default = "default_warming")]
     pub max_warming: u32,
-    /// How long the partitions of a consumer that vanished are kept for its name; at most 1 h, default 0.
+    /// The time for which the partitions of a consumer that vanished are kept for its name; at most 1 h, default 0.
     #[serde(default)]
     pub rejoin_grace_ms: u64,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 

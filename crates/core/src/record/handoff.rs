@@ -10,7 +10,7 @@ use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use crate::moment::WallMillis;
 use crate::reason::{CancelReason, Reason};
 
-/// Where a handoff stands, in the order in which phases follow each other. `overlap` goes from `Ready` to `Complete`
+/// The state of a handoff, in the order in which phases follow each other. `overlap` goes from `Ready` to `Complete`
 /// at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,19 +32,19 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether the unit counts as moved to its target: planned once, pinned, and within the budgets.
+    /// True if the unit counts as moved to its target: planned once, pinned, and within the budgets.
     #[must_use]
     pub const fn is_in_flight(self) -> bool {
         !matches!(self, Self::Complete | Self::Cancelled)
     }
 
-    /// Whether the old owner was asked to stop, or has stopped: then a cancel has to grant it the unit again.
+    /// True if the old owner was asked to stop, or has stopped: then a cancel has to grant it the unit again.
     #[must_use]
     pub const fn stops_the_old_owner(self) -> bool {
         matches!(self, Self::Draining | Self::CatchingUp)
     }
 
-    /// Whether routers hold requests back.
+    /// True if routers hold requests back.
     #[must_use]
     pub const fn holds_requests(self) -> bool {
         matches!(self, Self::Freezing | Self::Draining | Self::CatchingUp)
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for HandoffRecord {
     }
 }
 
-/// Where the handoff of a partition's unit stands.
+/// The state of the handoff of a partition's unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     /// The version of the record.
@@ -110,7 +110,7 @@ pub struct Reference {
     /// The partition with the record.
     pub lead: TopicPartition,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
@@ -127,20 +127,20 @@ impl Reference {
 pub struct Handoff {
     /// The version of the record.
     pub version: Version,
-    /// Which attempt this is.
+    /// The attempt.
     pub id: HandoffId,
     /// The partitions that move as one, sorted and never empty; the first is where this record lies.
     #[serde(deserialize_with = "some_partitions")]
     pub unit: Vec<TopicPartition>,
-    /// Who gives.
+    /// The member that gives.
     pub old: Member,
-    /// Who takes.
+    /// The member that takes.
     pub new: Member,
     /// The mode in which the attempt began, and in which it ends.
     pub mode: Mode,
-    /// Where it stands.
+    /// Its state.
     pub phase: Phase,
-    /// Whether the new owner catches up before it becomes the owner.
+    /// True if the new owner catches up before it becomes the owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub catch_up: bool,
     /// From `Complete` on: the epochs under which the old owner held the unit's partitions, in their order.
@@ -156,7 +156,7 @@ pub struct Handoff {
     /// Where the old owner stopped, of the partitions of which it knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<FinalOffset>,
-    /// When the old owner handled its last record, by its own clock, where it said so.
+    /// The time at which the old owner handled its last record, by its own clock, where it said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_at: Option<WallMillis>,
     /// Set once the new owner processes the whole unit.
@@ -165,12 +165,12 @@ pub struct Handoff {
     /// Set when it is cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<CancelReason>,
-    /// When the attempt began.
+    /// The time at which the attempt began.
     pub since: WallMillis,
-    /// Why the unit moves.
+    /// The reason of the move.
     pub why: Reason,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
@@ -180,7 +180,7 @@ fn some_partitions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Top
     if unit.is_empty() { Err(D::Error::custom("a handoff of no partition")) } else { Ok(unit) }
 }
 
-/// Where the old owner of one partition stopped.
+/// The offset at which the old owner of one partition stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FinalOffset {
     /// The partition.
@@ -189,13 +189,13 @@ pub struct FinalOffset {
     pub offset: Offset,
 }
 
-/// What the new owner said when it began to process.
+/// The new owner's report of when it began to process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Taken {
     /// The first record that it handled by itself, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_offset: Option<Offset>,
-    /// When it handled that record or began to wait for one, by its own clock.
+    /// The time at which it handled that record or began to wait for one, by its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_at: Option<WallMillis>,
 }
@@ -256,13 +256,13 @@ impl Handoff {
         Self { phase, said: BTreeSet::new(), old_said: BTreeSet::new(), ..self.clone() }
     }
 
-    /// Where the old owner stopped in `partition`, where it said so.
+    /// The offset at which the old owner stopped in `partition`, where it said so.
     #[must_use]
     pub fn final_offset(&self, partition: &TopicPartition) -> Option<Offset> {
         self.stopped_at.iter().find(|last| last.at == *partition).map(|last| last.offset)
     }
 
-    /// Whether the old owner has said of the whole unit what the phase waits for.
+    /// True if the old owner has said of the whole unit what the phase waits for.
     #[must_use]
     pub fn old_has_said_all(&self) -> bool {
         self.unit.iter().all(|at| self.old_said.contains(at))

@@ -15,16 +15,16 @@ pub struct Intent {
     pub version: Version,
     /// The attempt that is meant; a wish for another one is moot.
     pub id: HandoffId,
-    /// What is asked.
+    /// The request.
     pub wish: Wish,
-    /// When it was asked.
+    /// The time of the request.
     pub since: WallMillis,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
-/// What can be asked of a handoff.
+/// The requests that can be made about a handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wish {

@@ -14,12 +14,12 @@ pub struct Leader {
     pub version: Version,
     /// The instance's id.
     pub instance: String,
-    /// Where it is reached, as a URL.
+    /// Its address, as a URL.
     pub address: String,
-    /// When it won.
+    /// The time at which it won.
     pub since: WallMillis,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 

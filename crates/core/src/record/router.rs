@@ -20,13 +20,13 @@ pub struct Router {
     /// The instance that registered it, for people.
     #[serde(default)]
     pub instance: String,
-    /// What the router says of itself (version, host), for people.
+    /// The router's description of itself (version, host), for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
-    /// When the session began.
+    /// The time at which the session began.
     pub since: WallMillis,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
@@ -57,7 +57,7 @@ pub struct RouterAck {
     /// The session that said so; it counts for no other.
     pub incarnation: Incarnation,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 

@@ -17,10 +17,10 @@ pub const MAX_SET: usize = 40;
 pub struct Topic {
     /// The version of the record.
     pub version: Version,
-    /// How many partitions it has; at most [`MAX_PARTITIONS`].
+    /// The number of its partitions; at most [`MAX_PARTITIONS`].
     #[serde(deserialize_with = "plausible")]
     pub partitions: u32,
-    /// Who says so.
+    /// The member that says so.
     pub source: Source,
     /// Kafka's id of the topic: a re-created topic has another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct Topic {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     #[serde(flatten)]
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     pub extra: Extra,
 }
 
@@ -44,7 +44,7 @@ fn plausible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error
     }
 }
 
-/// Where a topic's partition count comes from.
+/// The origin of a topic's partition count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {

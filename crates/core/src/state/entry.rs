@@ -1,10 +1,10 @@
 //! One record in the state: readable, or known to be there and no more.
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 
+use super::SharedMap;
 use crate::kv::{LeaseId, Record, Revision};
 use crate::record::{Unreadable, decode};
 
@@ -62,7 +62,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// What is wrong with it, where it can't be read.
+    /// The error, where it can't be read.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Readable(_) => None,
@@ -114,8 +114,8 @@ fn by_itself<T: DeserializeOwned>(record: &Record) -> Result<T, Unreadable> {
 }
 
 /// Puts a record into a map of entries, or takes it out.
-pub(super) fn set<K: Ord, T: DeserializeOwned>(
-    entries: &mut BTreeMap<K, Entry<T>>,
+pub(super) fn set<K: Ord + Clone, T: DeserializeOwned + Clone>(
+    entries: &mut SharedMap<K, Entry<T>>,
     key: K,
     record: Option<&Record>,
 ) {
@@ -123,8 +123,8 @@ pub(super) fn set<K: Ord, T: DeserializeOwned>(
 }
 
 /// [`set`] for records that can only be understood together with where they lie.
-pub(super) fn set_by<K: Ord, T: DeserializeOwned>(
-    entries: &mut BTreeMap<K, Entry<T>>,
+pub(super) fn set_by<K: Ord + Clone, T: DeserializeOwned + Clone>(
+    entries: &mut SharedMap<K, Entry<T>>,
     key: K,
     record: Option<&Record>,
     understand: impl FnOnce(&Record) -> Result<T, Unreadable>,

@@ -1,18 +1,17 @@
 //! Which partitions concern whom: kept beside the records, so that nobody searches them.
 
-use std::collections::BTreeMap;
-
+use super::SharedMap;
 use crate::id::TopicPartition;
 use crate::name::MemberName;
 use crate::record::Handoff;
 
 /// By member, the partitions in which an assignment or a handoff names it, with how many do.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RoleIndex(BTreeMap<MemberName, BTreeMap<TopicPartition, u32>>);
+pub(super) struct RoleIndex(SharedMap<MemberName, SharedMap<TopicPartition, u32>>);
 
 impl RoleIndex {
     pub(super) fn of(&self, name: &MemberName) -> impl Iterator<Item = &TopicPartition> {
-        self.0.get(name).into_iter().flat_map(BTreeMap::keys)
+        self.0.get(name).into_iter().flat_map(SharedMap::keys)
     }
 
     pub(super) fn has(&self, name: &MemberName, at: &TopicPartition) -> bool {
@@ -48,7 +47,7 @@ impl RoleIndex {
     }
 
     fn hold(&mut self, name: &MemberName, at: &TopicPartition) {
-        *self.0.entry(name.clone()).or_default().entry(at.clone()).or_default() += 1;
+        *self.0.get_or_default(name).get_or_default(at) += 1;
     }
 
     fn release(&mut self, name: &MemberName, at: &TopicPartition) {

@@ -5,7 +5,7 @@ use crate::id::{Member, TopicPartition};
 use crate::name::MemberName;
 use crate::record::Consumer;
 
-/// What is known of a member's session.
+/// The known state of a member's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// Registered in that session.
@@ -18,8 +18,16 @@ pub enum Presence {
     Unknown,
 }
 
+impl Presence {
+    /// True if the session is over, or is being ended: nobody renews it any more.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Gone | Self::Ending)
+    }
+}
+
 impl GroupState {
-    /// What is known of a member's session.
+    /// The known state of a member's session.
     #[must_use]
     pub fn presence(&self, member: &Member) -> Presence {
         match self.consumers.get(&member.name) {
@@ -31,14 +39,14 @@ impl GroupState {
         }
     }
 
-    /// Whether `member` has said itself that its session is over and that it has stopped, as far as is remembered.
+    /// True if `member` has said itself that its session is over and that it has stopped, as far as is remembered.
     #[must_use]
     pub fn has_left(&self, member: &Member) -> bool {
         let mark = self.rejoins.get(&member.name).and_then(Entry::readable);
         mark.is_some_and(|mark| mark.incarnation == member.incarnation)
     }
 
-    /// Whether `name` said that it comes back, in the session that its partitions are still assigned to.
+    /// True if `name` said that it comes back, in the session that its partitions are still assigned to.
     #[must_use]
     pub fn comes_back(&self, name: &MemberName) -> bool {
         let Some(entry) = self.rejoins.get(name) else { return false };
@@ -47,7 +55,7 @@ impl GroupState {
         mark.comes_back && self.owns_something(&member)
     }
 
-    /// Whether an assignment names `member`.
+    /// True if an assignment names `member`.
     #[must_use]
     pub fn owns_something(&self, member: &Member) -> bool {
         let owner = |at| self.assignment(at).and_then(|assignment| assignment.owner.as_ref());
@@ -65,7 +73,7 @@ impl GroupState {
         self.roles.of(name)
     }
 
-    /// Whether `name` may have a role in `at`.
+    /// True if `name` may have a role in `at`.
     #[must_use]
     pub fn is_concerned(&self, name: &MemberName, at: &TopicPartition) -> bool {
         self.roles.has(name, at)

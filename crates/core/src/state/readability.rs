@@ -14,13 +14,13 @@ impl GroupState {
         &self.unreadable
     }
 
-    /// What is wrong with the records of a partition, where something is.
+    /// The error in the records of a partition, where there is one.
     #[must_use]
     pub fn error_at(&self, at: &TopicPartition) -> Option<&str> {
         self.assignments.get(at).and_then(Entry::error).or_else(|| self.handoff_error(at))
     }
 
-    /// What is wrong with the handoff of a partition, at the partition itself or where its unit's handoff lies.
+    /// The error in the handoff of a partition, at the partition itself or where its unit's handoff lies.
     #[must_use]
     pub fn handoff_error(&self, at: &TopicPartition) -> Option<&str> {
         let entry = self.handoffs.get(at)?;
@@ -30,7 +30,7 @@ impl GroupState {
         })
     }
 
-    /// Whether a record of some partition can't be read and never could: then nobody knows whom it names.
+    /// True if a record of some partition can't be read and never could: then nobody knows whom it names.
     #[must_use]
     pub fn has_mysteries(&self) -> bool {
         self.unreadable.iter().any(|at| {

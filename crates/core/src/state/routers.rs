@@ -1,9 +1,6 @@
 //! The routers of a group, and whose word a freeze waits for.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use super::{Entry, GroupState, Touched, entry};
+use super::{Entry, GroupState, SharedMap, Touched, entry};
 use crate::id::{Incarnation, Member, TopicPartition};
 use crate::key::Key;
 use crate::kv::Record;
@@ -19,11 +16,10 @@ impl GroupState {
         touched: &mut Touched,
     ) {
         touched.units.insert(self.lead_of(at));
-        let all = Arc::make_mut(&mut self.router_acks);
-        let acks = all.entry(at.clone()).or_default();
+        let acks = self.router_acks.get_or_default(at);
         entry::set(acks, router, record);
         if acks.is_empty() {
-            all.remove(at);
+            self.router_acks.remove(at);
         }
     }
 
@@ -35,17 +31,17 @@ impl GroupState {
 
     /// The registered routers, by name.
     #[must_use]
-    pub fn routers(&self) -> &BTreeMap<MemberName, Entry<Router>> {
+    pub const fn routers(&self) -> &SharedMap<MemberName, Entry<Router>> {
         &self.routers
     }
 
-    /// What routers said of the handoffs, by partition.
+    /// The routers' acks of handoffs, by partition.
     #[must_use]
-    pub fn router_acks(&self) -> &BTreeMap<TopicPartition, BTreeMap<MemberName, Entry<RouterAck>>> {
+    pub const fn router_acks(&self) -> &SharedMap<TopicPartition, SharedMap<MemberName, Entry<RouterAck>>> {
         &self.router_acks
     }
 
-    /// Whether `router` is registered in that very session.
+    /// True if `router` is registered in that very session.
     #[must_use]
     pub fn is_routing(&self, router: &Member) -> bool {
         self.routers
@@ -78,16 +74,16 @@ impl GroupState {
             .collect()
     }
 
-    /// Whether `router` and its word of `at` are all that the handoff in `Freezing` still waits for.
+    /// True if the acks of `router` about `partitions` are all that the handoff in `Freezing` still waits for.
     #[must_use]
-    pub fn lacks_only(&self, handoff: &Handoff, router: &MemberName, at: &TopicPartition) -> bool {
+    pub fn lacks_only(&self, handoff: &Handoff, router: &MemberName, partitions: &[&TopicPartition]) -> bool {
         self.required_routers(handoff).all(|(name, entry)| {
             let lacks = |of: &TopicPartition| !self.has_frozen(handoff, of, name, entry);
-            handoff.unit.iter().filter(|of| lacks(of)).all(|of| name == router && of == at)
+            handoff.unit.iter().filter(|of| lacks(of)).all(|of| name == router && partitions.contains(&of))
         })
     }
 
-    /// Whether the router `name` has said of `at`, in the session `incarnation`, that it freezes it for `handoff`.
+    /// True if the router `name` has said of `at`, in the session `incarnation`, that it freezes it for `handoff`.
     #[must_use]
     pub fn has_said(
         &self,

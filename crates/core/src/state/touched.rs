@@ -7,7 +7,7 @@ use crate::id::TopicPartition;
 use crate::name::MemberName;
 use crate::record::Consumer;
 
-/// What was touched by a change, so that only that is looked at again.
+/// The records that a change touched, so that only these are looked at again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Somebody came, went, or changed what they take.
@@ -35,13 +35,13 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// Whether who should own what must be thought over.
+    /// True if who should own what must be thought over.
     #[must_use]
     pub const fn calls_for_plan(&self) -> bool {
         self.membership || self.topics || self.config || self.readability
     }
 
-    /// Whether nothing was touched.
+    /// True if nothing was touched.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -62,7 +62,7 @@ impl Touched {
         self.routes.merge(other.routes);
     }
 
-    /// What was touched of one member's view.
+    /// The touched part of one member's view.
     pub(super) fn member(&mut self, name: MemberName) -> &mut Scope {
         self.members.entry(name).or_default()
     }

@@ -71,12 +71,12 @@ fn progress_extends_a_warm_up_for_as_long_as_it_goes_on() {
     for done in 1..10 {
         lab.later(Duration::from_secs(200));
         lab.report(&b, &tp("t", 1), done);
-        assert_eq!(advance(&lab.state, &tp("t", 1), lab.now()), None);
+        assert_eq!(advance(&lab.state, &tp("t", 1), lab.context()), None);
     }
     lab.later(Duration::from_secs(200));
     lab.report(&b, &tp("t", 1), 9);
     lab.later(Duration::from_secs(100));
-    let cancel = advance(&lab.state, &tp("t", 1), lab.now());
+    let cancel = advance(&lab.state, &tp("t", 1), lab.context());
     assert!(matches!(cancel.unwrap().step, Step::Cancel { .. }), "the same number again is no progress");
 }
 
@@ -105,12 +105,11 @@ fn a_new_leader_starts_every_deadline_afresh() {
     lab.join("b");
     lab.pass();
     lab.later(Duration::from_secs(299));
-    lab.memory = kafka_assigner_core::memory::Memory::default();
-    lab.memory.recall(&lab.state, lab.moment);
+    lab.change_leader();
     lab.later(Duration::from_secs(299));
-    assert_eq!(advance(&lab.state, &tp("t", 1), lab.now()), None);
+    assert_eq!(advance(&lab.state, &tp("t", 1), lab.context()), None);
     lab.later(Duration::from_secs(1));
-    assert!(advance(&lab.state, &tp("t", 1), lab.now()).is_some());
+    assert!(advance(&lab.state, &tp("t", 1), lab.context()).is_some());
 }
 
 #[test]

@@ -9,7 +9,6 @@ use kafka_assigner_core::id::{Member, Offset, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::kv::{LeaseId, Must, Txn};
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::memory::Memory;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Mode, Taken, Topic, encode};
@@ -170,10 +169,7 @@ impl Story {
             Event::Mend => self.mend(),
             Event::Later(seconds) => self.lab.later(Duration::from_secs(*seconds)),
             Event::Pass => drop(self.pass()),
-            Event::NewLeader => {
-                self.lab.memory = Memory::default();
-                self.lab.memory.recall(&self.lab.state, self.lab.moment);
-            }
+            Event::NewLeader => self.lab.change_leader(),
         }
         self.tell();
     }

@@ -6,6 +6,8 @@ mod following;
 mod gaps;
 mod handoffs;
 mod histories;
+mod joint;
+mod offline;
 mod planning;
 mod records;
 mod sessions;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::{Action, Step};
-use kafka_assigner_core::advance::Now;
 use kafka_assigner_core::id::HandoffIds;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::leader::LeaderContext;
 use kafka_assigner_core::plan::{NoPlan, WhatIf, plan};
 use kafka_assigner_core::record::{GroupConfig, Phase};
 use kafka_assigner_strategies::{Placement, Problem, Registry, Strategy};
@@ -107,7 +107,7 @@ fn what_is_warm_no_longer_counts_as_warming() {
     lab.settle();
     let b = lab.join("b");
     lab.pass();
-    let (at, _) = lab.state.handoffs().first_key_value().map(|(at, e)| (at.clone(), e.clone())).unwrap();
+    let (at, _) = lab.state.handoffs().iter().next().map(|(at, e)| (at.clone(), e.clone())).unwrap();
     lab.say(&b, &at, None, &Ack::Ready);
     assert_eq!(begun(&lab.plan().actions), 1);
 }
@@ -158,7 +158,7 @@ fn topics_grow_vanish_and_come_back_under_higher_epochs() {
     let mut lab = Lab::with_topics(&[("t", 2), ("u", 2)]);
     lab.join("a");
     lab.settle();
-    let before = lab.state.assignment(&tp("u", 1)).unwrap().epoch;
+    let before = lab.state.assignment(&tp("u", 1)).unwrap().held_epoch();
     lab.topic("t", 3);
     lab.settle();
     assert_eq!(lab.owner(&tp("t", 2)), Some("a"));
@@ -167,7 +167,7 @@ fn topics_grow_vanish_and_come_back_under_higher_epochs() {
     assert_eq!(loads(&lab), [3]);
     lab.topic("u", 2);
     lab.settle();
-    assert!(lab.state.assignment(&tp("u", 1)).unwrap().epoch > before);
+    assert!(lab.state.assignment(&tp("u", 1)).unwrap().held_epoch() > before);
 }
 
 #[test]
@@ -206,13 +206,13 @@ fn looking_at_a_plan_changes_nothing_and_looking_again_shows_the_same() {
     assert_eq!(lab.plan(), lab.plan());
     assert_eq!(lab.shelf, before);
     let what_if = WhatIf { without: ["b".parse().unwrap()].into(), strategy: None };
-    let without = plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &what_if).unwrap();
+    let without = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if).unwrap();
     assert!(without.actions.is_empty());
     let what_if = WhatIf { strategy: Some("jump-hash".to_owned()), ..WhatIf::default() };
-    let other = plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &what_if).unwrap();
+    let other = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if).unwrap();
     assert_eq!(other.strategy, "jump-hash");
     let what_if = WhatIf { strategy: Some("none".to_owned()), ..WhatIf::default() };
-    let unknown = plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &what_if);
+    let unknown = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if);
     assert_eq!(unknown, Err(NoPlan::UnknownStrategy("none".to_owned())));
 }
 
@@ -241,11 +241,11 @@ fn a_strategy_that_was_added_plans_like_any_other() {
     lab.settle();
     lab.join("b");
     let strategies = Registry::builtin().with(&ToTheLast);
-    let now = Now { strategies: &strategies, ..lab.now() };
+    let context = LeaderContext { strategies: &strategies, ..lab.context() };
     let what_if = WhatIf { strategy: Some("to-the-last".to_owned()), ..WhatIf::default() };
-    let moves = plan(&lab.state, now, &mut HandoffIds::new(1), &what_if).unwrap();
+    let moves = plan(&lab.state, context, &mut HandoffIds::new(1), &what_if).unwrap();
     assert_eq!(begun(&moves.actions), 4);
-    assert!(plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &what_if).is_err());
+    assert!(plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if).is_err());
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn without_a_readable_configuration_nothing_is_planned_unless_a_good_one_was_see
     let mut lab = Lab::with_topics(&[("t", 2)]);
     lab.put(&Key::GroupConfig, "{");
     lab.join("a");
-    let none = plan(&lab.state, lab.now(), &mut HandoffIds::new(1), &WhatIf::default());
+    let none = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &WhatIf::default());
     assert_eq!(none, Err(NoPlan::UnreadableConfig));
     lab.configure(&GroupConfig { strategy: "jump-hash".to_owned(), ..GroupConfig::default() });
     lab.put(&Key::GroupConfig, "{");

@@ -23,8 +23,7 @@ fn fresh(lab: &Lab) -> Lab {
     let mut fresh = lab.clone();
     fresh.state = GroupState::new(lab.state.layout().clone());
     fresh.state.reset(&lab.shelf.snapshot());
-    fresh.memory = kafka_assigner_core::memory::Memory::default();
-    fresh.memory.recall(&fresh.state, fresh.moment);
+    fresh.change_leader();
     fresh
 }
 
@@ -130,7 +129,7 @@ fn a_handoff_that_cannot_be_read_stops_where_it_is_for_its_whole_unit() {
             assert!(matches!(verdict, Verdict::Unreadable { .. }), "{verdict:?}");
             assert!(matches!(abort(&lab.state, at, "", WallMillis(0)), Verdict::Unreadable { .. }));
         }
-        assert_eq!(advance(&lab.state, &lead, lab.now()), None);
+        assert_eq!(advance(&lab.state, &lead, lab.context()), None);
         assert!(lab.pass().is_empty());
         lab.put(&Key::Handoff(lead.clone()), good.clone());
         assert!(lab.state.unreadable().is_empty());

@@ -65,7 +65,10 @@ fn within_the_grace_the_name_finds_its_partitions_and_after_it_others_get_them()
     assert_eq!(moves(&lab.settle()), 0);
     assert_eq!(lab.loads()["a"], 2);
 
-    assert_eq!(left.memory.next_plan(&left.state, left.moment), Some(left.moment + Duration::from_secs(5)));
+    assert_eq!(
+        left.leader.memory().next_plan(&left.state, left.moment),
+        Some(left.moment + Duration::from_secs(5))
+    );
     left.later(Duration::from_secs(5));
     left.settle();
     assert_eq!(left.loads()["b"], 4);
@@ -82,7 +85,7 @@ fn a_restart_keeps_the_partitions_while_its_mark_lives() {
     assert_eq!(moves(&lab.settle()), 0);
     assert_eq!(lab.loads()["a"], 2);
     lab.crash("a");
-    assert!(!lab.memory.awaits(&lab.state, &a.name, lab.moment), "the mark has done its work");
+    assert!(!lab.leader.memory().awaits(&lab.state, &a.name, lab.moment), "the mark has done its work");
     lapsed.end_lease(mark);
     lapsed.settle();
     assert_eq!(lapsed.loads()["b"], 4);

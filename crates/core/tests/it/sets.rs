@@ -38,7 +38,7 @@ fn a_set_moves_under_one_id_one_phase_and_one_epoch() {
     lab.pass();
     lab.say(&b, &tp("t", 1), None, &Ack::Taken(Taken::default()));
     assert_eq!(lab.state.handoff(&tp("t", 1)).unwrap().taken, None);
-    let epoch = |topic| lab.state.assignment(&tp(topic, 1)).unwrap().epoch;
+    let epoch = |topic| lab.state.assignment(&tp(topic, 1)).unwrap().held_epoch();
     assert_eq!(epoch("t"), epoch("u"));
     lab.settle();
     assert_eq!((owners(&lab, 0), owners(&lab, 1)), (vec!["a", "a", "a"], vec!["b", "b"]));

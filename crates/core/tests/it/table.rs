@@ -61,8 +61,8 @@ impl Scene {
         let lab = &self.lab;
         let row: Vec<_> = OVERLAP.iter().filter(|row| row.name == rule).copied().collect();
         assert_eq!(row.len(), 1, "{rule}");
-        let step = advance(&lab.state, &tp("t", 1), lab.now());
-        let by_row = advance_by(&row, &lab.state, &tp("t", 1), lab.now());
+        let step = advance(&lab.state, &tp("t", 1), lab.context());
+        let by_row = advance_by(&row, &lab.state, &tp("t", 1), lab.context());
         assert_eq!(step, by_row, "another row came before {rule:?}");
         step
     }
@@ -105,7 +105,7 @@ fn what_is_left_of_a_set_keeps_its_owner_before_the_switch_and_its_handoff_after
             lab.pass();
         }
         lab.topic_in_set("t", 1, "s");
-        let next = advance(&lab.state, &tp("t", 1), lab.now());
+        let next = advance(&lab.state, &tp("t", 1), lab.context());
         assert_eq!(next.is_some(), !taken, "{next:?}");
         if let Some(action) = next {
             assert!(matches!(action.step, Step::Clear { .. }));
@@ -141,7 +141,7 @@ fn a_handoff_whose_assignment_somebody_removed_is_cleared() {
 fn an_old_owner_that_comes_back_goes_on_giving() {
     // The handoff goes on, with assignment and handoff rewritten as one.
     for mut scene in [Scene::warming(), Scene::ready()] {
-        let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().epoch;
+        let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().held_epoch();
         let phase = scene.lab.state.handoff(&tp("t", 1)).unwrap().phase;
         let a = scene.lab.join("a");
         let Step::Adopt { owner, epoch, .. } = scene.does("old owner came back") else { panic!() };
@@ -232,9 +232,9 @@ fn a_warm_up_without_progress_is_cancelled_at_its_deadline() {
     // By time alone, without any event.
     let mut scene = Scene::warming();
     scene.lab.later(Duration::from_secs(299));
-    assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.now()), None);
+    assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.context()), None);
     scene.lab.later(Duration::from_secs(1));
-    assert_eq!(scene.lab.memory.overdue(scene.lab.moment).collect::<Vec<_>>(), [&tp("t", 1)]);
+    assert_eq!(scene.lab.leader.memory().overdue(scene.lab.moment).collect::<Vec<_>>(), [&tp("t", 1)]);
     let Step::Cancel { why, .. } = scene.does("overdue") else { panic!() };
     assert_eq!(why.to_string(), "still warming after 300000 ms without progress");
 }
@@ -243,7 +243,7 @@ fn a_warm_up_without_progress_is_cancelled_at_its_deadline() {
 fn what_is_ready_is_switched_even_by_a_leader_that_slept_past_the_deadline() {
     let mut scene = Scene::ready();
     scene.lab.later(Duration::from_secs(3_600));
-    let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().epoch;
+    let before = scene.lab.state.assignment(&tp("t", 1)).unwrap().held_epoch();
     let Step::Complete { from, to, epoch, .. } = scene.does("warm") else { panic!() };
     assert_eq!((&from, &to), (&scene.a, &scene.b));
     assert!(epoch > before);
@@ -298,7 +298,11 @@ fn whoever_never_releases_loses_its_session_and_nothing_before_that_was_taken() 
     scene.lab.later(Duration::from_secs(29));
     scene.say(&scene.b.clone(), &Ack::Taken(Taken::default()));
     scene.lab.later(Duration::from_secs(29));
-    assert_eq!(advance(&scene.lab.state, &tp("t", 1), scene.lab.now()), None, "taking starts the time anew");
+    assert_eq!(
+        advance(&scene.lab.state, &tp("t", 1), scene.lab.context()),
+        None,
+        "taking starts the time anew"
+    );
     scene.lab.later(Duration::from_secs(1));
     let Step::EndSession { member, why } = scene.does("never released") else { panic!() };
     assert_eq!((&member, why), (&scene.a, FenceReason::NeverReleased));

@@ -5,14 +5,14 @@ use std::time::Duration;
 use kafka_assigner_client::session::Event;
 use kafka_assigner_client::shell::bounded;
 use kafka_assigner_client::{Moment, TopicPartition};
-use kafka_assigner_core::id::HandoffId;
 use kafka_assigner_proto::MAX_ACKS;
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, RouteAck, RouteAckRequest};
+use kafka_assigner_types::id::HandoffId;
 use tonic::Status;
 use tracing::{debug, warn};
 
 use super::Driver;
-use super::service::Reply;
+use super::service::RouterReply;
 use crate::cutover::Cutover;
 use crate::transport::RoutingTransport;
 
@@ -20,13 +20,13 @@ use crate::transport::RoutingTransport;
 const ACK_BOUND: Duration = Duration::from_secs(5);
 
 /// One call that ended.
-pub(super) struct AckReply {
+pub(super) struct RouteAckReply {
     sent: Vec<(TopicPartition, HandoffId)>,
     result: Result<Vec<AckResult>, Status>,
 }
 
 impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
-    /// One call at a time: what comes up meanwhile goes together with the next one.
+    /// One call at a time: acknowledgements that become due meanwhile go together in the next one.
     pub(super) fn send_acks(&mut self) {
         let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
         if self.ack_under_way {
@@ -44,11 +44,11 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         let (transport, endpoint) = (self.router.transport.clone(), self.session.endpoint().to_owned());
         self.replies.spawn(async move {
             let result = bounded(ACK_BOUND, transport.ack(&endpoint, request)).await;
-            Reply::Acks(AckReply { sent, result: result.map(|response| response.results) })
+            RouterReply::Acks(RouteAckReply { sent, result: result.map(|response| response.results) })
         });
     }
 
-    pub(super) fn acks_answered(&mut self, reply: AckReply) {
+    pub(super) fn acks_answered(&mut self, reply: RouteAckReply) {
         self.ack_under_way = false;
         let retry = self.now() + self.ack_retry.next(&mut self.dice);
         match reply.result {

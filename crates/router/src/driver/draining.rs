@@ -1,11 +1,11 @@
-//! Drains under way: each partition's by itself, so that a slow one keeps no other waiting.
+//! Drains under way: each partition's by itself, so that a slow one delays no other.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use kafka_assigner_client::{Backoff, TopicPartition};
-use kafka_assigner_core::id::HandoffId;
+use kafka_assigner_types::id::HandoffId;
 use tracing::warn;
 
 use super::Driver;
@@ -13,9 +13,9 @@ use crate::cutover::{Cutover, CutoverError};
 use crate::router::RouterError;
 use crate::transport::RoutingTransport;
 
-/// Drains that fail so often in a row, over all partitions, will not succeed: with the waits below that takes at least
-/// three seconds. Only a drain that succeeded starts the count anew, never time, or a broken router would live for ever.
-const BUDGET: u32 = 10;
+/// Drains that fail so often in a row, over all partitions, won't succeed: with the waits below that takes at least
+/// three seconds. Only a drain that succeeded resets the count, never time, or a broken router would run for ever.
+const MOST_FAILURES: u32 = 10;
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
@@ -78,7 +78,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
     fn drain_failed(&mut self, at: TopicPartition, handoff: HandoffId, last: CutoverError) {
         self.failures.count += 1;
         warn!(group = &*self.group, partition = %at, %handoff, error = &*last, "drain failed");
-        if self.failures.count >= BUDGET {
+        if self.failures.count >= MOST_FAILURES {
             return self.fail(RouterError::Drains { failures: self.failures.count, last });
         }
         if self.drains.holds(&at, &handoff) {

@@ -11,7 +11,7 @@ use tonic::Status;
 use tracing::debug;
 
 use super::Driver;
-use super::acks::AckReply;
+use super::acks::RouteAckReply;
 use crate::cutover::Cutover;
 use crate::transport::RoutingTransport;
 
@@ -19,10 +19,10 @@ use crate::transport::RoutingTransport;
 const DETACH_BOUND: Duration = Duration::from_secs(2);
 
 /// A call to the service that ended.
-pub(super) enum Reply {
+pub(super) enum RouterReply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Detach(Result<(), Status>),
-    Acks(AckReply),
+    Acks(RouteAckReply),
 }
 
 impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
@@ -51,7 +51,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         self.replies.spawn(async move {
             let call = transport.heartbeat(&heartbeat.endpoint, request);
             let result = bounded(heartbeat.bound, call).await;
-            Reply::Heartbeat { number: heartbeat.number, result }
+            RouterReply::Heartbeat { number: heartbeat.number, result }
         });
     }
 
@@ -60,23 +60,23 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         let transport = self.router.transport.clone();
         self.replies.spawn(async move {
             let result = bounded(DETACH_BOUND, transport.detach(&endpoint, request)).await;
-            Reply::Detach(result.map(|_| ()))
+            RouterReply::Detach(result.map(|_| ()))
         });
     }
 
-    pub(super) fn reply(&mut self, reply: Reply) {
+    pub(super) fn reply(&mut self, reply: RouterReply) {
         match reply {
-            Reply::Heartbeat { number, result: Ok(response) } => {
+            RouterReply::Heartbeat { number, result: Ok(response) } => {
                 self.session_event(Event::HeartbeatAnswered { number, response });
             }
-            Reply::Heartbeat { number, result: Err(status) } => {
+            RouterReply::Heartbeat { number, result: Err(status) } => {
                 debug!(code = ?status.code(), message = status.message(), "heartbeat failed");
                 self.session_event(Event::HeartbeatFailed { number });
             }
-            Reply::Detach(result) => {
+            RouterReply::Detach(result) => {
                 self.session_event(Event::LeaveAnswered { mode: DeregisterMode::Now, result });
             }
-            Reply::Acks(reply) => self.acks_answered(reply),
+            RouterReply::Acks(reply) => self.acks_answered(reply),
         }
     }
 }

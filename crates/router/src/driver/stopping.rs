@@ -1,13 +1,13 @@
-//! Stopping: every stage has a bound, and what does not end within it is cut.
+//! Stopping: every stage has a bound, and is cut off at it.
 //!
 //! ```text
 //!  Running ──────────► Finishing ─────────► Detaching ──► Over
-//!     │  asked to stop  requests end         ▲   the service is told
+//!     │  asked to stop  requests end         ▲   deregistration
 //!     └──────────────────────────────────────┘
 //!        can't make progress
 //! ```
 //!
-//! The table is closed before the service is told: from then on switches go on without this router.
+//! The table is closed before the router deregisters: from then on switches go on without this router.
 
 use std::time::Duration;
 
@@ -16,38 +16,38 @@ use kafka_assigner_client::session::{Ending, Event};
 use kafka_assigner_proto::v1::DeregisterMode;
 use tracing::{error, info};
 
-use super::{Beside, Driver};
+use super::{Driver, SideTask};
 use crate::cutover::Cutover;
 use crate::router::{RouterError, RouterStopped};
 use crate::transport::RoutingTransport;
 
-/// The service is told that the session is over for this long; then the session runs out by itself.
+/// Deregistering is tried for this long; then the session expires by itself.
 const DETACH_BOUND: Duration = Duration::from_secs(3);
 
-/// How far the stop is.
+/// The stages of a regular stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum RouterStage {
     Running,
-    /// What is held is still forwarded; nothing new is taken in.
+    /// Held requests are still forwarded; new requests are refused.
     Finishing {
         by: Moment,
     },
-    /// The table is closed for good; the service is being told.
+    /// The table is closed for good; the router is deregistering.
     Detaching {
         by: Moment,
     },
     Over,
 }
 
-/// How it ended.
+/// The result of a run: a failure of the router itself, or the end of its session.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
-    /// What came from the router itself; comes before what became of the session.
+pub(super) struct RouterEnd {
+    /// A failure of the router itself; it is reported rather than the end of the session.
     failure: Option<RouterError>,
     ending: Option<Ending>,
 }
 
-impl Stage {
+impl RouterStage {
     pub(super) const fn is_running(self) -> bool {
         matches!(self, Self::Running)
     }
@@ -67,16 +67,16 @@ impl Stage {
 impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
     pub(super) fn begin_to_stop(&mut self) {
         info!(group = &*self.group, router = self.router.options.name, "stopping");
-        self.stage = Stage::Finishing { by: self.now() + self.router.options.close_timeout };
+        self.stage = RouterStage::Finishing { by: self.now() + self.router.options.close_timeout };
         let cutover = self.router.cutover.clone();
-        self.beside.spawn(async move {
+        self.side_tasks.spawn(async move {
             cutover.finish().await;
-            Beside::Finish
+            SideTask::Finish
         });
     }
 
     pub(super) fn finished_requests(&mut self) {
-        if matches!(self.stage, Stage::Finishing { .. }) {
+        if matches!(self.stage, RouterStage::Finishing { .. }) {
             self.detach();
         }
     }
@@ -84,13 +84,13 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
     pub(super) fn advance_stop(&mut self) {
         let now = self.now();
         match self.stage {
-            Stage::Finishing { by } if by <= now => self.detach(),
-            Stage::Detaching { by } if by <= now => self.stage = Stage::Over,
+            RouterStage::Finishing { by } if by <= now => self.detach(),
+            RouterStage::Detaching { by } if by <= now => self.stage = RouterStage::Over,
             _ => {}
         }
     }
 
-    /// The router can't do its part any more: it takes itself out, or every switch would wait for it.
+    /// The router can't take part in switches any more: it leaves the group, or every switch would wait for it.
     pub(super) fn fail(&mut self, failure: RouterError) {
         if self.stage.is_closed() {
             return;
@@ -100,33 +100,33 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             router = self.router.options.name,
             error = &failure as &dyn std::error::Error
         );
-        self.verdict.failure = Some(failure);
+        self.end.failure = Some(failure);
         self.detach();
     }
 
     fn detach(&mut self) {
         self.forget();
-        self.stage = Stage::Detaching { by: self.now() + DETACH_BOUND };
+        self.stage = RouterStage::Detaching { by: self.now() + DETACH_BOUND };
         self.session_event(Event::Leave(DeregisterMode::Now));
     }
 
-    /// The session has come to its end, whoever wanted it.
+    /// The session has ended, for any reason.
     pub(super) fn finished(&mut self, ending: Ending) {
         info!(group = &*self.group, router = self.router.options.name, ?ending, "session ended");
         self.forget();
-        self.verdict.ending = Some(ending);
-        self.stage = Stage::Over;
+        self.end.ending = Some(ending);
+        self.stage = RouterStage::Over;
     }
 
     pub(super) fn is_done(&self) -> bool {
-        matches!(self.stage, Stage::Over)
+        matches!(self.stage, RouterStage::Over)
     }
 
     pub(super) fn result(&mut self) -> Result<RouterStopped, RouterError> {
-        if let Some(failure) = self.verdict.failure.take() {
+        if let Some(failure) = self.end.failure.take() {
             return Err(failure);
         }
-        match self.verdict.ending.take() {
+        match self.end.ending.take() {
             Some(Ending::Superseded(message)) => Err(RouterError::Superseded(message)),
             Some(Ending::Refused { code, message }) => Err(RouterError::Refused { code, message }),
             Some(Ending::Left) => Ok(RouterStopped::Detached),

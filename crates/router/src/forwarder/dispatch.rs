@@ -1,4 +1,4 @@
-//! The loop that starts requests and takes their answers in.
+//! The loop that sends requests and receives their answers.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,11 @@ use futures::{FutureExt as _, StreamExt as _};
 use kafka_assigner_client::TopicPartition;
 use tokio::time::timeout;
 
-use super::{Forwarder, Order, RequestError, RequestId, Target};
+use super::{Forwarder, LaneCommand, RequestError, RequestId, Target};
 use crate::forward::{Forward, SendError};
-use crate::lanes::Outcome;
+use crate::lanes::SendOutcome;
 
-/// How long the loop sleeps at most. It turns at least that often, so that standing still is told from being idle;
+/// The longest sleep of the loop. It runs at least that often, so that a stall can be told from idleness;
 /// and a claim that was renewed after it had lapsed for a moment is noticed by then.
 const IDLE: Duration = Duration::from_millis(500);
 
@@ -26,12 +26,12 @@ struct Sending {
     request: Bytes,
 }
 
-/// Fails what is left when the loop ends, however it ends.
-struct End<'a, F: Forward>(&'a Forwarder<F>);
+/// Fails the remaining requests when the loop ends or panics.
+struct FailOnDrop<'a, F: Forward>(&'a Forwarder<F>);
 
 impl<F: Forward> Forwarder<F> {
     pub(super) async fn dispatch(&self) {
-        let _end = End(self);
+        let _end = FailOnDrop(self);
         // It polls what was pushed in the order of pushing, so requests start in the order of the lanes.
         let mut sends = FuturesUnordered::new();
         loop {
@@ -57,23 +57,23 @@ impl<F: Forward> Forwarder<F> {
         u64::try_from(micros).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Takes what may go out now, and fails what may not wait any longer.
+    /// Returns the requests that may be sent now, and fails those that waited too long.
     fn start_due(&self) -> Vec<Sending> {
         let now = self.now();
         let mut state = self.state();
         let mut due = Vec::new();
-        while let Some(order) = state.lanes.next(now) {
-            match order {
-                Order::Send { id, target } => {
+        while let Some(command) = state.lanes.next(now) {
+            match command {
+                LaneCommand::Send { id, target } => {
                     let at = state.lanes.partition(id).cloned();
                     let request = state.callers.get(&id).map(|caller| caller.request.clone());
                     if let (Some(at), Some(request)) = (at, request) {
                         due.push(Sending { id, target, at, request });
                     }
                 }
-                Order::Fail { id, why } => {
+                LaneCommand::Fail { id, why } => {
                     if let Some(caller) = state.callers.remove(&id) {
-                        // A caller that has gone does not listen.
+                        // The caller may have cancelled.
                         let _ = caller.answer.send(Err(why.into()));
                     }
                 }
@@ -103,7 +103,7 @@ impl<F: Forward> Forwarder<F> {
         let has_gone = state.callers.get(&id).is_none_or(|caller| caller.answer.is_closed());
         let answer = match result {
             Err(SendFailure::Refused) => {
-                state.lanes.settle(now, id, Outcome::Refused);
+                state.lanes.settle(now, id, SendOutcome::Refused);
                 if has_gone {
                     state.lanes.cancel(id);
                     state.callers.remove(&id);
@@ -111,11 +111,11 @@ impl<F: Forward> Forwarder<F> {
                 None
             }
             Err(SendFailure::Lost(error)) => {
-                state.lanes.settle(now, id, Outcome::Failed);
+                state.lanes.settle(now, id, SendOutcome::Failed);
                 Some(Err(error))
             }
             Ok(response) => {
-                state.lanes.settle(now, id, Outcome::Answered);
+                state.lanes.settle(now, id, SendOutcome::Answered);
                 Some(Ok(response))
             }
         };
@@ -123,27 +123,27 @@ impl<F: Forward> Forwarder<F> {
         state.release(&at);
         drop(state);
         if let Some((caller, answer)) = caller {
-            // A caller that has gone does not listen.
+            // The caller may have cancelled.
             let _ = caller.answer.send(answer);
         }
     }
 }
 
-/// Why a request has no answer.
+/// The reasons for which a send has no response.
 enum SendFailure {
     /// It was refused, and waits again.
     Refused,
-    /// Nobody knows what became of it.
+    /// The outcome is unknown.
     Lost(RequestError),
 }
 
-impl<F: Forward> Drop for End<'_, F> {
+impl<F: Forward> Drop for FailOnDrop<'_, F> {
     fn drop(&mut self) {
         let forwarder = self.0;
         forwarder.turned.store(0, Ordering::SeqCst);
         forwarder.state().lanes.give_up_all();
         drop(forwarder.start_due());
-        // Those on their way: nobody will take their answers.
+        // Requests in flight: their answers are dropped.
         forwarder.state().callers.clear();
     }
 }

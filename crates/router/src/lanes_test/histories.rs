@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{AGE, Lanes, Moment, Order, Outcome, RequestId, StashLimits, T0, Unsent, at, target};
+use super::{AGE, LaneCommand, Lanes, Moment, RequestId, SendOutcome, StashLimits, T0, Unsent, at, target};
 
 const PARTITIONS: i32 = 2;
 
@@ -14,7 +14,7 @@ enum Move {
     Stop(i32),
     Switch(i32, u8),
     /// The answer of one of those on their way.
-    Settle(usize, Outcome),
+    Settle(usize, SendOutcome),
     Cancel(usize),
     /// So many milliseconds pass.
     Pass(u64),
@@ -25,9 +25,9 @@ enum Move {
 fn moves() -> impl Strategy<Value = Vec<Move>> {
     let partition = || 0..PARTITIONS;
     let outcome = prop_oneof![
-        4 => Just(Outcome::Answered),
-        2 => Just(Outcome::Refused),
-        1 => Just(Outcome::Failed),
+        4 => Just(SendOutcome::Answered),
+        2 => Just(SendOutcome::Refused),
+        1 => Just(SendOutcome::Failed),
     ];
     let step = prop_oneof![
         6 => partition().prop_map(Move::Request),
@@ -41,7 +41,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(step, 1..200)
 }
 
-/// What must be true, kept beside the lanes by the simplest means.
+/// The expected state, kept beside the lanes by the simplest means.
 struct Rig {
     lanes: Lanes,
     limits: StashLimits,
@@ -123,15 +123,15 @@ impl Rig {
         }
     }
 
-    fn settle(&mut self, which: usize, outcome: Outcome) {
+    fn settle(&mut self, which: usize, outcome: SendOutcome) {
         let Some(id) = pick(&self.on_way, which) else { return };
         let (partition, _) = self.on_way.remove(&id).expect("picked from it");
         self.lanes.settle(self.now, id, outcome);
         match outcome {
-            Outcome::Refused => {
+            SendOutcome::Refused => {
                 self.refused.insert(id);
             }
-            Outcome::Answered | Outcome::Failed => {
+            SendOutcome::Answered | SendOutcome::Failed => {
                 self.held.remove(&id);
                 self.executed.entry(partition).or_default().push(id);
             }
@@ -149,8 +149,8 @@ impl Rig {
     fn drain_orders(&mut self) {
         while let Some(order) = self.lanes.next(self.now) {
             match order {
-                Order::Send { id, target } => self.sent(id, target.epoch.0),
-                Order::Fail { id, why } => {
+                LaneCommand::Send { id, target } => self.sent(id, target.epoch.0),
+                LaneCommand::Fail { id, why } => {
                     let (_, arrived) = self.held.remove(&id).expect("only what is held fails");
                     assert_eq!(why, Unsent::TooOld);
                     assert!(arrived + AGE <= self.now && !self.on_way.contains_key(&id), "too early");
@@ -194,7 +194,7 @@ impl Rig {
         for _ in 0..1_000 {
             self.make(&Move::Claim(60_000));
             while !self.on_way.is_empty() {
-                self.make(&Move::Settle(0, Outcome::Answered));
+                self.make(&Move::Settle(0, SendOutcome::Answered));
             }
             if self.held.is_empty() {
                 return;

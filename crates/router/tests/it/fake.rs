@@ -1,4 +1,4 @@
-//! A service of a few lines: it grants sessions, shows routes, and answers as it is told.
+//! A scripted service: it grants sessions, sends routes, and answers.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -23,7 +23,7 @@ pub(crate) enum Asked {
         incarnation: String,
         resume_lease: i64,
     },
-    /// The partition, the handoff and who says so.
+    /// The partition, the handoff and the sender.
     Ack(i32, String, String),
     Detach,
 }

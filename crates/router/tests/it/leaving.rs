@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fake::{Asked, Fake, open, stash};
 use crate::owners::{Owners, answer, options, start};
 
-/// Queues that fail to drain so many times, and get stuck when told.
+/// Queues that fail to drain so many times, and get stuck on command.
 #[derive(Debug, Default)]
 struct Queues {
     failures_left: AtomicU32,
@@ -87,7 +87,7 @@ async fn h24_a_router_that_stands_still_takes_itself_out() {
     assert!(!table.is_open());
 }
 
-/// Traffic that turns a little less often than the router looks at it.
+/// A forwarder that runs a little less often than the router checks it.
 #[derive(Debug)]
 struct Turning(Mutex<Instant>);
 

@@ -19,7 +19,7 @@ const PARTITIONS: i32 = 3;
 const REQUESTS: u64 = 200;
 const MOVES: u64 = 12;
 
-/// The owners' side: who admits what, and what was executed.
+/// The owners: the partitions that each admits, and the executed requests.
 #[derive(Debug)]
 struct World {
     dice: StdRng,

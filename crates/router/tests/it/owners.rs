@@ -1,4 +1,4 @@
-//! Owners of a few lines: they note what reaches them, and answer, wait or refuse as they are told.
+//! Scripted owners: they record the requests that reach them, and answer, wait or refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -59,7 +59,7 @@ impl Owners {
         self.state().admits.insert(owner.into(), epoch);
     }
 
-    /// Requests to this owner fail on their way.
+    /// Requests to this owner fail in flight.
     pub(crate) fn cut(&self, owner: &str) {
         self.state().broken.insert(owner.into());
     }

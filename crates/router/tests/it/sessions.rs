@@ -1,4 +1,4 @@
-//! The session: what is acknowledged again, and when the table is closed.
+//! The session: repeated acknowledgements, and the closing of the table.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn h31_a_new_session_acknowledges_under_its_own_incarnation() {
     assert_eq!(router.status.borrow().sessions_lost, 1);
 }
 
-// What is held outlives the session; nobody who owned the partition under the lost session is sent to.
+// Held requests outlive the session; none is sent to the owner of the lost session's table.
 #[tokio::test(start_paused = true)]
 async fn a_lost_session_keeps_the_stash_for_the_next_owner() {
     let (service, owners) = (Fake::new(vec![stash(0, "h")]), Owners::new());

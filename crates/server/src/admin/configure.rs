@@ -1,12 +1,10 @@
 //! Creates, changes and deletes groups.
 
-use std::collections::BTreeMap;
-
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{GroupConfig, encode};
-use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_proto::v1::{
     self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
 };
@@ -142,7 +140,7 @@ fn deletable(
         + state.intents().len()
         + state.topics().len()
         + state.routers().len()
-        + state.router_acks().values().map(BTreeMap::len).sum::<usize>()
+        + state.router_acks().values().map(SharedMap::len).sum::<usize>()
         + usize::from(state.config_entry().is_some())
         + usize::from(state.leader().is_some());
     let config = state.config_entry().map(Entry::mod_revision);

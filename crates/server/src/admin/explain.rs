@@ -23,11 +23,11 @@ impl AdminService {
         let group = self.group(&request.group).await?;
         let leases = self.leases(&group).await;
         let now = self.instance.clock().now();
-        group.read(|state| {
-            known(state, &at)?;
-            let time = state.handoff_of(&at).and_then(|handoff| group.phases().time(handoff, now));
-            Ok(response(state, &at, time, self.planned(state, &leases, &WhatIf::default()).as_ref()))
-        })
+        let state = group.snapshot();
+        known(&state, &at)?;
+        let time = state.handoff_of(&at).and_then(|handoff| group.phases().time(handoff, now));
+        let planned = self.planned(&state, leases, WhatIf::default()).await?;
+        Ok(response(&state, &at, time, planned.as_ref()))
     }
 }
 

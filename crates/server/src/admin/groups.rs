@@ -42,7 +42,10 @@ impl AdminService {
     /// The group in one line; `None` where it was deleted meanwhile.
     async fn summary(&self, name: &GroupName) -> Result<Option<GroupSummary>, Status> {
         match self.instance.group(name).await {
-            Ok(group) => Ok(Some(group.read(|state| show::summary(state, &census(state))))),
+            Ok(group) => {
+                let state = group.snapshot();
+                Ok(Some(show::summary(&state, &census(&state))))
+            }
             Err(gone) if gone.code() == Code::NotFound => Ok(None),
             Err(other) => Err(other),
         }
@@ -58,18 +61,17 @@ impl AdminService {
     ) -> Result<DescribeGroupResponse, Status> {
         let group = self.group(&request.group).await?;
         let cluster_id = self.instance.cluster_id().to_owned();
-        Ok(group.read(|state| {
-            let counted = census(state);
-            DescribeGroupResponse {
-                summary: Some(show::summary(state, &counted)),
-                config: Some(show::config(&state.config().unwrap_or_default())),
-                leader: show::leader(state),
-                revision: state.revision().0,
-                cluster_id,
-                unreadable: unreadable(state),
-                switching: show::count(counted.switching),
-            }
-        }))
+        let state = group.snapshot();
+        let counted = census(&state);
+        Ok(DescribeGroupResponse {
+            summary: Some(show::summary(&state, &counted)),
+            config: Some(state.configured(show::config)),
+            leader: show::leader(&state),
+            revision: state.revision().0,
+            cluster_id,
+            unreadable: unreadable(&state),
+            switching: show::count(counted.switching),
+        })
     }
 
     /// Which instance leads a group. Cancel safe.

@@ -66,7 +66,7 @@ impl Page {
 
     /// The page of `entries`, which begin after the token, and the token of the next one. A page ends early where its
     /// entries are large.
-    pub(super) fn cut<T: Message>(self, entries: impl Iterator<Item = Named<T>>) -> (Vec<T>, String) {
+    pub(super) fn cut<T: Message>(&self, entries: impl Iterator<Item = Named<T>>) -> (Vec<T>, String) {
         let mut entries = entries.peekable();
         let mut room = Room::default();
         let (mut page, mut last) = (Vec::new(), String::new());

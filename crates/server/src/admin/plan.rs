@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::action::{Action, Step};
-use kafka_assigner_core::advance::Now;
 use kafka_assigner_core::claim::{self, Leases};
-use kafka_assigner_core::id::{HandoffIds, TopicPartition};
-use kafka_assigner_core::memory::Memory;
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::name::MemberName;
-use kafka_assigner_core::plan::{Deferral, NoPlan, Plan, WhatIf, plan};
+use kafka_assigner_core::plan::{Deferral, NoPlan, Plan, WhatIf};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
     ConsumerLoad, PlanRequest, PlanResponse, PlannedDeferral, PlannedMove, PlannedStep,
@@ -20,8 +19,8 @@ use super::page::fitting;
 use super::{AdminService, show};
 use crate::convert::wire_partition;
 use crate::group::Group;
-use crate::leases;
 use crate::refusal::{self, describe};
+use crate::{background, leases};
 
 impl AdminService {
     /// What the leader would do now, or under other circumstances; nothing of it is done. Cancel safe.
@@ -32,42 +31,47 @@ impl AdminService {
         let what_if = what_if(&request)?;
         let group = self.group(&request.group).await?;
         let leases = self.leases(&group).await;
-        group.read(|state| {
-            if let Some(unknown) = what_if.without.iter().find(|name| !state.consumers().contains_key(*name))
-            {
-                let message = format!("no consumer {unknown} is registered in group {}", group.name());
-                return Err(status(Reason::ConsumerNotFound, message));
-            }
-            let plan = self.planned(state, &leases, &what_if).map_err(|e| no_plan(&e))?;
-            Ok(response(state, &plan))
-        })
+        let state = group.snapshot();
+        if let Some(unknown) = what_if.without.iter().find(|name| !state.consumers().contains_key(*name)) {
+            let message = format!("no consumer {unknown} is registered in group {}", group.name());
+            return Err(status(Reason::ConsumerNotFound, message));
+        }
+        let plan = self.planned(&state, leases, what_if).await?.map_err(|e| no_plan(&e))?;
+        Ok(response(&state, &plan))
     }
 
     /// What the store says of the claims that keep a plan from doing anything; to be asked before the group is read.
     pub(super) async fn leases(&self, group: &Group) -> Leases {
-        let doubtful = group.read(|state| claim::doubtful(state, state.assignments().keys()));
+        let state = group.snapshot();
+        let doubtful = claim::doubtful(&state, state.assignments().keys());
         leases::ask(&**self.instance.store(), &doubtful).await
     }
 
-    /// The plan of a leader that has just begun: it has not yet waited for anybody.
-    pub(super) fn planned(
+    /// The plan of a leader that has just begun: it has not yet waited for anybody. It is made on a copy of the group,
+    /// so that nobody who reads the view waits for it.
+    ///
+    /// # Errors
+    /// Where the instance stops before.
+    pub(super) async fn planned(
         &self,
         state: &GroupState,
-        leases: &Leases,
-        what_if: &WhatIf,
-    ) -> Result<Plan, NoPlan> {
-        let moment = self.instance.clock().now();
-        let options = self.instance.options();
-        let mut memory = Memory::default();
-        memory.recall(state, moment);
-        let now = Now {
-            memory: &memory,
-            leases,
-            moment,
-            wall: options.wall.now(),
-            strategies: &options.strategies,
+        leases: Leases,
+        what_if: WhatIf,
+    ) -> Result<Result<Plan, NoPlan>, Status> {
+        let (instance, state, is_long) = (self.instance.clone(), state.clone(), background::is_large(state));
+        let plan = move || {
+            let (moment, options) = (instance.clock().now(), instance.options());
+            let inputs = StepInputs {
+                moment,
+                wall: options.wall.now(),
+                nonce: instance.entropy().number(),
+                strategies: &options.strategies,
+            };
+            let leader = Leader::having_seen(&state, moment);
+            leader.preview(&state, &leases, inputs, &what_if)
         };
-        plan(state, now, &mut HandoffIds::new(self.instance.entropy().number()), what_if)
+        let planned = background::run(is_long, plan).await;
+        planned.ok_or_else(|| status(Reason::ShuttingDown, "the instance stops"))
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn summary(state: &GroupState, counted: &Census) -> v1::GroupSummary 
     let handoffs: usize = counted.handoffs.values().sum();
     v1::GroupSummary {
         group: state.layout().group().to_string(),
-        strategy: state.config().map(|config| config.strategy).unwrap_or_default(),
+        strategy: state.configured(|config| config.strategy.clone()),
         consumers: count(counted.consumers),
         topics: count(counted.topics),
         partitions: count(counted.partitions),
@@ -146,7 +146,7 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
         ..v1::PartitionAssignment::default()
     };
     if let Some(assignment) = state.assignment(at) {
-        shown.epoch = assignment.epoch.0;
+        shown.epoch = assignment.held_epoch().0;
         shown.since_unix_ms = unix_ms(assignment.since);
         shown.why = assignment.why.to_string();
         shown.mode = wire_mode(assignment.mode).into();
@@ -223,4 +223,18 @@ fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
         done: reported.done,
         total: reported.total,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_core::lab::catching_up;
+
+    use super::*;
+
+    #[test]
+    fn an_owner_is_shown_with_the_epoch_that_it_holds_while_another_one_catches_up() {
+        let (lab, at) = catching_up();
+        let held = lab.state.assignment(&at).unwrap().held_epoch();
+        assert_eq!(assignment(&lab.state, &at).epoch, held.0);
+    }
 }

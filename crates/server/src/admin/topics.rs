@@ -172,7 +172,7 @@ impl Wanted {
     }
 
     fn refuse_lacking(&self, state: &GroupState, mode: Option<Mode>) -> Result<(), Status> {
-        let mode = mode.unwrap_or_else(|| state.config().unwrap_or_default().mode);
+        let mode = mode.unwrap_or_else(|| state.configured(|config| config.mode));
         modes::refuse_lacking(state, |consumer| consumer.subscribes(&self.name).then_some(mode))
     }
 

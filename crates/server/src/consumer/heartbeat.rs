@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::claim;
 use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::kv::LeaseId;
 use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::record::Consumer;
 use kafka_assigner_proto::v1::{HeartbeatRequest, HeartbeatResponse};
+use kafka_assigner_types::claim;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use super::{ConsumerService, group_name};
 use crate::group::Group;
 use crate::refusal;
-use crate::session::{Confirmation, patience};
+use crate::session::{Confirmation, Registered};
 
 impl ConsumerService {
     /// Renews a session and takes in the progress that comes with it. Cancel safe.
@@ -26,8 +27,8 @@ impl ConsumerService {
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
             incarnation: Incarnation::new(&request.incarnation).map_err(|e| refusal::name(&e))?,
         };
-        let deadline = Instant::now() + patience(ttl_ms(&group, &member));
-        let registered = self.registered(&group, &member.name, &member.incarnation);
+        let registered = Registered::<Consumer>::at(&self.instance, &group, &member);
+        let deadline = Instant::now() + registered.patience();
         let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
         self.measure(&group, &member, &confirmation);
         if matches!(confirmation, Confirmation::Confirmed) {
@@ -50,12 +51,4 @@ impl ConsumerService {
             metrics.late_heartbeat(group.name());
         }
     }
-}
-
-/// The time to live of a member's session; the group's where the view does not show it.
-fn ttl_ms(group: &Group, member: &Member) -> u64 {
-    group.read(|state| {
-        let registered = state.registration(&member.name).map(|consumer| consumer.ttl_ms);
-        registered.unwrap_or_else(|| state.config().unwrap_or_default().session_timeout_ms)
-    })
 }

@@ -13,12 +13,8 @@ pub(crate) mod request;
 mod stream;
 
 use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{LeaseId, Record};
 use kafka_assigner_core::name::{GroupName, MemberName};
-use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::Renewal;
-use kafka_assigner_core::session;
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_proto::v1::Caller as WireCaller;
 use kafka_assigner_proto::{Reason, status};
@@ -27,7 +23,6 @@ use tonic::Status;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
-use crate::session::Registered;
 
 /// The service for consumers on one instance.
 #[derive(Debug, Clone)]
@@ -55,23 +50,6 @@ impl ConsumerService {
             Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?
         };
         Ok((group, Member { name, incarnation }))
-    }
-
-    /// Where the session of a consumer is registered.
-    fn registered(
-        &self,
-        group: &Group,
-        name: &MemberName,
-        incarnation: &Incarnation,
-    ) -> Registered<'_, impl Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> {
-        let incarnation = incarnation.clone();
-        Registered {
-            store: &**self.instance.store(),
-            key: group.layout().encode(&Key::Consumer(name.clone())),
-            check: move |record: Option<&Record>, lease| {
-                session::check(record, &incarnation, lease).map(drop)
-            },
-        }
     }
 }
 

@@ -38,7 +38,7 @@ impl ConsumerService {
     /// again with the next heartbeat.
     async fn write_progress(&self, group: &Group, member: &Member, reported: &[WarmProgress]) {
         let txn = group.read(|state| {
-            let deadline = Duration::from_millis(state.config().unwrap_or_default().warm_deadline_ms);
+            let deadline = Duration::from_millis(state.configured(|config| config.warm_deadline_ms));
             let may_write = group.sessions().may_write(state, member, deadline / 4);
             may_write.then(|| record_progress(state, member, reported)).flatten()
         });

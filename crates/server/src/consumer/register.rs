@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::{Lease, Record, Revision};
+use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{Capability, Consumer, Renewal};
-use kafka_assigner_core::session::{self, Opening};
+use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
 use super::ConsumerService;
-use super::request::Registration;
+use super::request::CheckedRegister;
 use super::stream::{Session, fenced_stream};
 use crate::commands::Commands;
 use crate::group::Group;
-use crate::session::{Opened, Over, reach, room_for_a_stream, time_to_live};
+use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
     /// Opens, takes over or resumes a session, and attaches a stream to it.
@@ -27,7 +26,7 @@ impl ConsumerService {
     /// See the definition of the call.
     pub async fn register(&self, request: RegisterRequest) -> Result<Commands, Status> {
         let entropy = self.instance.entropy();
-        let registration = Registration::check(request, || entropy.id())?;
+        let registration = CheckedRegister::check(request, || entropy.id())?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group_or_create(&registration.group).await?;
         match self.admit(&group, &registration).await? {
@@ -39,35 +38,36 @@ impl ConsumerService {
     async fn admit(
         &self,
         group: &Group,
-        registration: &Registration,
+        registration: &CheckedRegister,
     ) -> Result<Result<Opened, Over>, Status> {
-        let Registration { name, incarnation, opening, .. } = registration;
-        let admit = |record: Option<&Record>| session::admit(record, incarnation, opening);
-        let open = |takes_over| self.open(group, registration, takes_over);
-        self.registered(group, name, incarnation).enter(opening, admit, open).await
+        let member = registration.member();
+        let registered = Registered::at(&self.instance, group, &member);
+        match registered.enter(&registration.opening).await? {
+            Entrance::Resumed(opened) => Ok(Ok(opened)),
+            Entrance::Over(over) => Ok(Err(over)),
+            Entrance::Create { takes_over } => {
+                self.open(&registered, group, registration, takes_over).await.map(Ok)
+            }
+        }
     }
 
     async fn open(
         &self,
+        registered: &Registered<'_, Consumer>,
         group: &Group,
-        registration: &Registration,
+        registration: &CheckedRegister,
         takes_over: Option<Revision>,
     ) -> Result<Opened, Status> {
-        let Registration { name, incarnation, .. } = registration;
-        let ttl = time_to_live(group, registration.timeout);
-        refuse_lacking(group, name, &self.registration_record(registration, ttl))?;
-        let write = |lease: Lease| {
-            let consumer = self.registration_record(registration, lease.ttl);
-            session::open(group.layout(), name, &consumer, lease, takes_over)
-        };
-        let registered = self.registered(group, name, incarnation);
-        let opened = registered.open(&format!("consumer {name}"), ttl, write).await?;
+        let CheckedRegister { name, incarnation, .. } = registration;
+        let consumer = self.registration_record(registration, time_to_live(group, registration.timeout));
+        refuse_lacking(group, name, &consumer)?;
+        let opened = registered.open(consumer, takes_over).await?;
         tracing::info!(group = %group.name(), consumer = %name, %incarnation,
             took_over = takes_over.is_some(), "session opened");
         Ok(opened)
     }
 
-    fn registration_record(&self, registration: &Registration, ttl: Duration) -> Consumer {
+    fn registration_record(&self, registration: &CheckedRegister, ttl: Duration) -> Consumer {
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         let wall = self.instance.options().wall.now();
         Consumer {
@@ -89,7 +89,7 @@ impl ConsumerService {
     async fn attach(
         &self,
         group: Group,
-        registration: Registration,
+        registration: CheckedRegister,
         opened: Opened,
     ) -> Result<Commands, Status> {
         reach(&self.instance, &group, &opened, &registration.seen).await?;
@@ -97,7 +97,7 @@ impl ConsumerService {
         self.instance.metrics().stream(group.name(), is_resumed);
         let session = Session {
             group,
-            member: Member { name: registration.name, incarnation: registration.incarnation },
+            member: registration.member(),
             lease: opened.lease,
             confirmed: opened.confirmed,
             renews: registration.renewal == Renewal::Server,
@@ -111,7 +111,7 @@ impl ConsumerService {
 /// Refuses a session that can't keep what the mode of its topics promises: it would be given nothing.
 fn refuse_lacking(group: &Group, name: &MemberName, consumer: &Consumer) -> Result<(), Status> {
     let mode = group.read(|state| {
-        let of_group = state.config().unwrap_or_default().mode;
+        let of_group = state.configured(|config| config.mode);
         state.mode_demanded_of(consumer, of_group)
     });
     let Some(lacks) = consumer.lacks(mode) else { return Ok(()) };

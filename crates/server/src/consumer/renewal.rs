@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_core::claim;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_store::{Error, Store};
+use kafka_assigner_types::claim;
 use tokio::time::{Instant, sleep_until};
 
 use super::stream::Session;

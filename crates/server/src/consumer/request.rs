@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kafka_assigner_core::id::Incarnation;
+use kafka_assigner_core::id::{Incarnation, Member};
 use kafka_assigner_core::kv::LeaseId;
 use kafka_assigner_core::name::{GroupName, MemberName, TopicName};
 use kafka_assigner_core::record::{Capability, GroupConfig, Renewal};
@@ -24,7 +24,7 @@ const MOST_TEXT: usize = 200;
 
 /// A Register whose values are within their rules.
 #[derive(Debug)]
-pub(super) struct Registration {
+pub(super) struct CheckedRegister {
     pub(super) group: GroupName,
     pub(super) name: MemberName,
     pub(super) incarnation: Incarnation,
@@ -43,7 +43,12 @@ pub(super) struct Registration {
     pub(super) client: String,
 }
 
-impl Registration {
+impl CheckedRegister {
+    /// The session that is to be opened or resumed.
+    pub(super) fn member(&self) -> Member {
+        Member { name: self.name.clone(), incarnation: self.incarnation.clone() }
+    }
+
     /// Checks `request`; `make_incarnation` is asked where a minimal client brings none.
     pub(super) fn check(
         request: RegisterRequest,
@@ -184,8 +189,8 @@ pub(crate) fn describe(client: &v1::ClientInfo) -> String {
 mod tests {
     use super::*;
 
-    fn check(request: RegisterRequest) -> Result<Registration, Status> {
-        Registration::check(request, || "made".to_owned())
+    fn check(request: RegisterRequest) -> Result<CheckedRegister, Status> {
+        CheckedRegister::check(request, || "made".to_owned())
     }
 
     fn minimal() -> RegisterRequest {

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::ack::Ack;
+use kafka_assigner_core::ack::{Ack, MemberAck};
 use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Standing, Taken};
-use kafka_assigner_core::session::is_drained;
-use kafka_assigner_core::state::{Entry, GroupState, Presence, Scope};
+use kafka_assigner_core::session::{is_drained, over};
+use kafka_assigner_core::state::{Entry, GroupState, Scope};
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand, SessionInfo};
 use tokio::time::{Instant, sleep};
 
 use super::ConsumerService;
-use super::acks::Said;
 use super::renewal::Renewals;
 use crate::commands::{Commands, Reader, Unsent};
 use crate::convert::{Told, session_info};
@@ -51,7 +50,7 @@ impl Session {
 
     /// Why the session is over, where the view says so.
     pub(super) fn over(&self) -> Option<FenceReason> {
-        self.group.read(|state| over(state, &self.member))
+        self.group.read(|state| over::<Consumer>(state, &self.member))
     }
 }
 
@@ -63,7 +62,7 @@ pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &Fence
 /// What to do next on a stream.
 enum Next {
     /// Tell the member so, which may be nothing; then record what a client does not say itself.
-    Tell(Vec<AssignmentCommand>, Vec<Said>),
+    Tell(Vec<AssignmentCommand>, Vec<MemberAck>),
     /// The session is over.
     End(FenceReason),
     /// The member handed everything over and may leave.
@@ -143,7 +142,7 @@ impl Stream {
 
     fn next(&mut self) -> Next {
         let group = self.session.group.clone();
-        group.read(|state| match over(state, &self.session.member) {
+        group.read(|state| match over::<Consumer>(state, &self.session.member) {
             // It may have left by another instance, which only its own can tell from an expiry.
             Some(FenceReason::Gone | FenceReason::Superseded) if self.line.is_leaving() => {
                 Next::End(FenceReason::Left)
@@ -157,7 +156,7 @@ impl Stream {
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Next {
         let member = &self.session.member;
         let told = Told { cluster_id: self.service.instance.cluster_id(), revision: state.revision() };
-        let deadline_ms = state.config().unwrap_or_default().warm_deadline_ms;
+        let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
             let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);
@@ -179,7 +178,7 @@ impl Stream {
     }
 
     /// What its client does not say of `roles`: it counts as processing what it was told to own.
-    fn taking(&self, roles: &BTreeMap<TopicPartition, Role>) -> Vec<Said> {
+    fn taking(&self, roles: &BTreeMap<TopicPartition, Role>) -> Vec<MemberAck> {
         if self.session.says_taken {
             return Vec::new();
         }
@@ -209,7 +208,7 @@ impl Stream {
 
     /// Records that partitions are taken. False where that could not be recorded now; then everything is looked at
     /// anew, since nobody remembers which.
-    async fn record_taken(&self, taking: &[Said]) -> bool {
+    async fn record_taken(&self, taking: &[MemberAck]) -> bool {
         let recorded = self.service.record(&self.session.group, &self.session.member, taking).await;
         let is_decided = |result: &AckResult| result.outcome() != AckOutcome::Undecided;
         let is_done = recorded.is_ok_and(|results| results.iter().all(is_decided));
@@ -231,22 +230,9 @@ impl Stream {
 }
 
 /// What a client without that call would say of a partition that was handed to it.
-fn taken(at: &TopicPartition, role: &Role) -> Option<Said> {
+fn taken(at: &TopicPartition, role: &Role) -> Option<MemberAck> {
     let Role::Owner { taking: Some(id), .. } = role else { return None };
-    Some(Said { at: at.clone(), id: Some(id.clone()), ack: Ack::Taken(Taken::default()) })
-}
-
-/// Why the session of `member` is over, where it is.
-fn over(state: &GroupState, member: &Member) -> Option<FenceReason> {
-    match state.presence(member) {
-        Presence::Here | Presence::Unknown => None,
-        Presence::Gone if state.consumers().contains_key(&member.name) => Some(FenceReason::Superseded),
-        Presence::Gone => Some(FenceReason::Gone),
-        Presence::Ending => match state.registration(&member.name).map(|c| c.standing.clone()) {
-            Some(Standing::Ending(reason)) => Some(reason),
-            _ => Some(FenceReason::Gone),
-        },
-    }
+    Some(MemberAck { at: at.clone(), handoff: Some(id.clone()), ack: Ack::Taken(Taken::default()) })
 }
 
 fn may_leave(state: &GroupState, member: &Member) -> bool {

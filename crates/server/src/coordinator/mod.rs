@@ -1,14 +1,13 @@
 //! Campaigns for the leadership of a group, and leads it while it has it.
 //!
 //! ```text
-//!  campaign ──won──► ┌ lead: observe ─► advance, plan ─► execute ┐ ──term over──► campaign …
-//!                    └ topics: ask Kafka ─► follow               ┘
+//!  campaign ──won──► ┌ lead: changes ─► core::leader ─► execute ┐ ──term over──► campaign …
+//!                    └ topics: ask Kafka ─► follow              ┘
 //! ```
 //!
-//! Everything is level-triggered: a pass acts on the view as it stands, so a missed event costs the time until the
-//! next pass. Every write carries the term's fence, so a leader that was deposed writes nothing.
+//! What is decided, and when, is `core::leader`'s matter; here it is told what happens and obeyed. It works on a copy
+//! of the group, so nobody who reads the view waits for it. Every write carries the term's fence, so a leader that was deposed writes nothing.
 
-mod agenda;
 mod execute;
 mod follow;
 mod lead;
@@ -90,7 +89,7 @@ impl Coordinator {
             () = self.lead(&executor) => {}
             () = self.follow_topics(&executor) => {}
             // Looks on; it ends with the view.
-            () = self.metrics.observe(&self.group) => {}
+            () = self.metrics.observe(&self.group, self.clock) => {}
         }
         self.group.phases().clear();
         term.resign().await;

@@ -61,6 +61,13 @@ impl Group {
         self.view.read(|view, _| reader(view.state()))
     }
 
+    /// The group as this instance knows it now. It costs next to nothing, and the view goes on meanwhile: for whatever
+    /// may take long.
+    #[must_use]
+    pub fn snapshot(&self) -> GroupState {
+        self.read(GroupState::clone)
+    }
+
     /// The view, to listen to and to ask for its health.
     #[must_use]
     pub const fn view(&self) -> &View<GroupView> {

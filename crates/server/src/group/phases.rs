@@ -1,17 +1,20 @@
 //! For how long a group's handoffs are in their phases, and may still be, for people.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::memory::{Memory, PhaseSpan};
+use kafka_assigner_core::leader::PhaseSpan;
 use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::record::Handoff;
+use kafka_assigner_core::state::SharedMap;
 
-/// What the leader knows of them, by the unit's first partition; empty on an instance that does not lead the group.
+/// The phases as the leader remembers them, by the unit's first partition.
+type Spans = SharedMap<TopicPartition, PhaseSpan>;
+
+/// The phases as the leader of this instance sees them; empty on an instance that does not lead the group.
 #[derive(Debug, Default)]
-pub(crate) struct Phases(Mutex<BTreeMap<TopicPartition, PhaseSpan>>);
+pub(crate) struct Phases(Mutex<Spans>);
 
 /// How the time of one phase stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,36 +26,30 @@ pub(crate) struct PhaseTime {
 }
 
 impl Phases {
-    /// The leader shows what it remembers.
-    pub(crate) fn show(&self, memory: &Memory) {
-        *self.spans() = memory.phases().map(|(unit, span)| (unit.clone(), span)).collect();
-    }
-
-    /// The leader shows what it remembers of `units`. A look at some of a thousand handoffs costs no more than these.
-    pub(crate) fn show_some<'a>(&self, memory: &Memory, units: impl Iterator<Item = &'a TopicPartition>) {
-        let mut spans = self.spans();
-        for unit in units {
-            match memory.phase(unit) {
-                Some(span) => _ = spans.insert(unit.clone(), span),
-                None => _ = spans.remove(unit),
-            }
-        }
+    /// The leader shows what it remembers. It costs the same however much that is.
+    pub(crate) fn show(&self, spans: &Spans) {
+        *self.spans() = spans.clone();
     }
 
     /// The term is over: another instance counts from now on.
     pub(crate) fn clear(&self) {
-        self.spans().clear();
+        *self.spans() = Spans::default();
     }
 
     /// How the time of the phase of `handoff` stands at `now`; `None` where this instance does not know.
     pub(crate) fn time(&self, handoff: &Handoff, now: Moment) -> Option<PhaseTime> {
         let spans = self.spans();
-        let span = spans.get(handoff.lead())?;
-        let time = PhaseTime { age: now.since(span.since), left: span.deadline.since(now) };
-        (span.id == handoff.id && span.phase == handoff.phase).then_some(time)
+        let span = spans.get(handoff.lead()).filter(|span| span.is_of(handoff))?;
+        Some(PhaseTime { age: now.since(span.since), left: span.deadline.since(now) })
     }
 
-    fn spans(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PhaseSpan>> {
+    /// How long the handoff that has not moved for longest is in its phase at `now`; zero where none moves.
+    pub(crate) fn oldest(&self, now: Moment) -> Duration {
+        let spans = self.spans().clone();
+        spans.values().map(|span| now.since(span.since)).max().unwrap_or_default()
+    }
+
+    fn spans(&self) -> MutexGuard<'_, Spans> {
         self.0.lock().expect("nothing panics while it holds the phases")
     }
 }
@@ -79,34 +76,16 @@ mod tests {
         let phases = Phases::default();
         let handoff = lab.state.handoff(&tp("t", 1)).unwrap().clone();
         assert_eq!(phases.time(&handoff, lab.moment), None);
-        phases.show(&lab.memory);
+        phases.show(lab.leader.memory().phases());
         lab.later(Duration::from_secs(100));
         assert_eq!(phases.time(&handoff, lab.moment), time(100, 200));
+        assert_eq!(phases.oldest(lab.moment), Duration::from_secs(100));
         lab.later(Duration::from_secs(300));
         assert_eq!(phases.time(&handoff, lab.moment), time(400, 0));
         let next = Handoff { phase: Phase::Ready, ..handoff.clone() };
         assert_eq!(phases.time(&next, lab.moment), None, "it is not seen yet");
         phases.clear();
         assert_eq!(phases.time(&handoff, lab.moment), None);
-    }
-
-    #[test]
-    fn a_look_at_some_units_shows_these_and_forgets_those_whose_handoff_is_gone() {
-        let mut lab = Lab::with_topics(&[("t", 4)]);
-        lab.join("a");
-        lab.settle();
-        lab.join("b");
-        lab.pass();
-        let handoffs: Vec<Handoff> =
-            lab.state.handoffs().keys().map(|unit| lab.state.handoff(unit).unwrap().clone()).collect();
-        let [first, second] = &*handoffs else { panic!("two of four move: {handoffs:?}") };
-        let phases = Phases::default();
-        phases.show_some(&lab.memory, [first.lead()].into_iter());
-        assert_eq!(phases.time(first, lab.moment), time(0, 300));
-        assert_eq!(phases.time(second, lab.moment), None, "it was not looked at");
-        phases.show_some(&Memory::default(), [second.lead()].into_iter());
-        assert_eq!(phases.time(first, lab.moment), time(0, 300));
-        phases.show_some(&Memory::default(), [first.lead()].into_iter());
-        assert_eq!(phases.time(first, lab.moment), None);
+        assert_eq!(phases.oldest(lab.moment), Duration::ZERO);
     }
 }

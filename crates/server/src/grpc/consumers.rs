@@ -1,14 +1,16 @@
 //! `kafka_assigner.v1.KafkaAssigner`.
 
+use kafka_assigner_core::ack::MemberAck;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
-    DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse, PartitionCaughtUpRequest,
-    PartitionCaughtUpResponse, PartitionDrainedRequest, PartitionDrainedResponse, PartitionReadyRequest,
-    PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse, PartitionTakenRequest,
-    PartitionTakenResponse, RegisterRequest, WarmFailedRequest, WarmFailedResponse,
+    AckResult, Caller, DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse,
+    PartitionCaughtUpRequest, PartitionCaughtUpResponse, PartitionDrainedRequest, PartitionDrainedResponse,
+    PartitionReadyRequest, PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse,
+    PartitionTakenRequest, PartitionTakenResponse, RegisterRequest, WarmFailedRequest, WarmFailedResponse,
 };
 use tonic::{Request, Response, Status};
 
+use super::acks;
 use crate::caller::{Right, authorize};
 use crate::commands::Commands;
 use crate::consumer::ConsumerService;
@@ -22,6 +24,17 @@ impl Consumers {
     #[must_use]
     pub const fn new(service: ConsumerService) -> Self {
         Self(service)
+    }
+
+    /// Records what one of the calls that carry acks says; `read` takes its items apart.
+    async fn acknowledge<I>(
+        &self,
+        caller: Option<Caller>,
+        items: &[I],
+        read: impl Fn(&I) -> Result<MemberAck, Status>,
+    ) -> Result<Vec<AckResult>, Status> {
+        let acks = acks::all(items, read)?;
+        self.0.acknowledge(caller, &acks).await
     }
 }
 
@@ -48,7 +61,7 @@ impl KafkaAssigner for Consumers {
     ) -> Result<Response<PartitionReadyResponse>, Status> {
         authorize(&request, Right::Consume)?;
         let request = request.into_inner();
-        let results = self.0.ready(request.caller, &request.partitions).await?;
+        let results = self.acknowledge(request.caller, &request.partitions, acks::ready).await?;
         Ok(Response::new(PartitionReadyResponse { results }))
     }
 
@@ -58,7 +71,7 @@ impl KafkaAssigner for Consumers {
     ) -> Result<Response<PartitionTakenResponse>, Status> {
         authorize(&request, Right::Consume)?;
         let request = request.into_inner();
-        let results = self.0.taken(request.caller, &request.partitions).await?;
+        let results = self.acknowledge(request.caller, &request.partitions, acks::taken).await?;
         Ok(Response::new(PartitionTakenResponse { results }))
     }
 
@@ -68,7 +81,7 @@ impl KafkaAssigner for Consumers {
     ) -> Result<Response<PartitionDrainedResponse>, Status> {
         authorize(&request, Right::Consume)?;
         let request = request.into_inner();
-        let results = self.0.drained(request.caller, &request.partitions).await?;
+        let results = self.acknowledge(request.caller, &request.partitions, acks::drained).await?;
         Ok(Response::new(PartitionDrainedResponse { results }))
     }
 
@@ -78,7 +91,7 @@ impl KafkaAssigner for Consumers {
     ) -> Result<Response<PartitionCaughtUpResponse>, Status> {
         authorize(&request, Right::Consume)?;
         let request = request.into_inner();
-        let results = self.0.caught_up(request.caller, &request.partitions).await?;
+        let results = self.acknowledge(request.caller, &request.partitions, acks::caught_up).await?;
         Ok(Response::new(PartitionCaughtUpResponse { results }))
     }
 
@@ -88,7 +101,7 @@ impl KafkaAssigner for Consumers {
     ) -> Result<Response<PartitionReleasedResponse>, Status> {
         authorize(&request, Right::Consume)?;
         let request = request.into_inner();
-        let results = self.0.released(request.caller, &request.partitions).await?;
+        let results = self.acknowledge(request.caller, &request.partitions, acks::released).await?;
         Ok(Response::new(PartitionReleasedResponse { results }))
     }
 
@@ -98,7 +111,7 @@ impl KafkaAssigner for Consumers {
     ) -> Result<Response<WarmFailedResponse>, Status> {
         authorize(&request, Right::Consume)?;
         let request = request.into_inner();
-        let results = self.0.warm_failed(request.caller, &request.partitions).await?;
+        let results = self.acknowledge(request.caller, &request.partitions, acks::warm_failed).await?;
         Ok(Response::new(WarmFailedResponse { results }))
     }
 

@@ -1,5 +1,6 @@
 //! The gRPC services: each call is taken apart, done by the module that knows how, and answered.
 
+mod acks;
 mod admin;
 mod consumers;
 mod routers;

@@ -7,6 +7,7 @@ use kafka_assigner_proto::v1::{
 };
 use tonic::{Request, Response, Status};
 
+use super::acks;
 use crate::caller::{Right, authorize};
 use crate::router::{RouterService, Routes};
 
@@ -33,7 +34,8 @@ impl Routing for Routers {
 
     async fn ack(&self, request: Request<RouteAckRequest>) -> Result<Response<RouteAckResponse>, Status> {
         authorize(&request, Right::Route)?;
-        let results = self.0.ack(request.into_inner()).await?;
+        let RouteAckRequest { caller, routes } = request.into_inner();
+        let results = self.0.acknowledge(caller, &acks::all(&routes, acks::frozen)?).await?;
         Ok(Response::new(RouteAckResponse { results }))
     }
 

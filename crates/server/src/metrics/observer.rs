@@ -1,18 +1,16 @@
-//! What a leader sees of its group over time: how long phases last, and how many there are of what.
+//! What an instance that leads sees of the group over time: how long it moves, and how many there are of what.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_core::census::{Census, Warmth, census, warmth};
-use kafka_assigner_core::id::{HandoffId, TopicPartition};
 use kafka_assigner_core::name::GroupName;
-use kafka_assigner_core::record::{Handoff, Mode, Phase};
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
-use kafka_assigner_store::view::Notice;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Metrics, OfLabel, PhaseLabel, RouterLabel, of, whole};
+use crate::clock::Monotonic;
 use crate::group::Group;
 
 /// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
@@ -27,7 +25,6 @@ const MOST_ROUTERS: usize = 32;
 struct Observer {
     metrics: Metrics,
     group: GroupName,
-    phases: BTreeMap<TopicPartition, Seen>,
     /// Since when the group is not at rest.
     moving: Option<Instant>,
     /// The partitions without an owner at the last count, and when that was.
@@ -36,19 +33,10 @@ struct Observer {
     missing: Vec<RouterLabel>,
 }
 
-/// A handoff in one phase.
-#[derive(Debug, Clone)]
-struct Seen {
-    id: HandoffId,
-    phase: Phase,
-    mode: Mode,
-    since: Instant,
-}
-
 impl Metrics {
     /// Observes `group` until it is dropped, or the view stops. Afterwards its gauges are gone: another instance
     /// shows them.
-    pub(crate) async fn observe(&self, group: &Group) {
+    pub(crate) async fn observe(&self, group: &Group, clock: Monotonic) {
         let mut updates = group.view().subscribe();
         let mut observer = Observer::new(self.clone(), group.name().clone());
         let mut tick = interval(EVERY);
@@ -56,20 +44,17 @@ impl Metrics {
         loop {
             tokio::select! {
                 biased;
-                // A phase is seen at its beginning, or its length would be wrong.
+                // A rebalance is seen at its beginning, or its length would be wrong.
                 notice = updates.next() => match notice {
-                    Some(Notice::Touched(touched)) => {
-                        group.read(|state| observer.look(state, touched.units.iter()));
-                    }
-                    Some(Notice::Everything) => group.read(|state| observer.look_at_all(state)),
+                    Some(_) => group.read(|state| observer.look(state)),
                     None => return,
                 },
                 _ = tick.tick() => {
-                    let (counted, warmth) = group.read(|state| {
-                        observer.look_at_all(state);
-                        (census(state), warmth(state))
-                    });
-                    observer.show(&counted);
+                    // Counting takes a while, so nobody who reads the view waits for it.
+                    let state = group.snapshot();
+                    observer.look(&state);
+                    observer.show(&census(&state), group.phases().oldest(clock.now()));
+                    let warmth = warmth(&state);
                     observer.show_warmth(warmth);
                     let lag = self.0.store.newest().0.saturating_sub(group.view().revision().0);
                     self.0.lag.get_or_create(&of(group.name())).set(whole(lag));
@@ -81,43 +66,19 @@ impl Metrics {
 
 impl Observer {
     const fn new(metrics: Metrics, group: GroupName) -> Self {
-        Self { metrics, group, phases: BTreeMap::new(), moving: None, unowned: None, missing: Vec::new() }
+        Self { metrics, group, moving: None, unowned: None, missing: Vec::new() }
     }
 
-    fn look_at_all(&mut self, state: &GroupState) {
-        let known: Vec<TopicPartition> = self.phases.keys().cloned().collect();
-        self.look(state, known.iter().chain(state.handoffs().keys()));
-    }
-
-    fn look<'a>(&mut self, state: &GroupState, units: impl Iterator<Item = &'a TopicPartition>) {
-        for unit in units {
-            self.look_at(unit, state.handoff(unit));
-        }
-        self.note_rest();
-    }
-
-    fn look_at(&mut self, unit: &TopicPartition, handoff: Option<&Handoff>) {
-        let is_same = |seen: &Seen| handoff.is_some_and(|h| h.id == seen.id && h.phase == seen.phase);
-        if self.phases.get(unit).is_some_and(is_same) {
-            return;
-        }
-        if let Some(seen) = self.phases.remove(unit) {
-            self.metrics.phase_ended(&self.group, seen.phase, seen.mode, seen.since.elapsed());
-        }
-        if let Some(Handoff { id, phase, mode, .. }) = handoff {
-            let seen = Seen { id: id.clone(), phase: *phase, mode: *mode, since: Instant::now() };
-            self.phases.insert(unit.clone(), seen);
-        }
-    }
-
-    fn note_rest(&mut self) {
+    /// Notes whether anything moves.
+    fn look(&mut self, state: &GroupState) {
         let families = &self.metrics.0;
+        let is_moving = state.handoffs().keys().any(|at| state.handoff(at).is_some());
         match self.moving {
-            None if !self.phases.is_empty() => {
+            None if is_moving => {
                 self.moving = Some(Instant::now());
                 families.rebalances.get_or_create(&of(&self.group)).inc();
             }
-            Some(since) if self.phases.is_empty() => {
+            Some(since) if !is_moving => {
                 self.moving = None;
                 let lasted = since.elapsed().as_secs_f64();
                 families.rebalance.get_or_create(&of(&self.group)).observe(lasted);
@@ -126,7 +87,7 @@ impl Observer {
         }
     }
 
-    fn show(&mut self, counted: &Census) {
+    fn show(&mut self, counted: &Census, oldest_phase: Duration) {
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.get_or_create(&group).set(whole(counted.consumers));
         families.routers.get_or_create(&group).set(whole(counted.routers));
@@ -137,8 +98,7 @@ impl Observer {
             let count = counted.handoffs.get(&phase).copied().unwrap_or_default();
             families.in_flight.get_or_create(&label).set(whole(count));
         }
-        let oldest = self.phases.values().map(|seen| seen.since.elapsed()).max().unwrap_or_default();
-        families.oldest_phase.get_or_create(&group).set(oldest.as_secs_f64());
+        families.oldest_phase.get_or_create(&group).set(oldest_phase.as_secs_f64());
         let before = self.unowned.replace((counted.unowned, Instant::now()));
         if let Some((unowned, at)) = before {
             let seconds = at.elapsed().as_secs_f64() * f64::from(u32::try_from(unowned).unwrap_or(u32::MAX));
@@ -214,27 +174,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rebalance_is_measured_from_its_first_handoff_to_rest_with_its_phases() {
+    async fn a_rebalance_is_measured_from_its_first_handoff_to_rest() {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
         let mut lab = Lab::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
-        observer.look_at_all(&lab.state);
+        observer.look(&lab.state);
         lab.join("b");
         lab.pass();
-        observer.look_at_all(&lab.state);
-        observer.show(&census(&lab.state));
+        observer.look(&lab.state);
+        observer.show(&census(&lab.state), Duration::from_secs(2));
         let text = shown(&registry);
+        assert!(text.contains("oldest_handoff_phase_seconds{group=\"g\"} 2.0"), "{text}");
         assert!(text.contains("handoffs_in_flight{group=\"g\",phase=\"warming\"} 1"), "{text}");
         tokio::time::advance(Duration::from_secs(3)).await;
         lab.settle();
-        observer.look_at_all(&lab.state);
+        observer.look(&lab.state);
         let text = shown(&registry);
         assert!(text.contains("rebalances_total{group=\"g\"} 1"), "{text}");
         assert!(text.contains("rebalance_seconds_sum{group=\"g\"} 3.0"), "{text}");
-        let warming = "handoff_phase_seconds_sum{group=\"g\",phase=\"warming\",mode=\"overlap\"} 3.0";
-        assert!(text.contains(warming), "{text}");
     }
 
     fn missing(acks: impl IntoIterator<Item = (String, usize)>) -> Census {
@@ -246,10 +205,10 @@ mod tests {
     async fn a_router_is_shown_while_it_holds_up_a_freeze_and_no_longer() {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
-        observer.show(&missing([("front".to_owned(), 3), ("edge".to_owned(), 1)]));
+        observer.show(&missing([("front".to_owned(), 3), ("edge".to_owned(), 1)]), Duration::ZERO);
         let text = shown(&registry);
         assert!(text.contains("missing_acks{group=\"g\",router=\"front\"} 3"), "{text}");
-        observer.show(&missing([("edge".to_owned(), 1)]));
+        observer.show(&missing([("edge".to_owned(), 1)]), Duration::ZERO);
         let text = shown(&registry);
         assert!(!text.contains("front") && text.contains("router=\"edge\"} 1"), "{text}");
         drop(observer);
@@ -261,7 +220,8 @@ mod tests {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
         let few = (0..3).map(|n| (format!("few-{n}"), 1));
-        observer.show(&missing(few.chain((0..MOST_ROUTERS).map(|n| (format!("many-{n}"), 2)))));
+        observer
+            .show(&missing(few.chain((0..MOST_ROUTERS).map(|n| (format!("many-{n}"), 2)))), Duration::ZERO);
         let text = shown(&registry);
         assert_eq!(text.matches("missing_acks{").count(), MOST_ROUTERS + 1, "{text}");
         assert!(text.contains("missing_acks{group=\"g\",router=\"\"} 3") && !text.contains("few"), "{text}");
@@ -284,9 +244,9 @@ mod tests {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
         let lab = Lab::with_topics(&[("t", 4)]);
-        observer.show(&census(&lab.state));
+        observer.show(&census(&lab.state), Duration::ZERO);
         tokio::time::advance(Duration::from_secs(2)).await;
-        observer.show(&census(&lab.state));
+        observer.show(&census(&lab.state), Duration::ZERO);
         let text = shown(&registry);
         assert!(text.contains("partitions_unowned{group=\"g\"} 4"), "{text}");
         assert!(text.contains("unowned_partition_seconds_total{group=\"g\"} 8.0"), "{text}");

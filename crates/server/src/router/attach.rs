@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::kv::{Lease, Record, Revision};
 use kafka_assigner_core::record::Router;
-use kafka_assigner_core::session::{self, Opening};
+use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::AttachRequest;
 use tonic::Status;
 
@@ -12,7 +11,7 @@ use super::request::Attachment;
 use super::stream::{Session, fenced_stream};
 use super::{RouterService, Routes};
 use crate::group::Group;
-use crate::session::{Opened, Over, reach, room_for_a_stream, time_to_live};
+use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
 
 impl RouterService {
     /// Opens, takes over or resumes a router's session, and attaches a stream to it.
@@ -32,28 +31,18 @@ impl RouterService {
     }
 
     async fn admit(&self, group: &Group, attachment: &Attachment) -> Result<Result<Opened, Over>, Status> {
-        let Attachment { router, opening, .. } = attachment;
-        let admit = |record: Option<&Record>| session::admit_router(record, &router.incarnation, opening);
-        let open = |takes_over| self.open(group, attachment, takes_over);
-        self.registered(group, &router.name, &router.incarnation).enter(opening, admit, open).await
-    }
-
-    async fn open(
-        &self,
-        group: &Group,
-        attachment: &Attachment,
-        takes_over: Option<Revision>,
-    ) -> Result<Opened, Status> {
-        let router = &attachment.router;
-        let ttl = time_to_live(group, attachment.timeout);
-        let write = |lease: Lease| {
-            let record = self.record(attachment, lease.ttl);
-            session::open_router(group.layout(), &router.name, &record, lease, takes_over)
-        };
-        let registered = self.registered(group, &router.name, &router.incarnation);
-        let opened = registered.open(&format!("router {}", router.name), ttl, write).await?;
-        tracing::info!(group = %group.name(), %router, took_over = takes_over.is_some(), "router's session opened");
-        Ok(opened)
+        let registered = Registered::at(&self.instance, group, &attachment.router);
+        match registered.enter(&attachment.opening).await? {
+            Entrance::Resumed(opened) => Ok(Ok(opened)),
+            Entrance::Over(over) => Ok(Err(over)),
+            Entrance::Create { takes_over } => {
+                let record = self.record(attachment, time_to_live(group, attachment.timeout));
+                let opened = registered.open(record, takes_over).await?;
+                tracing::info!(group = %group.name(), router = %attachment.router,
+                    took_over = takes_over.is_some(), "router's session opened");
+                Ok(Ok(opened))
+            }
+        }
     }
 
     fn record(&self, attachment: &Attachment, ttl: Duration) -> Router {

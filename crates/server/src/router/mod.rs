@@ -11,11 +11,9 @@ mod stream;
 mod table;
 
 use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{LeaseId, Record};
+use kafka_assigner_core::kv::LeaseId;
 use kafka_assigner_core::name::MemberName;
-use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::session;
+use kafka_assigner_core::record::Router;
 use kafka_assigner_proto::v1::{HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
 use tokio::time::Instant;
 use tonic::Status;
@@ -24,7 +22,7 @@ use crate::consumer::group_name;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::refusal;
-use crate::session::{Registered, patience};
+use crate::session::Registered;
 
 /// The routes of one stream, as whoever carries them reads them.
 pub type Routes = crate::commands::Commands<kafka_assigner_proto::v1::RouteCommand>;
@@ -48,13 +46,8 @@ impl RouterService {
     /// See the definition of the call.
     pub async fn heartbeat(&self, request: RouterHeartbeatRequest) -> Result<HeartbeatResponse, Status> {
         let (group, router) = self.named(request.caller.as_ref()).await?;
-        let ttl_ms = group.read(|state| {
-            let registered = state.routers().get(&router.name).and_then(|entry| entry.readable());
-            let default = || state.config().unwrap_or_default().session_timeout_ms;
-            registered.map_or_else(default, |registration| registration.ttl_ms)
-        });
-        let deadline = Instant::now() + patience(ttl_ms);
-        let registered = self.registered(&group, &router.name, &router.incarnation);
+        let registered = Registered::<Router>::at(&self.instance, &group, &router);
+        let deadline = Instant::now() + registered.patience();
         let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
         self.instance.metrics().heartbeat(group.name(), confirmation.label());
         Ok(confirmation.answer(&self.instance, &group, &router, group.routers().told(&router)))
@@ -75,21 +68,5 @@ impl RouterService {
         let (group, router) = self.named(caller).await?;
         self.instance.catch_up(&group).await?;
         Ok((group, router))
-    }
-
-    fn registered(
-        &self,
-        group: &Group,
-        name: &MemberName,
-        incarnation: &Incarnation,
-    ) -> Registered<'_, impl Fn(Option<&Record>, LeaseId) -> Result<(), FenceReason>> {
-        let incarnation = incarnation.clone();
-        Registered {
-            store: &**self.instance.store(),
-            key: group.layout().encode(&Key::Router(name.clone())),
-            check: move |record: Option<&Record>, lease| {
-                session::check_router(record, &incarnation, lease).map(drop)
-            },
-        }
     }
 }

@@ -1,11 +1,11 @@
 //! One router's stream: tells it the difference between the routes that it was told and those of the view.
 
-use std::collections::BTreeMap;
-
 use kafka_assigner_core::id::Member;
 use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::state::{Entry, GroupState, Scope};
+use kafka_assigner_core::record::Router;
+use kafka_assigner_core::session::over;
+use kafka_assigner_core::state::{GroupState, Scope};
 use kafka_assigner_proto::v1::RouteCommand;
 use kafka_assigner_proto::v1::route_command::Command;
 
@@ -101,7 +101,7 @@ impl Stream {
     fn next(&mut self) -> (Revision, Result<Vec<Command>, FenceReason>) {
         let group = self.session.group.clone();
         group.read(|state| {
-            let news = match over(state, &self.session.router) {
+            let news = match over::<Router>(state, &self.session.router) {
                 Some(_) if self.line.is_leaving() => Err(FenceReason::Left),
                 Some(reason) => Err(reason),
                 None => Ok(self.news(state, &self.line.take_scope())),
@@ -141,17 +141,5 @@ impl Stream {
     fn give_up(&mut self) {
         tracing::info!(group = %self.session.group.name(), router = %self.session.router, "reads nothing: cut off");
         self.reader.cut_off("attach");
-    }
-}
-
-/// Why the session of `router` is over, where it is. A registration that can't be read is there.
-fn over(state: &GroupState, router: &Member) -> Option<FenceReason> {
-    let routers: &BTreeMap<_, _> = state.routers();
-    match routers.get(&router.name) {
-        None => Some(FenceReason::Gone),
-        Some(Entry::Unreadable(_)) => None,
-        Some(Entry::Readable(registered)) => {
-            (registered.incarnation != router.incarnation).then_some(FenceReason::Superseded)
-        }
     }
 }

@@ -1,11 +1,14 @@
 //! What callers get wrong.
 
-use kafka_assigner_proto::v1::{HeartbeatRequest, RegisterRequest};
+use kafka_assigner_proto::v1::{
+    DrainPartition, DrainedPartition, HandledRecord, HeartbeatRequest, PartitionAck, RegisterRequest,
+};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use tonic::Code;
 
 use crate::cluster::Cluster;
-use crate::member::{Member, full};
+use crate::exclusive::{draining, exclusive};
+use crate::member::{Member, ack, drained, full};
 
 #[tokio::test(start_paused = true)]
 async fn names_that_are_no_names_are_refused_with_their_rule() {
@@ -59,5 +62,33 @@ async fn a_heartbeat_of_nobody_is_fenced_and_of_no_group_refused() {
     let elsewhere = HeartbeatRequest { group: "h".to_owned(), ..request };
     let refused = api.heartbeat(tonic::Request::new(elsewhere)).await.unwrap_err();
     assert_eq!(refused.reason(), Some(Reason::GroupNotFound));
+    cluster.stop().await;
+}
+
+/// Clients of Kafka use negative numbers for "end", "beginning" and "unknown".
+#[tokio::test(start_paused = true)]
+async fn a_negative_offset_is_refused_with_its_rule_and_nothing_is_recorded() {
+    let (cluster, old, mut new) = draining(2, exclusive).await;
+    let DrainPartition { topic, partition, handoff_id, .. } =
+        old.roles.draining.values().next().unwrap().clone();
+    let said = |next_offset| drained(&topic, partition, &handoff_id, next_offset);
+    for offset in [-1, -2, -1001, i64::MIN] {
+        let handled = Some(HandledRecord { offset, time_unix_ms: 1 });
+        let edge = PartitionAck { handled, ..ack(&topic, partition, &handoff_id) };
+        for (field, refused) in [
+            ("next_offset", old.say_drained(vec![said(offset)]).await),
+            ("handled.offset", old.say_drained(vec![DrainedPartition { handled, ..said(7) }]).await),
+            ("handled.offset", new.say_taken(vec![edge.clone()]).await),
+            ("handled.offset", old.say_released(vec![edge]).await),
+        ] {
+            let refused = refused.expect_err("refused");
+            assert_eq!(refused.reason(), Some(Reason::InvalidField), "{refused}");
+            let message = format!("{field} = {offset} is refused: it must not be negative");
+            assert!(refused.message().starts_with(&message), "{refused}");
+        }
+    }
+    old.say_drained(vec![said(7)]).await.expect("what it says then is recorded");
+    new.until("it starts there", |roles| roles.assigned.values().any(|given| given.start_offset == Some(7)))
+        .await;
     cluster.stop().await;
 }

@@ -16,6 +16,7 @@ use kafka_assigner_server::topics::TopicSource;
 use kafka_assigner_server::{ConsumerService, Group, Instance, Options, WallClock};
 use kafka_assigner_store::faulty::FaultyStore;
 use kafka_assigner_store::{MemoryStore, Store};
+use prometheus_client::encoding::text::encode as encode_text;
 use prometheus_client::registry::Registry;
 use tokio::time::{Instant, timeout_at};
 
@@ -31,6 +32,18 @@ pub(crate) struct Node {
     pub(crate) instance: Instance,
     pub(crate) link: FaultyStore<MemoryStore>,
     pub(crate) api: Consumers,
+    metrics: Arc<Registry>,
+}
+
+impl Node {
+    /// How many calls of one kind the instance has made to its store.
+    pub(crate) fn calls(&self, call: &str) -> u64 {
+        let mut text = String::new();
+        encode_text(&mut text, &self.metrics).expect("metrics are text");
+        let name = format!("store_call_seconds_count{{call=\"{call}\"}} ");
+        let line = text.lines().find_map(|line| line.split_once(&name).map(|(_, count)| count));
+        line.map_or(0, |count| count.parse().expect("a count"))
+    }
 }
 
 /// Instances over one store.
@@ -77,10 +90,10 @@ impl Cluster {
         options.wall = WallClock::new(|| WallMillis(0));
         tune(&mut options);
         let store: Arc<dyn Store> = Arc::new(link.clone());
-        let instance =
-            Instance::start(store, options, topics, &mut Registry::default()).await.expect("it starts");
+        let mut metrics = Registry::default();
+        let instance = Instance::start(store, options, topics, &mut metrics).await.expect("it starts");
         let api = Consumers::new(ConsumerService::new(instance.clone()));
-        self.nodes.push(Node { instance, link, api });
+        self.nodes.push(Node { instance, link, api, metrics: Arc::new(metrics) });
     }
 
     /// Writes a record of the group, around all instances.

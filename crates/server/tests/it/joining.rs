@@ -238,7 +238,7 @@ async fn ten_joins_within_a_debounce_are_planned_at_once() {
             .assignments()
             .values()
             .filter_map(|entry| entry.last_good())
-            .map(|a| a.epoch.0)
+            .map(|a| a.held_epoch().0)
             .collect::<Vec<_>>()
     });
     assert_eq!(epochs.len(), 10);

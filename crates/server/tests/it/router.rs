@@ -153,17 +153,15 @@ impl Known {
         self.routes.extend(routes.into_iter().map(|route| ((route.topic.clone(), route.partition), route)));
     }
 
-    /// The acks of what is to be held back, one for each handoff.
+    /// The acks of what is to be held back, one for each partition.
     pub(crate) fn stashed(&self) -> Vec<RouteAck> {
         let stashed = self.routes.values().filter(|route| route.state() == RouteState::Stash);
-        let by_handoff: BTreeMap<&str, RouteAck> = stashed
-            .map(|route| {
-                let (topic, partition, handoff_id) =
-                    (route.topic.clone(), route.partition, route.handoff_id.clone());
-                (route.handoff_id.as_str(), RouteAck { topic, partition, handoff_id })
-            })
-            .collect();
-        by_handoff.into_values().collect()
+        let ack = |route: &Route| RouteAck {
+            topic: route.topic.clone(),
+            partition: route.partition,
+            handoff_id: route.handoff_id.clone(),
+        };
+        stashed.map(ack).collect()
     }
 
     /// How many partitions are open to each owner.

@@ -1,7 +1,7 @@
-//! What happens to watches when the store forgets its past.
+//! Watches after a compaction of the store.
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 use tokio::time::timeout;
 
 use super::{Bench, Outcome, PATIENCE, changes, list_cases};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::kv::{Change, LeaseId, Op, Revision};
+use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision};
 use tokio::time::{Instant, sleep};
 
 use super::{Bench, Outcome, PATIENCE, SHORT_TTL, changes, list_cases};
@@ -23,13 +23,13 @@ list_cases![
 ];
 
 async fn a_granted_lease_lives_at_least_as_long_as_asked(bench: Bench) -> Outcome {
+    let start = Instant::now();
     let lease = bench.store.grant(Duration::from_millis(2_500)).await?;
     assert!(lease.ttl >= Duration::from_millis(2_500), "{lease:?}");
     assert_ne!(lease.id, LeaseId::NONE);
-    let start = Instant::now();
     bench.apply(vec![Op::put_leased(bench.key("a"), "", lease.id)]).await?;
     let gone = wait_for_deletion(&bench, "a").await?;
-    assert!(start.elapsed() >= Duration::from_millis(2_400), "gone at {gone} after {:?}", start.elapsed());
+    assert!(start.elapsed() >= Duration::from_millis(2_500), "gone at {gone} after {:?}", start.elapsed());
     Ok(())
 }
 
@@ -175,9 +175,10 @@ async fn the_time_to_live_is_never_shown_too_short(bench: Bench) -> Outcome {
     let left = bench.store.time_to_live(lease.id).await?.expect("it lives");
     assert!(left + before.elapsed() >= lease.ttl, "{left:?} of {lease:?}");
     assert!(left <= lease.ttl, "{left:?} of {lease:?}");
+    let renewed = Instant::now();
     bench.store.keep_alive(lease.id).await?;
     let afresh = bench.store.time_to_live(lease.id).await?.expect("it lives");
-    assert!(afresh >= left && afresh + Duration::from_secs(1) >= lease.ttl, "{afresh:?}");
+    assert!(afresh + renewed.elapsed() >= lease.ttl, "{afresh:?} of {lease:?}");
     bench.store.revoke(lease.id).await?;
     assert_eq!(bench.store.time_to_live(lease.id).await?, None);
     Ok(())

@@ -1,6 +1,6 @@
 //! Keys, their order, and listings.
 
-use kafka_assigner_core::kv::{Op, Revision};
+use kafka_assigner_types::kv::{Op, Revision};
 
 use super::{Bench, Outcome, list_cases};
 

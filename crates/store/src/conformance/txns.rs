@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use kafka_assigner_core::kv::{Compare, LeaseId, Must, Op, Revision, Txn};
+use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Revision, Txn};
 
 use super::{Bench, Outcome, list_cases};
 use crate::Error;

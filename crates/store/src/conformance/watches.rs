@@ -1,6 +1,6 @@
 //! Watches: order, batches, the past, and compaction.
 
-use kafka_assigner_core::kv::{Change, Op, Revision};
+use kafka_assigner_types::kv::{Change, Op, Revision};
 
 use super::{Bench, Outcome, PATIENCE, changes, list_cases, replay};
 

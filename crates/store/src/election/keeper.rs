@@ -1,16 +1,16 @@
-//! Keeping a term, and noticing its end.
+//! The keeper of a term: it renews the lease and detects the term's end.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
+use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use super::candidate::vacated;
-use super::term::{End, Standing};
+use super::campaign::vacated;
+use super::term::{End, TermState};
 use crate::backoff::Retries;
 use crate::{Error, Store};
 
@@ -19,7 +19,7 @@ use crate::{Error, Store};
 pub(super) struct Won {
     pub(super) create_revision: Revision,
     pub(super) lease: Lease,
-    /// When the last request was sent that the store confirmed; the lease counts from later.
+    /// The moment at which the last confirmed request was sent; the store's lease starts later.
     pub(super) confirmed: Instant,
 }
 
@@ -41,21 +41,21 @@ impl Won {
 
 /// Keeps one term.
 #[derive(Debug)]
-pub(super) struct Keeper<'a> {
+pub(super) struct TermKeeper<'a> {
     store: &'a dyn Store,
     options: &'a Options,
     won: Won,
-    standing: &'a Standing,
+    state: &'a TermState,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> TermKeeper<'a> {
     pub(super) const fn new(
         store: &'a dyn Store,
         options: &'a Options,
         won: Won,
-        standing: &'a Standing,
+        state: &'a TermState,
     ) -> Self {
-        Self { store, options, won, standing }
+        Self { store, options, won, state }
     }
 
     /// Keeps the term until it ends, or until `release`.
@@ -105,7 +105,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// How long a renewal is waited for before another is sent beside it: three of them fit between the first
+    /// The wait for a renewal before another is sent beside it: three of them fit between the first
     /// and the end of the term.
     fn patience(&self) -> Duration {
         self.won.lease.ttl / 10
@@ -114,7 +114,7 @@ impl<'a> Keeper<'a> {
     fn confirm(&mut self, sent: Instant, ttl: Duration) {
         self.won.confirmed = sent;
         self.won.lease.ttl = ttl;
-        self.standing.confirm(self.won.valid_until());
+        self.state.confirm(self.won.valid_until());
     }
 }
 

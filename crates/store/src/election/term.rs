@@ -1,13 +1,13 @@
-//! What a leader holds.
+//! The term of a leader.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Compare, Lease, Must, Revision};
+use kafka_assigner_types::kv::{Compare, Lease, Must, Revision};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Why a term ended.
+/// The reasons for the end of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
@@ -21,15 +21,15 @@ pub enum End {
     Unconfirmed,
 }
 
-/// How a term stands: what its keeper tells the leader.
+/// The state of a term, which its keeper shares with the leader.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct TermState {
     valid_until: Mutex<Instant>,
     end: OnceLock<End>,
     ended: CancellationToken,
 }
 
-impl Standing {
+impl TermState {
     pub(super) fn new(valid_until: Instant) -> Self {
         Self { valid_until: Mutex::new(valid_until), end: OnceLock::new(), ended: CancellationToken::new() }
     }
@@ -57,13 +57,13 @@ pub struct Term {
     pub(super) key: Bytes,
     pub(super) create_revision: Revision,
     pub(super) lease: Lease,
-    pub(super) standing: Arc<Standing>,
+    pub(super) state: Arc<TermState>,
     pub(super) released: CancellationToken,
     pub(super) release: DropGuard,
 }
 
 impl Term {
-    /// The compare that every write of this term carries: it holds until the key is given up, for nobody else.
+    /// The compare that every write of this term carries: it holds until the key is released.
     #[must_use]
     pub fn guard(&self) -> Compare {
         Compare::new(self.key.clone(), Must::HaveCreateRevision(self.create_revision))
@@ -81,23 +81,23 @@ impl Term {
         self.lease
     }
 
-    /// Whether the leader may act: the term has not ended, and was confirmed less than two thirds of the
+    /// Returns true if the leader may act: the term has not ended, and was confirmed less than two thirds of the
     /// lease ago. Cheap, and right even where the task that keeps the term was not run for a while.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        !self.standing.ended.is_cancelled() && Instant::now() < *self.standing.valid_until()
+        !self.state.ended.is_cancelled() && Instant::now() < *self.state.valid_until()
     }
 
     /// Is cancelled when the term ends; cancelling it oneself does nothing to the term.
     #[must_use]
     pub fn ended(&self) -> CancellationToken {
-        self.standing.ended.child_token()
+        self.state.ended.child_token()
     }
 
-    /// Waits for the end, and tells why. Cancel safe.
+    /// Waits for the end, and returns its reason. Cancel safe.
     pub async fn end(&self) -> End {
-        self.standing.ended.cancelled().await;
-        *self.standing.end.get().expect("the reason is set before the token")
+        self.state.ended.cancelled().await;
+        *self.state.end.get().expect("the reason is set before the token")
     }
 
     /// Gives the key back, and waits until that is done or was given up after

@@ -1,9 +1,9 @@
-//! What a transaction must satisfy before any of it is carried out.
+//! The rules that a transaction must satisfy before any of it is carried out.
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Limits, Op, Txn};
+use kafka_assigner_types::kv::{Limits, Op, Txn};
 
 use crate::Error;
 

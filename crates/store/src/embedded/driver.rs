@@ -1,19 +1,19 @@
-//! How calls reach the engine: what differs between the memory and the file store.
+//! The way of calls to the engine, which differs between the memory and the file store.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
 use super::engine::Engine;
-use super::shared::Shared;
+use super::shared::SharedEngine;
 use crate::Error;
 
 /// Carries calls to the engine, and publishes what they did once it is settled.
 pub(crate) trait Driver: Debug + Send + Sync + 'static {
     /// The engine and its watchers.
-    fn shared(&self) -> &Shared;
+    fn shared(&self) -> &SharedEngine;
 
     /// Ends the leases whose time is over, then runs `job`, and answers when all of it is settled.
     fn run<R: Send + 'static>(

@@ -5,17 +5,17 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{
+use kafka_assigner_types::kv::{
     Change, Compare, Lease, LeaseId, Limits, Must, Op, Record, Revision, Snapshot, Txn, TxnOutcome,
 };
 use tokio::time::Instant;
 
 use super::check;
-use super::history::{History, Retention};
-use super::leases::Leases;
+use super::history::{ChangeHistory, Retention};
+use super::leases::LeaseTable;
 use crate::Error;
 
-/// What has to be written down to find the same state again.
+/// A change that has to be stored to restore the same state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// A key was written or removed.
@@ -39,8 +39,8 @@ pub(crate) struct Seed {
 #[derive(Debug)]
 pub(crate) struct Engine {
     records: BTreeMap<Bytes, Record>,
-    leases: Leases,
-    history: History,
+    leases: LeaseTable,
+    history: ChangeHistory,
     revision: Revision,
     effects: Vec<Effect>,
 }
@@ -49,11 +49,11 @@ impl Engine {
     /// An engine that goes on from `seed`; its leases start afresh.
     pub(crate) fn new(seed: Seed, retention: Retention, now: Instant) -> Self {
         // Zero is the absence of a lease.
-        let mut leases = Leases::starting_at(seed.next_lease.max(1));
+        let mut leases = LeaseTable::starting_at(seed.next_lease.max(1));
         seed.leases.into_iter().for_each(|lease| leases.insert(lease, now));
         seed.records.iter().for_each(|record| leases.attach(&record.key, record.lease));
         let records = seed.records.into_iter().map(|record| (record.key.clone(), record)).collect();
-        let history = History::after(seed.revision, retention);
+        let history = ChangeHistory::after(seed.revision, retention);
         Self { records, leases, history, revision: seed.revision, effects: Vec::new() }
     }
 
@@ -61,7 +61,7 @@ impl Engine {
         self.revision
     }
 
-    pub(crate) const fn history(&self) -> &History {
+    pub(crate) const fn history(&self) -> &ChangeHistory {
         &self.history
     }
 
@@ -73,7 +73,7 @@ impl Engine {
         self.leases.next_deadline()
     }
 
-    /// What happened since this was last asked.
+    /// Takes the effects since the last call.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }

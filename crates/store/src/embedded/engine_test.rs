@@ -111,7 +111,7 @@ impl Model {
         self.records.iter().find(|record| record.key == key)
     }
 
-    /// Whether the engine has to take the branch: no key is put twice or put and deleted, every lease lives.
+    /// Returns true if the engine has to take the branch: no key is put twice or put and deleted, every lease exists.
     fn admits(&self, txn: &Txn, branch: &[Op]) -> bool {
         let well_formed = |ops: &[Op]| {
             ops.iter().enumerate().all(|(n, op)| match op {

@@ -1,8 +1,8 @@
-//! The store that remembers.
+//! The store on a file.
 //!
 //! Calls queue for the one committer, which runs while there are any: it carries out all that have come
-//! together, writes what they did at once, and only then answers them and shows it to watches. So nobody
-//! ever sees what a crash could take back, and many callers share one fsync.
+//! together, writes what they did at once, and only then answers them and shows it to watches. So no
+//! caller sees a change that a crash could undo, and many callers share one fsync.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -19,8 +19,8 @@ use super::Embedded;
 use super::driver::Driver;
 use super::engine::Engine;
 use super::history::Retention;
-use super::journal::{Journal, Mark};
-use super::shared::Shared;
+use super::shared::SharedEngine;
+use super::state_file::{Mark, StateFile};
 use crate::Error;
 
 /// Calls that may wait at once; more are refused, because the disk is then seconds behind.
@@ -34,35 +34,35 @@ const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Keeps its state in a file: for a single node that has to find it again after a restart.
 ///
-/// What was acknowledged, or seen by a watch, is on disk. Opened again, the store goes on with its next
+/// Changes that were acknowledged, or seen by a watch, are on disk. Opened again, the store goes on with its next
 /// revision, and each lease with its whole time to live; changes from before can't be watched any more. A
 /// clone is another handle of the same store.
-pub type FileStore = Embedded<File>;
+pub type FileStore = Embedded<FileDriver>;
 
-/// Runs on the engine and returns who has to be told once it is settled.
-type Job = Box<dyn FnOnce(&mut Engine, Instant) -> Deliver + Send>;
+/// Runs on the engine and returns the delivery of its answer, for the time when it is settled.
+type StoreJob = Box<dyn FnOnce(&mut Engine, Instant) -> Deliver + Send>;
 
 /// Gives a caller its answer, or the error that came instead.
 type Deliver = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 #[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
+struct JobQueue {
+    jobs: VecDeque<StoreJob>,
     running: bool,
     committer: Option<JoinHandle<()>>,
 }
 
 /// The part of a [`FileStore`] that its handles share.
-pub struct File {
+pub struct FileDriver {
     path: PathBuf,
-    shared: Shared,
-    queue: Mutex<Queue>,
-    journal: Journal,
+    shared: SharedEngine,
+    queue: Mutex<JobQueue>,
+    state_file: StateFile,
 }
 
-impl fmt::Debug for File {
+impl fmt::Debug for FileDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("File").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("FileDriver").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -75,16 +75,16 @@ impl FileStore {
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         let opening = spawn_blocking(move || {
-            let (journal, seed) = Journal::open(&path).map_err(|why| unusable(&path, &why))?;
+            let (state_file, seed) = StateFile::open(&path).map_err(|why| unusable(&path, &why))?;
             let engine = Engine::new(seed, Retention::default(), Instant::now());
-            Ok(Self::on(path, journal, engine))
+            Ok(Self::on(path, state_file, engine))
         });
         opening.await.unwrap_or_else(|error| Err(Error::File(format!("opening the store failed: {error}"))))
     }
 
-    fn on(path: PathBuf, journal: Journal, engine: Engine) -> Self {
-        let (shared, queue) = (Shared::new(engine), Mutex::default());
-        Self(Arc::new(File { path, shared, queue, journal }))
+    fn on(path: PathBuf, state_file: StateFile, engine: Engine) -> Self {
+        let (shared, queue) = (SharedEngine::new(engine), Mutex::default());
+        Self(Arc::new(FileDriver { path, shared, queue, state_file }))
     }
 
     /// Forgets the changes before `oldest`, as etcd's compaction does; the records stay.
@@ -108,8 +108,8 @@ impl FileStore {
     }
 }
 
-impl Driver for File {
-    fn shared(&self) -> &Shared {
+impl Driver for FileDriver {
+    fn shared(&self) -> &SharedEngine {
         &self.shared
     }
 
@@ -120,7 +120,7 @@ impl Driver for File {
     ) -> Result<R, Error> {
         self.shared.check()?;
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |engine, now| {
+        let job: StoreJob = Box::new(move |engine, now| {
             let result = job(engine, now);
             Box::new(move |settled| drop(answer.send(settled.map_err(Error::File).and(result))))
         });
@@ -132,12 +132,12 @@ impl Driver for File {
     }
 }
 
-impl File {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl FileDriver {
+    fn queue(&self) -> MutexGuard<'_, JobQueue> {
         self.queue.lock().expect("no code under this lock panics")
     }
 
-    fn enqueue(self: &Arc<Self>, job: Job, operation: &'static str) -> Result<(), Error> {
+    fn enqueue(self: &Arc<Self>, job: StoreJob, operation: &'static str) -> Result<(), Error> {
         let mut queue = self.queue();
         if queue.jobs.len() >= MOST_QUEUED {
             let source = format!("{MOST_QUEUED} calls are waiting for the disk");
@@ -169,7 +169,7 @@ impl File {
     }
 
     /// Carries out a batch, writes it, publishes it, and answers it, in this order.
-    fn settle(&self, batch: Vec<Job>) {
+    fn settle(&self, batch: Vec<StoreJob>) {
         let mut engine = self.shared.engine();
         let now = Instant::now();
         engine.expire(now);
@@ -180,7 +180,7 @@ impl File {
         drop(engine);
         let settled = match self.shared.check() {
             Ok(()) if effects.is_empty() => Ok(()),
-            Ok(()) => self.journal.write(&effects, mark).map_err(|error| self.fail(&error)),
+            Ok(()) => self.state_file.write(&effects, mark).map_err(|error| self.fail(&error)),
             Err(error) => Err(error.to_string()),
         };
         if settled.is_ok() {
@@ -199,7 +199,7 @@ impl File {
     }
 }
 
-fn unusable(path: &Path, why: &super::journal::Refusal) -> Error {
+fn unusable(path: &Path, why: &super::state_file::OpenError) -> Error {
     Error::File(format!("the store's file {} can't be used: {why}", path.display()))
 }
 

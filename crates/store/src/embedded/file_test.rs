@@ -2,7 +2,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Op, Txn};
+use kafka_assigner_types::kv::{Op, Txn};
 use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend};
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::Store;
 use crate::embedded::engine::Seed;
 
-/// What a disk is told to do.
+/// The scripted behaviour of a disk.
 #[derive(Debug, Default)]
 struct Orders {
     broken: AtomicBool,
@@ -65,9 +65,9 @@ fn store_on_disk() -> (FileStore, Arc<Orders>) {
     let orders = Arc::new(Orders::default());
     let disk = Disk { inner: InMemoryBackend::new(), orders: Arc::clone(&orders) };
     let database = Database::builder().create_with_backend(disk).expect("it can be created");
-    let (journal, seed) = Journal::on(database).expect("it can be laid out");
+    let (state_file, seed) = StateFile::on(database).expect("it can be laid out");
     let engine = Engine::new(seed, Retention::default(), Instant::now());
-    (FileStore::on(PathBuf::from("the-file"), journal, engine), orders)
+    (FileStore::on(PathBuf::from("the-file"), state_file, engine), orders)
 }
 
 fn put() -> Txn {
@@ -134,7 +134,7 @@ async fn a_file_of_another_format_is_refused() {
     let numbers: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("numbers");
     transaction.open_table(numbers).expect("it works").insert("format", 9).expect("it works");
     transaction.commit().expect("it works");
-    let refusal = Journal::on(database).expect_err("it is of the future").to_string();
+    let refusal = StateFile::on(database).expect_err("it is of the future").to_string();
     assert!(refusal.contains("format 9"), "{refusal}");
 }
 
@@ -142,7 +142,7 @@ async fn a_file_of_another_format_is_refused() {
 async fn a_new_file_is_an_empty_store() {
     let database =
         Database::builder().create_with_backend(InMemoryBackend::new()).expect("it can be created");
-    let (_, seed) = Journal::on(database).expect("it can be laid out");
+    let (_, seed) = StateFile::on(database).expect("it can be laid out");
     let Seed { revision, next_lease, leases, records } = seed;
     assert_eq!((revision, next_lease, leases.len(), records.len()), (Revision(0), 0, 0, 0));
 }
@@ -152,7 +152,7 @@ async fn a_disk_that_is_too_slow_is_no_excuse_to_queue_without_bound() {
     let (store, _) = store_on_disk();
     // The committer can't begin: its state says that it runs.
     store.0.queue().running = true;
-    let jobs = (0..MOST_QUEUED).map(|_| -> Job { Box::new(|_, _| Box::new(drop)) });
+    let jobs = (0..MOST_QUEUED).map(|_| -> StoreJob { Box::new(|_, _| Box::new(drop)) });
     store.0.queue().jobs.extend(jobs);
     assert!(matches!(store.txn(put()).await, Err(Error::Unavailable { operation: "txn", .. })));
 }

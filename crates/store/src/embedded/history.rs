@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 
 use crate::Error;
 
-/// How much of the past is kept. The oldest transactions go first, once either bound is passed.
+/// The bounds of the kept history. The oldest transactions are dropped first, once either bound is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Changes. Default 100 000: a plan of ten thousand moves makes about five changes each, twice.
@@ -27,7 +27,7 @@ type Commit = Arc<[Change]>;
 
 /// Every transaction since `oldest`, one for each revision without a hole.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(crate) struct ChangeHistory {
     retention: Retention,
     oldest: Revision,
     commits: VecDeque<Commit>,
@@ -35,7 +35,7 @@ pub(crate) struct History {
     bytes: usize,
 }
 
-impl History {
+impl ChangeHistory {
     /// An empty history of a store that stands at `revision`.
     pub(crate) const fn after(revision: Revision, retention: Retention) -> Self {
         Self { retention, oldest: revision.next(), commits: VecDeque::new(), changes: 0, bytes: 0 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Lease, LeaseId};
+use kafka_assigner_types::kv::{Lease, LeaseId};
 use tokio::time::Instant;
 
 use crate::Error;
@@ -24,13 +24,13 @@ struct Held {
 
 /// All leases that have not ended.
 #[derive(Debug)]
-pub(crate) struct Leases {
+pub(crate) struct LeaseTable {
     next: i64,
     held: BTreeMap<LeaseId, Held>,
     deadlines: BTreeSet<(Instant, LeaseId)>,
 }
 
-impl Leases {
+impl LeaseTable {
     /// No lease; the ids of new ones start at `next`.
     pub(crate) const fn starting_at(next: i64) -> Self {
         Self { next, held: BTreeMap::new(), deadlines: BTreeSet::new() }
@@ -65,12 +65,12 @@ impl Leases {
         Ok(held.ttl)
     }
 
-    /// What is left of a lease.
+    /// The remaining time of a lease.
     pub(crate) fn remaining(&self, id: LeaseId, now: Instant) -> Option<Duration> {
         self.held.get(&id).map(|held| held.deadline.saturating_duration_since(now))
     }
 
-    /// Whether the lease lives.
+    /// Returns true if the lease exists.
     pub(crate) fn contains(&self, id: LeaseId) -> bool {
         self.held.contains_key(&id)
     }
@@ -102,7 +102,7 @@ impl Leases {
         (*deadline <= now).then_some(*id)
     }
 
-    /// When the next lease ends, if nobody keeps it alive.
+    /// The moment at which the next lease expires, unless it is kept alive.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }

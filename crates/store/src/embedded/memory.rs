@@ -1,27 +1,27 @@
-//! The store that forgets.
+//! The store in memory.
 
 use std::sync::Arc;
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
 use super::Embedded;
 use super::driver::Driver;
 use super::engine::{Engine, Seed};
 use super::history::Retention;
-use super::shared::Shared;
+use super::shared::SharedEngine;
 use crate::Error;
 
 /// Keeps everything in memory: for tests, simulations and demonstrations.
 ///
 /// A clone is another handle of the same store. Time is tokio's, so that it can be paused; on a
 /// current-thread runtime every run is the same.
-pub type MemoryStore = Embedded<Memory>;
+pub type MemoryStore = Embedded<MemoryDriver>;
 
 /// The part of a [`MemoryStore`] that its handles share.
 #[derive(Debug)]
-pub struct Memory {
-    shared: Shared,
+pub struct MemoryDriver {
+    shared: SharedEngine,
 }
 
 impl MemoryStore {
@@ -35,7 +35,7 @@ impl MemoryStore {
     #[must_use]
     pub fn with_retention(retention: Retention) -> Self {
         let engine = Engine::new(Seed::default(), retention, Instant::now());
-        Self(Arc::new(Memory { shared: Shared::new(engine) }))
+        Self(Arc::new(MemoryDriver { shared: SharedEngine::new(engine) }))
     }
 
     /// Forgets the changes before `oldest`, as etcd's compaction does; the records stay.
@@ -53,8 +53,8 @@ impl Default for MemoryStore {
     }
 }
 
-impl Driver for Memory {
-    fn shared(&self) -> &Shared {
+impl Driver for MemoryDriver {
+    fn shared(&self) -> &SharedEngine {
         &self.shared
     }
 

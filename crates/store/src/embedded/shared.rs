@@ -1,35 +1,35 @@
-//! What the handles and the watches of one embedded store have in common.
+//! The state that the handles and the watches of one embedded store share.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
 use super::engine::Engine;
 use crate::Error;
 use crate::signal::Signal;
 
-/// What a watch has to know without looking at the engine.
+/// The state that a watch reads without access to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tick {
     /// Everything up to here is settled, and durable where the store is.
     pub(crate) published: Revision,
-    /// When somebody has to look for ended leases.
+    /// The moment at which expired leases have to be looked for.
     pub(crate) next_deadline: Option<Instant>,
-    /// Why the store takes nothing any more.
+    /// The reason for which the store refuses every call; `None` = it works.
     pub(crate) failed: Option<String>,
-    /// Whether every handle of the store is gone.
+    /// Every handle of the store is dropped.
     pub(crate) closed: bool,
 }
 
-/// The engine behind its lock, and the word that goes out after each change.
+/// The engine behind its lock, and the signal after each change.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedEngine {
     engine: Mutex<Engine>,
     ticks: Arc<Signal<Tick>>,
 }
 
-impl Shared {
+impl SharedEngine {
     pub(crate) fn new(engine: Engine) -> Self {
         let (published, next_deadline) = (engine.revision(), engine.next_deadline());
         let tick = Tick { published, next_deadline, ..Tick::default() };
@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedEngine {
     fn drop(&mut self) {
         self.ticks.update(|tick| tick.closed = true);
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, sleep_until};
 
 use super::driver::Driver;
@@ -24,7 +24,7 @@ const BATCH: usize = 1_024;
 /// Revisions that are looked through for one batch, for the same reason.
 const SCAN: u64 = 8_192;
 
-struct Cursor<D> {
+struct WatchCursor<D> {
     driver: Weak<D>,
     ticks: Arc<Signal<Tick>>,
     prefix: Bytes,
@@ -39,11 +39,11 @@ pub(crate) fn watch<D: Driver>(
     prefix: Bytes,
     from: Revision,
 ) -> Watch {
-    let cursor = Cursor { driver, ticks, prefix, next: from.max(Revision(1)), over: false };
+    let cursor = WatchCursor { driver, ticks, prefix, next: from.max(Revision(1)), over: false };
     stream::unfold(cursor, step).boxed()
 }
 
-async fn step<D: Driver>(mut cursor: Cursor<D>) -> Option<(Result<WatchBatch, Error>, Cursor<D>)> {
+async fn step<D: Driver>(mut cursor: WatchCursor<D>) -> Option<(Result<WatchBatch, Error>, WatchCursor<D>)> {
     if cursor.over {
         return None;
     }
@@ -52,7 +52,7 @@ async fn step<D: Driver>(mut cursor: Cursor<D>) -> Option<(Result<WatchBatch, Er
     Some((item, cursor))
 }
 
-impl<D: Driver> Cursor<D> {
+impl<D: Driver> WatchCursor<D> {
     async fn advance(&mut self) -> Result<WatchBatch, Error> {
         loop {
             let tick = self.ticks.read(Tick::clone);

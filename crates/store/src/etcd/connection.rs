@@ -8,8 +8,8 @@ use tonic::Request;
 use tonic::metadata::MetadataValue;
 
 use super::credentials::{Credentials, Token};
-use super::endpoints::{Endpoints, Pinned};
-use super::fault::Fault;
+use super::endpoints::{EtcdEndpoints, Pinned};
+use super::fault::AttemptError;
 use super::wire::kv_client::KvClient;
 use super::wire::lease_client::LeaseClient;
 use super::wire::maintenance_client::MaintenanceClient;
@@ -26,8 +26,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The cluster, as one partner for calls.
 #[derive(Debug)]
-pub(super) struct Connection {
-    endpoints: Endpoints,
+pub(super) struct EtcdConnection {
+    endpoints: EtcdEndpoints,
     credentials: Option<Credentials>,
     pub(super) attempt_timeout: Duration,
     pub(super) request_timeout: Duration,
@@ -35,17 +35,17 @@ pub(super) struct Connection {
 
 /// A member with the token that calls to it carry.
 #[derive(Debug, Clone)]
-pub(super) struct Link {
+pub(super) struct MemberChannel {
     pinned: Pinned,
     token: Option<Token>,
 }
 
-impl Connection {
+impl EtcdConnection {
     pub(super) fn new(options: &EtcdOptions) -> Result<Self, Error> {
         options.validate()?;
         let identity = options.user.clone().zip(options.password.clone());
         Ok(Self {
-            endpoints: Endpoints::new(options)?,
+            endpoints: EtcdEndpoints::new(options)?,
             credentials: identity
                 .map(|(user, password): (String, Password)| Credentials::new(user, password)),
             attempt_timeout: options.attempt_timeout,
@@ -54,12 +54,15 @@ impl Connection {
     }
 
     /// Makes a call that changes nothing, or nothing more when it is made twice.
-    pub(super) async fn read<T, F>(&self, attempt: impl Fn(Link) -> F + Send + Sync) -> Result<T, Fault>
+    pub(super) async fn read<T, F>(
+        &self,
+        attempt: impl Fn(MemberChannel) -> F + Send + Sync,
+    ) -> Result<T, AttemptError>
     where
         F: Future<Output = Result<tonic::Response<T>, tonic::Status>> + Send,
     {
         let deadline = Instant::now() + self.request_timeout;
-        self.repeat(deadline, Fault::blames_the_endpoint, || {
+        self.repeat(deadline, AttemptError::blames_the_endpoint, || {
             let bound = deadline.min(Instant::now() + self.attempt_timeout);
             self.attempt(bound, &attempt)
         })
@@ -67,50 +70,53 @@ impl Connection {
     }
 
     /// Makes a call that must not happen twice: it is repeated only when it certainly did not happen.
-    pub(super) async fn write<T, F>(&self, attempt: impl Fn(Link) -> F + Send + Sync) -> Result<T, Fault>
+    pub(super) async fn write<T, F>(
+        &self,
+        attempt: impl Fn(MemberChannel) -> F + Send + Sync,
+    ) -> Result<T, AttemptError>
     where
         F: Future<Output = Result<tonic::Response<T>, tonic::Status>> + Send,
     {
         let deadline = Instant::now() + self.request_timeout;
-        let unsent = |fault: &Fault| matches!(fault, Fault::Unsent(_));
+        let unsent = |fault: &AttemptError| matches!(fault, AttemptError::Unsent(_));
         self.repeat(deadline, unsent, || self.attempt(deadline, &attempt)).await
     }
 
     /// The member in use and a token for it, within one attempt's time.
-    pub(super) async fn link(&self) -> Result<Link, Fault> {
+    pub(super) async fn link(&self) -> Result<MemberChannel, AttemptError> {
         let pinned = self.endpoints.pinned();
         let linked = match timeout(self.attempt_timeout, self.link_to(pinned.clone())).await {
             Ok(linked) => linked,
-            Err(_) => Err(Fault::Lost(None)).inspect_err(|fault| self.learn(&pinned, None, fault)),
+            Err(_) => Err(AttemptError::Lost(None)).inspect_err(|fault| self.learn(&pinned, None, fault)),
         };
-        linked.map_err(Fault::before_the_call)
+        linked.map_err(AttemptError::before_the_call)
     }
 
-    async fn link_to(&self, pinned: Pinned) -> Result<Link, Fault> {
+    async fn link_to(&self, pinned: Pinned) -> Result<MemberChannel, AttemptError> {
         let token = match &self.credentials {
             Some(credentials) => credentials.token(pinned.channel.clone()).await,
             None => Ok(None),
         };
         let token = token.inspect_err(|fault| self.learn(&pinned, None, fault))?;
-        Ok(Link { pinned, token })
+        Ok(MemberChannel { pinned, token })
     }
 
-    /// Whether a token can be had for a password.
+    /// Returns true if there is a password, so that a token can be requested.
     pub(super) const fn can_log_in(&self) -> bool {
         self.credentials.is_some()
     }
 
     /// Acts on a failure, so that the next attempt has a better chance: moves on to another member, or
     /// drops a token that aged.
-    pub(super) fn learn_from(&self, link: &Link, fault: &Fault) {
+    pub(super) fn learn_from(&self, link: &MemberChannel, fault: &AttemptError) {
         self.learn(&link.pinned, link.token.as_ref(), fault);
     }
 
-    fn learn(&self, pinned: &Pinned, token: Option<&Token>, fault: &Fault) {
+    fn learn(&self, pinned: &Pinned, token: Option<&Token>, fault: &AttemptError) {
         if fault.blames_the_endpoint() {
             self.endpoints.move_on_from(pinned);
         }
-        if let (Fault::StaleToken(_), Some(credentials)) = (fault, &self.credentials) {
+        if let (AttemptError::StaleToken(_), Some(credentials)) = (fault, &self.credentials) {
             credentials.forget(token);
         }
     }
@@ -119,11 +125,11 @@ impl Connection {
     async fn repeat<T, F>(
         &self,
         deadline: Instant,
-        may_repeat: impl Fn(&Fault) -> bool + Send,
+        may_repeat: impl Fn(&AttemptError) -> bool + Send,
         attempt: impl Fn() -> F + Send,
-    ) -> Result<T, Fault>
+    ) -> Result<T, AttemptError>
     where
-        F: Future<Output = Result<T, Fault>> + Send,
+        F: Future<Output = Result<T, AttemptError>> + Send,
     {
         let (mut failures, mut renewals) = (0, 0);
         loop {
@@ -131,7 +137,7 @@ impl Connection {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            if matches!(fault, Fault::StaleToken(_)) && self.can_log_in() && renewals == 0 {
+            if matches!(fault, AttemptError::StaleToken(_)) && self.can_log_in() && renewals == 0 {
                 renewals += 1;
                 continue;
             }
@@ -144,20 +150,24 @@ impl Connection {
         }
     }
 
-    async fn attempt<T, F>(&self, bound: Instant, call: &(impl Fn(Link) -> F + Sync)) -> Result<T, Fault>
+    async fn attempt<T, F>(
+        &self,
+        bound: Instant,
+        call: &(impl Fn(MemberChannel) -> F + Sync),
+    ) -> Result<T, AttemptError>
     where
         F: Future<Output = Result<tonic::Response<T>, tonic::Status>> + Send,
     {
         let link = self.link().await?;
         let answer = match timeout_at(bound, call(link.clone())).await {
-            Ok(answer) => answer.map_err(Fault::from),
-            Err(_) => Err(Fault::Lost(None)),
+            Ok(answer) => answer.map_err(AttemptError::from),
+            Err(_) => Err(AttemptError::Lost(None)),
         };
         answer.map(tonic::Response::into_inner).inspect_err(|fault| self.learn_from(&link, fault))
     }
 }
 
-impl Link {
+impl MemberChannel {
     pub(super) fn kv(&self) -> KvClient<tonic::transport::Channel> {
         KvClient::new(self.pinned.channel.clone()).max_decoding_message_size(LARGEST_ANSWER)
     }

@@ -1,7 +1,7 @@
 //! Between our vocabulary and etcd's messages.
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{
+use kafka_assigner_types::kv::{
     Change, Compare, LeaseId, Limits, Must, Op, Record, Revision, Snapshot, Txn, TxnOutcome,
 };
 

@@ -8,12 +8,12 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use super::Password;
-use super::fault::Fault;
+use super::fault::AttemptError;
 use super::wire::AuthenticateRequest;
 use super::wire::auth_client::AuthClient;
 use crate::Error;
 
-/// What etcd gives for a password; it ages, and a member that restarts forgets it.
+/// A token that etcd gives for a password; it expires, and a member that restarts forgets it.
 pub(super) type Token = MetadataValue<Ascii>;
 
 /// A user with the token that etcd gave for it last.
@@ -32,7 +32,7 @@ impl Credentials {
     }
 
     /// The current token, after logging in if there is none; `None` where etcd has authentication switched off.
-    pub(super) async fn token(&self, channel: Channel) -> Result<Option<Token>, Fault> {
+    pub(super) async fn token(&self, channel: Channel) -> Result<Option<Token>, AttemptError> {
         if let Some(token) = self.current() {
             return Ok(Some(token));
         }
@@ -57,7 +57,7 @@ impl Credentials {
         self.token.lock().expect("no panic while it is held").clone()
     }
 
-    async fn log_in(&self, channel: Channel) -> Result<Option<Token>, Fault> {
+    async fn log_in(&self, channel: Channel) -> Result<Option<Token>, AttemptError> {
         let request = AuthenticateRequest { name: self.user.clone(), password: self.password.0.clone() };
         match AuthClient::new(channel).authenticate(request).await {
             Ok(answer) => parse(&answer.into_inner().token).map(Some),
@@ -71,6 +71,8 @@ fn is_off(status: &Status) -> bool {
     status.code() == Code::FailedPrecondition && status.message().contains("authentication is not enabled")
 }
 
-fn parse(token: &str) -> Result<Token, Fault> {
-    token.parse().map_err(|_| Fault::Refused(Error::Invalid("etcd gave an unreadable token".to_owned())))
+fn parse(token: &str) -> Result<Token, AttemptError> {
+    token
+        .parse()
+        .map_err(|_| AttemptError::Refused(Error::Invalid("etcd gave an unreadable token".to_owned())))
 }

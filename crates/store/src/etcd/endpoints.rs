@@ -17,7 +17,7 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// One channel per member. A balanced channel would keep sending to dead members.
 #[derive(Debug)]
-pub(super) struct Endpoints {
+pub(super) struct EtcdEndpoints {
     channels: Vec<Channel>,
     pinned: AtomicUsize,
 }
@@ -29,7 +29,7 @@ pub(super) struct Pinned {
     pub(super) channel: Channel,
 }
 
-impl Endpoints {
+impl EtcdEndpoints {
     /// Channels that connect when they are first used.
     pub(super) fn new(options: &EtcdOptions) -> Result<Self, Error> {
         let tls = options.tls.as_ref().map(tls_config).transpose()?;
@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test]
     async fn members_take_turns_and_a_late_complaint_changes_nothing() {
-        let endpoints = Endpoints::new(&EtcdOptions::new(["http://a", "http://b", "http://c"])).unwrap();
+        let endpoints = EtcdEndpoints::new(&EtcdOptions::new(["http://a", "http://b", "http://c"])).unwrap();
         let first = endpoints.pinned();
         endpoints.move_on_from(&first);
         endpoints.move_on_from(&first);

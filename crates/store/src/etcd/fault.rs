@@ -1,4 +1,4 @@
-//! What a failed call to etcd means.
+//! The meaning of failed calls to etcd.
 
 use std::error::Error as StdError;
 
@@ -6,12 +6,12 @@ use tonic::{Code, ConnectError, Status};
 
 use crate::Error;
 
-/// Why one attempt of a call gave no answer, told apart by what may follow from it.
+/// The reasons for which one attempt of a call gave no answer, by what may be done next.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum AttemptError {
     /// Nothing happened: the request did not leave, or the server turned it away unread.
     Unsent(Status),
-    /// Nobody knows whether anything happened.
+    /// The outcome is unknown.
     Lost(Option<Status>),
     /// Nothing happened: the server does not know our token (any more).
     StaleToken(Status),
@@ -19,17 +19,17 @@ pub(super) enum Fault {
     NoLease,
     /// Nothing happened: the revision is no longer in the history.
     Compacted,
-    /// The server's last word.
+    /// The server's final refusal.
     Refused(Error),
 }
 
-impl Fault {
-    /// Whether another endpoint may do better.
+impl AttemptError {
+    /// Returns true if another endpoint may answer.
     pub(super) const fn blames_the_endpoint(&self) -> bool {
         matches!(self, Self::Unsent(_) | Self::Lost(_))
     }
 
-    /// Whether trying again can't help; an old token can be renewed by who has a password.
+    /// Returns true if a retry can't help; an expired token can be renewed with a password.
     pub(super) const fn is_final(&self, can_log_in: bool) -> bool {
         match self {
             Self::Unsent(_) | Self::Lost(_) => false,
@@ -69,7 +69,7 @@ impl Fault {
     }
 }
 
-impl From<Status> for Fault {
+impl From<Status> for AttemptError {
     fn from(status: Status) -> Self {
         if never_connected(&status) {
             return Self::Unsent(status);
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn write_error(code: Code, message: &str) -> Error {
-        Fault::from(Status::new(code, message)).of_write("txn")
+        AttemptError::from(Status::new(code, message)).of_write("txn")
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             (Code::Cancelled, "operation was canceled"),
         ] {
             assert!(matches!(write_error(code, message), Error::Unknown { .. }), "{code:?} {message}");
-            let read = Fault::from(Status::new(code, message)).of_read("range");
+            let read = AttemptError::from(Status::new(code, message)).of_read("range");
             assert!(matches!(read, Error::Unavailable { .. }), "{read:?}");
         }
     }
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn a_token_that_aged_is_told_from_a_wrong_password() {
         let aged = Status::new(Code::Unauthenticated, "etcdserver: invalid auth token");
-        assert!(matches!(Fault::from(aged), Fault::StaleToken(_)));
+        assert!(matches!(AttemptError::from(aged), AttemptError::StaleToken(_)));
         let wrong = Status::new(Code::InvalidArgument, "etcdserver: authentication failed, invalid user ID");
-        assert!(matches!(Fault::from(wrong), Fault::Refused(Error::Denied(_))));
+        assert!(matches!(AttemptError::from(wrong), AttemptError::Refused(Error::Denied(_))));
     }
 }

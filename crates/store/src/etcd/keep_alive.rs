@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::LeaseId;
+use kafka_assigner_types::kv::LeaseId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
-use super::connection::{Connection, Link};
-use super::fault::{self, Fault};
+use super::connection::{EtcdConnection, MemberChannel};
+use super::fault::{self, AttemptError};
 use super::wire::{LeaseKeepAliveRequest, LeaseKeepAliveResponse};
 use crate::{Backoff, Error};
 
@@ -35,10 +35,10 @@ struct Ask {
 
 impl KeepAlive {
     /// Starts the task. It opens its stream when the first lease is to be kept alive.
-    pub(super) fn start(connection: Arc<Connection>) -> Self {
+    pub(super) fn start(connection: Arc<EtcdConnection>) -> Self {
         let (asks, received) = mpsc::channel(QUEUE);
         let bound = connection.request_timeout;
-        let driver = Driver { connection, asks: received, waiting: Waiting::new(), failures: 0 };
+        let driver = Driver { connection, asks: received, waiting: PendingRenewals::new(), failures: 0 };
         tokio::spawn(driver.run());
         Self { asks, bound }
     }
@@ -57,15 +57,15 @@ impl KeepAlive {
 
 #[derive(Debug)]
 struct Driver {
-    connection: Arc<Connection>,
+    connection: Arc<EtcdConnection>,
     asks: mpsc::Receiver<Ask>,
-    waiting: Waiting,
+    waiting: PendingRenewals,
     /// Streams that broke in a row without a single answer.
     failures: u32,
 }
 
 /// Requests on their way out; there are never more than callers that wait.
-type Requests = mpsc::UnboundedSender<LeaseId>;
+type RenewalSender = mpsc::UnboundedSender<LeaseId>;
 
 impl Driver {
     async fn run(mut self) {
@@ -80,7 +80,7 @@ impl Driver {
     }
 
     /// Keeps leases alive over one stream, until it breaks or nobody is left who could ask.
-    async fn session(&mut self) -> Result<(), Fault> {
+    async fn session(&mut self) -> Result<(), AttemptError> {
         if self.waiting.is_empty() {
             let Some(ask) = self.asks.recv().await else { return Ok(()) };
             self.waiting.add(ask);
@@ -97,22 +97,22 @@ impl Driver {
 
     async fn open(
         &self,
-        link: &Link,
+        link: &MemberChannel,
         outgoing: mpsc::UnboundedReceiver<LeaseId>,
-    ) -> Result<Streaming<LeaseKeepAliveResponse>, Fault> {
+    ) -> Result<Streaming<LeaseKeepAliveResponse>, AttemptError> {
         let requests =
             UnboundedReceiverStream::new(outgoing).map(|lease| LeaseKeepAliveRequest { id: lease.0 });
         let mut client = link.lease();
         let opening = client.lease_keep_alive(link.stream_request(requests));
         let opened = timeout(self.connection.attempt_timeout, opening).await;
-        Ok(opened.map_err(|_| Fault::Lost(None))??.into_inner())
+        Ok(opened.map_err(|_| AttemptError::Lost(None))??.into_inner())
     }
 
     async fn serve(
         &mut self,
-        requests: &Requests,
+        requests: &RenewalSender,
         mut answers: Streaming<LeaseKeepAliveResponse>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), AttemptError> {
         let patience = self.connection.attempt_timeout;
         loop {
             let stalled = self.waiting.quiet_since + patience;
@@ -120,39 +120,39 @@ impl Driver {
                 biased;
                 // Answers first: they empty what the other arms fill.
                 answer = answers.message() => {
-                    self.waiting.answer(&answer?.ok_or(Fault::Lost(None))?);
+                    self.waiting.answer(&answer?.ok_or(AttemptError::Lost(None))?);
                     self.failures = 0;
                 }
-                // Whoever asks now.
+                // New callers.
                 ask = self.asks.recv() => {
                     let Some(ask) = ask else { return Ok(()) };
                     send(requests, ask.lease);
                     self.waiting.add(ask);
                 }
                 // Somebody waits and nothing comes: the callers have time for a second try elsewhere.
-                () = sleep_until(stalled), if !self.waiting.is_empty() => return Err(Fault::Lost(None)),
+                () = sleep_until(stalled), if !self.waiting.is_empty() => return Err(AttemptError::Lost(None)),
             }
         }
     }
 }
 
 /// A stream that is gone takes nothing; its end is noticed where answers are read.
-fn send(requests: &Requests, lease: LeaseId) {
+fn send(requests: &RenewalSender, lease: LeaseId) {
     let _ = requests.send(lease);
 }
 
-/// Who waits for which lease's renewal, in the order of their requests.
+/// The callers that wait for renewals, by lease, in the order of their requests.
 ///
 /// Renewals of one lease are answered in order. Each ask has its own request: the answer to an earlier
 /// one says nothing about the time after it.
 #[derive(Debug)]
-struct Waiting {
+struct PendingRenewals {
     asks: BTreeMap<LeaseId, VecDeque<oneshot::Sender<Result<Duration, Error>>>>,
-    /// When the last answer came, or the first began to wait.
+    /// The moment of the last answer, or of the first caller's request.
     quiet_since: Instant,
 }
 
-impl Waiting {
+impl PendingRenewals {
     fn new() -> Self {
         Self { asks: BTreeMap::new(), quiet_since: Instant::now() }
     }
@@ -214,7 +214,7 @@ fn time_to_live(lease: LeaseId, seconds: i64) -> Result<Duration, Error> {
 mod tests {
     use super::*;
 
-    fn ask(waiting: &mut Waiting, lease: i64) -> oneshot::Receiver<Result<Duration, Error>> {
+    fn ask(waiting: &mut PendingRenewals, lease: i64) -> oneshot::Receiver<Result<Duration, Error>> {
         let (answer, answered) = oneshot::channel();
         waiting.add(Ask { lease: LeaseId(lease), answer });
         answered
@@ -222,7 +222,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_find_who_asked_first_for_their_lease() {
-        let mut waiting = Waiting::new();
+        let mut waiting = PendingRenewals::new();
         let [mut first, mut second] = [ask(&mut waiting, 1), ask(&mut waiting, 1)];
         let other = ask(&mut waiting, 2);
         waiting.answer(&LeaseKeepAliveResponse { id: 2, ttl: 0 });
@@ -237,7 +237,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_to_somebody_who_gave_up_is_nobody_elses() {
-        let mut waiting = Waiting::new();
+        let mut waiting = PendingRenewals::new();
         drop(ask(&mut waiting, 1));
         let mut later = ask(&mut waiting, 1);
         waiting.answer(&LeaseKeepAliveResponse { id: 1, ttl: 9 });
@@ -248,7 +248,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_broken_stream_forgets_who_gave_up_only() {
-        let mut waiting = Waiting::new();
+        let mut waiting = PendingRenewals::new();
         let kept = ask(&mut waiting, 1);
         drop(ask(&mut waiting, 1));
         drop(ask(&mut waiting, 2));

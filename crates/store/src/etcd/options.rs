@@ -1,4 +1,4 @@
-//! How to reach an etcd cluster.
+//! The options of the etcd client.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// Where etcd is, who we are there, and how long we wait.
+/// The options of the etcd client: endpoints, credentials and timeouts.
 ///
 /// Durations are written as `2s` or `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,7 +17,7 @@ pub struct EtcdOptions {
     /// URLs of the members' client ports, all `http` or all `https`; at least one. They are used in this
     /// order: the first that answers, until it doesn't.
     pub endpoints: Vec<String>,
-    /// What `https` endpoints are checked with; needed for them, refused for `http`.
+    /// The CA certificates and keys for `https` endpoints; needed for them, refused for `http`.
     #[serde(default)]
     pub tls: Option<EtcdTls>,
     /// The user to log in as; none means no log-in. Goes with [`password`](Self::password).
@@ -26,22 +26,22 @@ pub struct EtcdOptions {
     /// The user's password.
     #[serde(default)]
     pub password: Option<Password>,
-    /// How long opening a connection may take. Default 2 s; less than
+    /// The longest time for opening a connection. Default 2 s; less than
     /// [`request_timeout`](Self::request_timeout), or a dead first endpoint uses up every call.
     #[serde(default = "defaults::connect_timeout", deserialize_with = "duration")]
     pub connect_timeout: Duration,
-    /// How long a read, or a stream's answer, is waited for before another endpoint is asked. Default 2 s; at
+    /// The longest wait for a read, or a stream's answer, before another endpoint is asked. Default 2 s; at
     /// most [`request_timeout`](Self::request_timeout).
     #[serde(default = "defaults::attempt_timeout", deserialize_with = "duration")]
     pub attempt_timeout: Duration,
     /// The bound of every call, with its retries. Default 5 s.
     #[serde(default = "defaults::request_timeout", deserialize_with = "duration")]
     pub request_timeout: Duration,
-    /// How often a connection is checked with a ping, also while it is idle. Default 3 s; at least 1 s,
+    /// The interval of the pings that check a connection, also while it is idle. Default 3 s; at least 1 s,
     /// or etcd takes the pings for an attack.
     #[serde(default = "defaults::ping", deserialize_with = "duration")]
     pub ping_interval: Duration,
-    /// How long the answer to a ping may take before the connection counts as broken. Default 3 s.
+    /// The longest wait for the answer to a ping before the connection counts as broken. Default 3 s.
     #[serde(default = "defaults::ping", deserialize_with = "duration")]
     pub ping_timeout: Duration,
 }

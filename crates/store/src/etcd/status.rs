@@ -1,11 +1,11 @@
-//! How the member in use is doing.
+//! The status of the member in use.
 
 use crate::Error;
 
 use super::version;
 use super::wire::{AlarmMember, AlarmType, StatusResponse};
 
-/// What a member says about itself and the cluster's alarms.
+/// The status of one member, with the cluster's alarms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdStatus {
     /// The member's version, as `3.7.3`.
@@ -16,9 +16,9 @@ pub struct EtcdStatus {
     pub size_in_use: u64,
     /// The quota in bytes; `None` where the member does not tell (before 3.6).
     pub quota: Option<u64>,
-    /// Whether the cluster refuses writes because a member is out of space.
+    /// The cluster refuses writes because a member is out of space.
     pub out_of_space: bool,
-    /// Whether a member found its data corrupt.
+    /// A member found its data corrupt.
     pub corrupt: bool,
 }
 
@@ -35,7 +35,7 @@ impl EtcdStatus {
         }
     }
 
-    /// What is wrong, one line each, with what to do.
+    /// The active alarms, one line each, with the remedy.
     #[must_use]
     pub fn alarms(&self) -> Vec<String> {
         let too_old = version::check(&self.version).err().map(|error| error.to_string());

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
-use super::connection::Connection;
+use super::connection::EtcdConnection;
 use super::convert::{
     add_page, get_answer, get_request, key_range, leases, txn_outcome, txn_request, wire_revision,
 };
-use super::fault::Fault;
+use super::fault::AttemptError;
 use super::keep_alive::KeepAlive;
 use super::watch::Watches;
 use super::wire::{
@@ -23,7 +23,7 @@ use crate::{Error, Store, Watch};
 /// Records a page: about a megabyte of ours, so that no single answer keeps the member busy for long.
 const PAGE: i64 = 5_000;
 
-/// How often a listing starts over because a compaction overtook it between two pages.
+/// The most restarts of a listing that a compaction overtook between two pages.
 const LISTINGS: usize = 3;
 
 /// A handle of an etcd cluster; cheap to clone, and all clones share connections and streams.
@@ -33,7 +33,7 @@ const LISTINGS: usize = 3;
 /// answers. Calls are bounded by [`EtcdOptions::request_timeout`] each.
 #[derive(Debug, Clone)]
 pub struct EtcdStore {
-    pub(super) connection: Arc<Connection>,
+    pub(super) connection: Arc<EtcdConnection>,
     keep_alive: KeepAlive,
     watches: Watches,
 }
@@ -47,7 +47,7 @@ impl EtcdStore {
     /// # Panics
     /// Outside a tokio runtime, which runs its two tasks until the last handle and watch are dropped.
     pub fn new(options: &EtcdOptions) -> Result<Self, Error> {
-        let connection = Arc::new(Connection::new(options)?);
+        let connection = Arc::new(EtcdConnection::new(options)?);
         let keep_alive = KeepAlive::start(Arc::clone(&connection));
         let watches = Watches::start(Arc::clone(&connection));
         Ok(Self { connection, keep_alive, watches })
@@ -65,12 +65,12 @@ impl EtcdStore {
         let answer =
             self.connection.read(|link| async move { link.kv().compact(link.request(request)).await }).await;
         match answer {
-            Ok(_) | Err(Fault::Compacted) => Ok(()),
+            Ok(_) | Err(AttemptError::Compacted) => Ok(()),
             Err(fault) => Err(fault.of_read("compact")),
         }
     }
 
-    /// How the member in use is doing, with the alarms of the whole cluster. Cancel safe.
+    /// The status of the member in use, with the alarms of the whole cluster. Cancel safe.
     ///
     /// # Errors
     /// As for a read.
@@ -98,7 +98,7 @@ impl EtcdStore {
                 RangeRequest { key, range_end: range_end.clone(), limit: PAGE, revision, keys_only: false };
             let page = match self.read_range(request).await {
                 Ok(page) => page,
-                Err(Fault::Compacted) => return Ok(None),
+                Err(AttemptError::Compacted) => return Ok(None),
                 Err(fault) => return Err(fault.of_read("range")),
             };
             let more = page.more;
@@ -109,7 +109,7 @@ impl EtcdStore {
         }
     }
 
-    async fn read_range(&self, request: RangeRequest) -> Result<super::wire::RangeResponse, Fault> {
+    async fn read_range(&self, request: RangeRequest) -> Result<super::wire::RangeResponse, AttemptError> {
         self.connection
             .read(|link| {
                 let request = request.clone();
@@ -118,7 +118,7 @@ impl EtcdStore {
             .await
     }
 
-    async fn write_txn(&self, request: TxnRequest) -> Result<super::wire::TxnResponse, Fault> {
+    async fn write_txn(&self, request: TxnRequest) -> Result<super::wire::TxnResponse, AttemptError> {
         self.connection
             .write(|link| {
                 let request = request.clone();
@@ -127,7 +127,7 @@ impl EtcdStore {
             .await
     }
 
-    /// Which lease a refused transaction meant; etcd says only that one of them is over.
+    /// The expired lease of a refused transaction; etcd reports only that one of them has expired.
     async fn find_lost(&self, leases: &[LeaseId]) -> Error {
         for lease in leases {
             match self.time_to_live(*lease).await {
@@ -161,7 +161,7 @@ impl Store for EtcdStore {
         let request = txn_request(txn, self.limits())?;
         match self.write_txn(request).await {
             Ok(response) => Ok(txn_outcome(response)),
-            Err(Fault::NoLease) => Err(match leases[..] {
+            Err(AttemptError::NoLease) => Err(match leases[..] {
                 [only] => Error::LeaseNotFound(only),
                 _ => self.find_lost(&leases).await,
             }),
@@ -194,7 +194,7 @@ impl Store for EtcdStore {
             .write(|link| async move { link.lease().lease_revoke(link.request(request)).await })
             .await;
         match answer {
-            Ok(_) | Err(Fault::NoLease) => Ok(()),
+            Ok(_) | Err(AttemptError::NoLease) => Ok(()),
             Err(fault) => Err(fault.of_write("revoke")),
         }
     }

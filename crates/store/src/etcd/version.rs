@@ -1,8 +1,8 @@
-//! Which versions of etcd keep the promises of a store.
+//! The versions of etcd that keep the promises of a store.
 
 use crate::Error;
 
-/// Refuses a version whose word about a watch's progress can't be believed.
+/// Refuses a version that may report a wrong progress of a watch.
 ///
 /// Before 3.4.25 and 3.5.8 the answer to a progress request could overtake changes that it claims to cover
 /// (etcd issue 15220), and etcd has no other way to tell how far a quiet watch is.

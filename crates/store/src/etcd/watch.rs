@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::connection::Connection;
+use super::connection::EtcdConnection;
 use crate::{Error, Watch};
 use driver::Driver;
-use registry::Subscription;
+use registry::EtcdWatch;
 
 /// Callers that wait for a place; opening a watch takes a millisecond.
 const QUEUE: usize = 256;
@@ -28,20 +28,20 @@ const ROOM: usize = 256 + 1;
 /// The way to the task that runs all watches; the task ends with the last handle and the last watch.
 #[derive(Debug, Clone)]
 pub(super) struct Watches {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<WatchCommand>,
     bound: Duration,
 }
 
-/// What the task is asked to do.
+/// A command to the task.
 #[derive(Debug)]
-enum Command {
-    Open(Subscription),
+enum WatchCommand {
+    Open(EtcdWatch),
     AskForProgress,
 }
 
 impl Watches {
     /// Starts the task. It opens its stream with the first watch.
-    pub(super) fn start(connection: Arc<Connection>) -> Self {
+    pub(super) fn start(connection: Arc<EtcdConnection>) -> Self {
         let (commands, received) = mpsc::channel(QUEUE);
         let bound = connection.request_timeout;
         tokio::spawn(Driver::new(connection, received).run());
@@ -52,9 +52,9 @@ impl Watches {
     pub(super) async fn open(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error> {
         let (items, delivered) = mpsc::channel(ROOM);
         let (ready, opened) = oneshot::channel();
-        let subscription = Subscription::new(Bytes::copy_from_slice(prefix), from, items, ready);
+        let subscription = EtcdWatch::new(Bytes::copy_from_slice(prefix), from, items, ready);
         let opening = async {
-            self.commands.send(Command::Open(subscription)).await.ok()?;
+            self.commands.send(WatchCommand::Open(subscription)).await.ok()?;
             opened.await.ok()
         };
         let opened = timeout(self.bound, opening).await.ok().flatten();
@@ -64,7 +64,7 @@ impl Watches {
 
     /// A full queue means that the task is about to hear from the store anyway.
     pub(super) fn ask_for_progress(&self) {
-        let _ = self.commands.try_send(Command::AskForProgress);
+        let _ = self.commands.try_send(WatchCommand::AskForProgress);
     }
 
     /// The stream holds a handle, so that the task runs as long as somebody watches.

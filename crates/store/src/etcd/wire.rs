@@ -8,4 +8,4 @@
     reason = "generated: see proto/etcd.proto for what things are"
 )]
 
-tonic::include_proto!("etcdserverpb");
+include!("generated/etcdserverpb.rs");

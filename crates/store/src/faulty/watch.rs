@@ -5,24 +5,24 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use tokio::time::sleep;
 
-use super::{Condition, Link, Outage, refused};
+use super::{Condition, FaultyLink, Outage, refused};
 use crate::{Error, Watch, WatchBatch};
 
-struct Line {
+struct FaultyWatch {
     inner: Watch,
-    link: Arc<Link>,
+    link: Arc<FaultyLink>,
     cuts: u64,
     over: bool,
 }
 
 /// Puts a watch on the link. The link is asked before each batch is fetched, so that what is held back
 /// is still in the store, where a compaction can take it away.
-pub(super) fn over(inner: Watch, link: Arc<Link>) -> Watch {
+pub(super) fn over(inner: Watch, link: Arc<FaultyLink>) -> Watch {
     let cuts = link.condition.read(|condition| condition.cuts);
-    stream::unfold(Line { inner, link, cuts, over: false }, step).boxed()
+    stream::unfold(FaultyWatch { inner, link, cuts, over: false }, step).boxed()
 }
 
-async fn step(mut line: Line) -> Option<(Result<WatchBatch, Error>, Line)> {
+async fn step(mut line: FaultyWatch) -> Option<(Result<WatchBatch, Error>, FaultyWatch)> {
     if line.over {
         return None;
     }
@@ -31,7 +31,7 @@ async fn step(mut line: Line) -> Option<(Result<WatchBatch, Error>, Line)> {
     Some((item, line))
 }
 
-impl Line {
+impl FaultyWatch {
     async fn next(&mut self) -> Option<Result<WatchBatch, Error>> {
         loop {
             let condition = self.link.condition.read(Condition::clone);
@@ -41,7 +41,7 @@ impl Line {
             let open = condition.outage.is_none() && !condition.held;
             tokio::select! {
                 biased;
-                // The link first: what it does to the watch comes before what the watch has to say.
+                // The link first: a fault precedes the watch's next batch.
                 () = self.link.condition.wait_for(|now| (*now != condition).then_some(())) => {}
                 batch = self.inner.next(), if open => {
                     let batch = batch?;
@@ -55,7 +55,7 @@ impl Line {
 
     /// Delivers one batch, late or not at all.
     async fn deliver(&mut self, batch: Result<WatchBatch, Error>) -> Option<Result<WatchBatch, Error>> {
-        let (cut, delay) = self.link.dice().throw_batch();
+        let (cut, delay) = self.link.faults().draw_batch();
         if cut {
             return Some(Err(self.cut()));
         }
@@ -67,10 +67,10 @@ impl Line {
     }
 
     fn swallows(&self, batch: &Result<WatchBatch, Error>) -> bool {
-        let mut dice = self.link.dice();
-        let hit = dice.swallow > 0 && batch.as_ref().is_ok_and(|batch| !batch.changes.is_empty());
+        let mut faults = self.link.faults();
+        let hit = faults.swallow > 0 && batch.as_ref().is_ok_and(|batch| !batch.changes.is_empty());
         if hit {
-            dice.swallow -= 1;
+            faults.swallow -= 1;
             self.link.count(|counts| counts.batches_swallowed += 1);
         }
         hit

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Options;
@@ -19,7 +19,7 @@ use crate::{Error, Store};
 /// A comparison that meets more later changes than this is put off: it would hold too much.
 const MOST_OVERTAKEN: usize = 100_000;
 
-enum Phase {
+enum CheckPhase {
     /// Nothing to do until then.
     Resting(Instant),
     /// The listing is under way; the changes that the watch delivers meanwhile.
@@ -28,11 +28,11 @@ enum Phase {
     Waiting(Snapshot, BTreeSet<Bytes>, Instant),
 }
 
-/// Where the comparison stands.
+/// The state of the comparison.
 pub(super) struct Check {
     store: Arc<dyn Store>,
     options: Options,
-    phase: Phase,
+    phase: CheckPhase,
 }
 
 impl fmt::Debug for Check {
@@ -43,7 +43,7 @@ impl fmt::Debug for Check {
 
 impl Check {
     pub(super) fn new(store: Arc<dyn Store>, options: Options) -> Self {
-        let phase = Phase::Resting(Instant::now() + options.check_every);
+        let phase = CheckPhase::Resting(Instant::now() + options.check_every);
         Self { store, options, phase }
     }
 
@@ -55,15 +55,15 @@ impl Check {
     /// When the watch has not come as far as the listing in time.
     pub(super) async fn advance(&mut self) -> Result<(), Error> {
         match &mut self.phase {
-            Phase::Resting(due) => {
+            CheckPhase::Resting(due) => {
                 sleep_until(*due).await;
                 self.list();
             }
-            Phase::Listing(listing, _) => {
+            CheckPhase::Listing(listing, _) => {
                 let listed = listing.await;
                 self.listed(listed);
             }
-            Phase::Waiting(_, _, end) => {
+            CheckPhase::Waiting(_, _, end) => {
                 sleep_until(*end).await;
                 return Err(stalled());
             }
@@ -74,16 +74,17 @@ impl Check {
     fn list(&mut self) {
         let (store, prefix) = (Arc::clone(&self.store), self.options.prefix.clone());
         let listing = async move { store.range(&prefix).await };
-        self.phase = Phase::Listing(listing.boxed(), Vec::new());
+        self.phase = CheckPhase::Listing(listing.boxed(), Vec::new());
     }
 
     fn listed(&mut self, listed: Result<Snapshot, Error>) {
-        let Phase::Listing(_, seen) = self.rest() else { return };
+        let CheckPhase::Listing(_, seen) = self.rest() else { return };
         match listed {
             Ok(snapshot) => {
                 let later = seen.into_iter().filter(|(_, revision)| *revision > snapshot.revision);
                 let overtaken = later.map(|(key, _)| key).collect();
-                self.phase = Phase::Waiting(snapshot, overtaken, Instant::now() + self.options.stalled_after);
+                self.phase =
+                    CheckPhase::Waiting(snapshot, overtaken, Instant::now() + self.options.stalled_after);
                 self.store.request_progress();
             }
             Err(error) => tracing::debug!(%error, "the view could not be checked"),
@@ -91,20 +92,20 @@ impl Check {
     }
 
     /// Goes back to rest, and hands out what was under way.
-    fn rest(&mut self) -> Phase {
-        let rest = Phase::Resting(Instant::now() + self.options.check_every);
+    fn rest(&mut self) -> CheckPhase {
+        let rest = CheckPhase::Resting(Instant::now() + self.options.check_every);
         std::mem::replace(&mut self.phase, rest)
     }
 
     /// Notes what the watch delivered.
     pub(super) fn saw(&mut self, changes: &[Change]) {
         let held = match &mut self.phase {
-            Phase::Resting(_) => return,
-            Phase::Listing(_, seen) => {
+            CheckPhase::Resting(_) => return,
+            CheckPhase::Listing(_, seen) => {
                 seen.extend(changes.iter().map(|change| (change.key().clone(), change.revision())));
                 seen.len()
             }
-            Phase::Waiting(snapshot, overtaken, _) => {
+            CheckPhase::Waiting(snapshot, overtaken, _) => {
                 let later = changes.iter().filter(|change| change.revision() > snapshot.revision);
                 overtaken.extend(later.map(|change| change.key().clone()));
                 overtaken.len()
@@ -117,12 +118,12 @@ impl Check {
 
     /// The listing and the keys to leave out, once the watch has reached `revision` and that is enough.
     pub(super) fn ready(&mut self, revision: Revision) -> Option<(Snapshot, BTreeSet<Bytes>)> {
-        if !matches!(&self.phase, Phase::Waiting(snapshot, ..) if snapshot.revision <= revision) {
+        if !matches!(&self.phase, CheckPhase::Waiting(snapshot, ..) if snapshot.revision <= revision) {
             return None;
         }
         match self.rest() {
-            Phase::Waiting(snapshot, overtaken, _) => Some((snapshot, overtaken)),
-            Phase::Resting(_) | Phase::Listing(..) => None,
+            CheckPhase::Waiting(snapshot, overtaken, _) => Some((snapshot, overtaken)),
+            CheckPhase::Resting(_) | CheckPhase::Listing(..) => None,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Which version of each key the copy holds: enough to tell what a listing changes.
+//! The version of each key in the copy: enough to find the differences to a listing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 
 /// The revision of the last change of every key. A key's contents follow from it.
 #[derive(Debug, Default)]

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, RwLock};
 
 use futures::StreamExt;
-use kafka_assigner_core::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::check::Check;
 use super::index::Index;
-use super::{Health, Materialized, Options, State};
+use super::{Materialized, Options, State, ViewHealth};
 use crate::backoff::Retries;
 use crate::signal::Signal;
 use crate::{Error, Store, WatchBatch};
@@ -22,7 +22,7 @@ pub struct Keeper<T: Materialized> {
     store: Arc<dyn Store>,
     options: Options,
     state: Arc<RwLock<State<T>>>,
-    health: Arc<Signal<Health>>,
+    health: Arc<Signal<ViewHealth>>,
     updates: broadcast::Sender<Arc<T::Touched>>,
     index: Index,
     revision: Revision,
@@ -34,7 +34,7 @@ impl<T: Materialized> Keeper<T> {
         store: Arc<dyn Store>,
         options: Options,
         state: Arc<RwLock<State<T>>>,
-        health: Arc<Signal<Health>>,
+        health: Arc<Signal<ViewHealth>>,
         updates: broadcast::Sender<Arc<T::Touched>>,
     ) -> Self {
         let (index, revision) = (Index::default(), Revision::default());
@@ -42,7 +42,7 @@ impl<T: Materialized> Keeper<T> {
         Self { store, options, state, health, updates, index, revision, retries }
     }
 
-    /// Follows the store until `stop`. Failures are retried for ever, and shown in [`Health`].
+    /// Follows the store until `stop`. Failures are retried for ever, and shown in [`ViewHealth`].
     ///
     /// Dropping the future stops it too.
     pub async fn run(mut self, stop: CancellationToken) {
@@ -113,7 +113,7 @@ impl<T: Materialized> Keeper<T> {
         });
     }
 
-    /// Applies changes, then tells of them: whoever is told finds them applied.
+    /// Applies changes, then notifies listeners, so that they find them applied.
     fn apply(&mut self, changes: &[Change], revision: Revision, tell: bool) {
         let touched = {
             let mut state = self.state.write().expect("applying a change doesn't panic");

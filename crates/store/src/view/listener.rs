@@ -1,11 +1,11 @@
-//! Who wants to know what an update touched.
+//! Listeners to the updates of a view.
 
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-/// What a listener is told.
+/// A notice to a listener.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Notice<U> {
     /// One update, and what it touched.

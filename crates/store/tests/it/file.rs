@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Compare, Must, Op, Revision, Txn, TxnOutcome};
 use kafka_assigner_store::conformance::{self, Subject};
 use kafka_assigner_store::{Error, FileStore, Store};
+use kafka_assigner_types::kv::{Compare, Must, Op, Revision, Txn, TxnOutcome};
 use tempfile::TempDir;
 
 #[derive(Debug)]

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_store::conformance::{self, Subject};
 use kafka_assigner_store::{MemoryStore, Store};
+use kafka_assigner_types::kv::Revision;
 
 #[derive(Debug)]
 struct Memory(MemoryStore);

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::reduction::{Counting, place};
 use super::{Assignment, Group, java, order};
+use crate::strategy::Manner;
 use crate::{MemberIndex, Placement, Problem, Strategy, TopicIndex, UnitIndex};
 use share::Share;
 
@@ -74,6 +75,10 @@ impl Strategy for Range {
 
     fn summary(&self) -> &'static str {
         "Kafka's range: of each topic a run of partitions for each member"
+    }
+
+    fn manner(&self) -> Manner {
+        Manner::Anew
     }
 
     fn assign(&self, problem: &Problem) -> Placement {

@@ -2,6 +2,7 @@
 
 use super::reduction::{Counting, place};
 use super::{Assignment, Group, order};
+use crate::strategy::Manner;
 use crate::{MemberIndex, Placement, Problem, Strategy, TopicIndex};
 
 /// Kafka's `RoundRobinAssignor`: goes once around the members, static ones first and then by id,
@@ -63,6 +64,10 @@ impl Strategy for RoundRobin {
 
     fn summary(&self) -> &'static str {
         "Kafka's round robin: all partitions in order to all members in turn"
+    }
+
+    fn manner(&self) -> Manner {
+        Manner::Anew
     }
 
     fn assign(&self, problem: &Problem) -> Placement {

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::ledger::Ledger;
-use crate::{MemberIndex, TopicIndex, UnitIndex};
+use crate::problem::{MemberIndex, TopicIndex, UnitIndex};
 
-/// Which members give.
+/// The members that give.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Giving {
     /// Those that have more than their limit, draining members thus as long as they have anything.
@@ -72,7 +72,7 @@ fn shift(ledger: &mut Ledger<'_>, giving: Giving) -> usize {
 struct Exchange<'l, 'p> {
     ledger: &'l mut Ledger<'p>,
     giving: Giving,
-    /// Who gives, with the units it has left to give, ascending.
+    /// By giver the units that it has left to give, ascending.
     stock: BTreeMap<MemberIndex, Vec<UnitIndex>>,
     givers: BTreeSet<(u32, MemberIndex)>,
     takers: BTreeSet<(u32, MemberIndex)>,
@@ -146,7 +146,7 @@ impl<'l, 'p> Exchange<'l, 'p> {
     }
 }
 
-/// Whether it helps if `giver` gives to a member that has room and `load` units.
+/// True if it helps that `giver` gives to a member that has room and `load` units.
 fn gives(ledger: &Ledger<'_>, giving: Giving, giver: MemberIndex, load: u32) -> bool {
     match giving {
         Giving::Excess => ledger.load(giver) > ledger.limit(giver),

@@ -1,9 +1,9 @@
 //! Equal shares: steps two to five where all active members may own the same units.
 
 use crate::ledger::Ledger;
-use crate::{MemberIndex, MemberState, UnitIndex};
+use crate::problem::{MemberIndex, MemberState, UnitIndex};
 
-/// Where a collected unit comes from, in the order in which they are placed if room is short.
+/// The origin of a collected unit, in the order in which units are placed if room is short.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     /// Nobody owns it.
@@ -71,11 +71,11 @@ fn fill(ledger: &mut Ledger<'_>, targets: &[Target], mut pool: Pool) {
     }
 }
 
-/// How many units an active member is to have.
+/// The number of units that an active member is to have.
 struct Target {
     member: MemberIndex,
     units: u32,
-    /// What is fixed to it: it cannot have less.
+    /// The units fixed to it: it cannot have less.
     least: u32,
     /// Its limit, or what is fixed to it if that is more.
     most: u32,

@@ -16,6 +16,7 @@ mod oracle;
 mod racks;
 mod rolling;
 mod scenario;
+mod sets;
 mod sound;
 mod steady;
 mod streams;

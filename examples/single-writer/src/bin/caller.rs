@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Parser;
-use kafka_assigner_example_single_writer::{Caller, Failure};
+use kafka_assigner_writer::{Caller, Failure};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use kafka_assigner_example_single_writer::{Wire, run_router};
 use kafka_assigner_router::{Router, RouterOptions, stop};
+use kafka_assigner_writer::{Wire, run_router};
 use tokio::net::TcpListener;
 
 /// Takes requests to the writers of their keys.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use kafka_assigner_client::{Consumer, ConsumerOptions, stop};
-use kafka_assigner_example_single_writer::{Journal, Log, Witness, Writer, run_writer};
+use kafka_assigner_writer::{Journal, Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 
 /// Keeps the counters of the partitions that it owns.

@@ -1,5 +1,7 @@
 //! Up to where an owner starts: what is read into the state only.
 
+use std::time::Duration;
+
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -8,13 +10,23 @@ use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::HandlerError;
 use crate::kafka::KafkaRunnerError;
+use crate::kafka::client::whole;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::handler::RecordHandler;
 use crate::kafka::processing::{FETCH_WAIT, Partition};
+use crate::kafka::reader::Reader;
 use crate::partition::TopicPartition;
 
 /// How many records are caught up with before other tasks get their turn.
 const CATCH_UP_BATCH: usize = 256;
+/// How long a preparation for a direct grant waits for its first record, or for the word that there is none, before it
+/// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
+const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
+/// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
+const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
+/// How long it waits for each further one. What was read so far is lost then, so this is as long as the service waits by
+/// default for a preparation without progress: long against the restart of a broker.
+const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 
 impl<H: RecordHandler> KafkaRunner<H> {
     pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
@@ -32,7 +44,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
         self.handler.warm(context).await?;
         let restored = self.handler.restore(at).await?;
         let committed = self.client.committed(at).await?;
-        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
+        let next = whole("Restored::next_offset", at, restored.next_offset.unwrap_or(committed))?;
+        let begin = self.within_log(at, next).await?;
         Ok((restored.state, begin, committed))
     }
 
@@ -56,11 +69,10 @@ impl<H: RecordHandler> KafkaRunner<H> {
         partition: &mut Partition<H::State>,
         mut committed: i64,
     ) -> Result<(), HandlerError> {
-        let first = partition.reader.next();
+        let mut watch = Watch { context, first: None };
         loop {
-            self.catch_up(context.partition(), partition, committed).await?;
-            report(context, partition.reader.next() - first, committed - first);
-            if partition.reader.ahead().await? == Ahead::End {
+            self.warm_up(&mut watch, partition, committed).await?;
+            if watch.ahead(&mut partition.reader).await? == Ahead::End {
                 return Ok(());
             }
             let now = self.client.committed(context.partition()).await?;
@@ -71,7 +83,30 @@ impl<H: RecordHandler> KafkaRunner<H> {
         }
     }
 
-    /// Brings the state forward up to `bound`, or to the end, or by one batch of records.
+    /// Brings the state forward up to `bound`, or to the end, and reports after each record: a batch of slow ones may take
+    /// longer than the service waits for progress.
+    async fn warm_up(
+        &self,
+        watch: &mut Watch<'_>,
+        partition: &mut Partition<H::State>,
+        bound: i64,
+    ) -> Result<(), HandlerError> {
+        loop {
+            for _ in 0..CATCH_UP_BATCH {
+                let ahead = watch.ahead(&mut partition.reader).await?;
+                watch.report(partition.reader.next(), bound);
+                match ahead {
+                    Ahead::Record(offset) if offset < bound => {}
+                    Ahead::Record(_) | Ahead::End => return Ok(()),
+                }
+                self.apply(watch.context.partition(), partition)?;
+                watch.report(partition.reader.next(), bound);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Brings the state forward up to `bound`, or to the end.
     async fn catch_up(
         &self,
         at: &TopicPartition,
@@ -84,12 +119,21 @@ impl<H: RecordHandler> KafkaRunner<H> {
                     Ahead::Record(offset) if offset < bound => {}
                     Ahead::Record(_) | Ahead::End => return Ok(()),
                 }
-                if let Some(record) = partition.reader.take() {
-                    self.handler.catch_up(at, &mut partition.state, &record)?;
-                }
+                self.apply(at, partition)?;
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Brings the state forward by the record that is ahead. Where that fails, the record stays ahead: whoever tries again
+    /// begins with it.
+    fn apply(&self, at: &TopicPartition, partition: &mut Partition<H::State>) -> Result<(), HandlerError> {
+        let Some(record) = partition.reader.take() else { return Ok(()) };
+        let applied = self.handler.catch_up(at, &mut partition.state, &record);
+        if applied.is_err() {
+            partition.reader.put_back(record);
+        }
+        applied
     }
 
     /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
@@ -163,7 +207,52 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 }
 
-fn report(context: &WarmContext, done: i64, total: i64) {
-    let unsigned = |count: i64| u64::try_from(count).unwrap_or_default();
-    context.report(unsigned(done), Some(unsigned(total.max(done))));
+/// Watches over a preparation: tells how far it is, and ends it when nothing comes.
+struct Watch<'a> {
+    context: &'a WarmContext,
+    /// The first offset that was there; `None` = nothing has come yet. Retention may have removed those before it.
+    first: Option<i64>,
+}
+
+impl Watch<'_> {
+    /// Waits until there is a record or the end was reached, for a while.
+    async fn ahead(&mut self, reader: &mut Reader) -> Result<Ahead, HandlerError> {
+        // Without a timer where nothing has to be waited for.
+        let ahead = match reader.ahead_now()? {
+            Some(ahead) => ahead,
+            None => self.awaited(reader).await?,
+        };
+        let at = match ahead {
+            Ahead::Record(offset) => offset,
+            Ahead::End => reader.next(),
+        };
+        self.first.get_or_insert(at);
+        Ok(ahead)
+    }
+
+    async fn awaited(&self, reader: &mut Reader) -> Result<Ahead, HandlerError> {
+        let waited = self.patience();
+        match timeout(waited, reader.ahead()).await {
+            Ok(ahead) => Ok(ahead?),
+            Err(_) => {
+                let partition = self.context.partition().clone();
+                Err(KafkaRunnerError::Stalled { partition, waited }.into())
+            }
+        }
+    }
+
+    const fn patience(&self) -> Duration {
+        match (&self.first, &self.context.handoff_id) {
+            (Some(_), _) => NEXT_FETCH_WAIT,
+            (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
+            (None, None) => FIRST_FETCH_WAIT,
+        }
+    }
+
+    /// Reports that everything before `next` is done, of all that is before `bound`.
+    fn report(&self, next: i64, bound: i64) {
+        let Some(first) = self.first else { return };
+        let [done, total] = [next, bound.max(next)].map(|to| u64::try_from(to - first).unwrap_or_default());
+        self.context.report(done, Some(total));
+    }
 }

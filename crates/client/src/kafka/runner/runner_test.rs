@@ -1,9 +1,16 @@
+use std::sync::atomic::Ordering;
+
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::*;
 use crate::claim::SessionClaim;
-use crate::context::{Alarm, Edges};
+use crate::context::{Alarm, Edges, Progress};
 use crate::gate::Gate;
 use crate::kafka::Record;
 use crate::moment::Clock;
@@ -54,4 +61,99 @@ async fn a_partition_is_lost_only_when_the_commit_under_way_has_landed() {
     assert!(timeout(Duration::from_millis(200), &mut lost).await.is_err(), "it did not wait");
     drop(under_way);
     lost.await;
+}
+
+#[tokio::test]
+async fn an_interval_of_commits_that_can_not_be_kept_is_refused() {
+    let options = KafkaOptions { commit_interval: Duration::ZERO, ..KafkaOptions::new("127.0.0.1:1", "g") };
+    let refused = KafkaRunner::new(&options, Idle).expect_err("no interval");
+    let text = refused.to_string();
+    assert!(text.contains("commit_interval = 0ns") && text.contains("longer than 0"), "{text}");
+}
+
+#[tokio::test]
+async fn any_number_of_records_at_once_is_accepted() {
+    for concurrency in [0, usize::MAX] {
+        let options = KafkaOptions { concurrency, ..KafkaOptions::new("127.0.0.1:1", "g") };
+        KafkaRunner::new(&options, Idle).expect("valid options");
+    }
+}
+
+/// Writes down what was reported before each record that it catches up with: the offset, what was done, and the total.
+#[derive(Clone, Default)]
+struct Watching {
+    progress: Arc<Progress>,
+    seen: Arc<Mutex<Vec<(i64, u64, u64)>>>,
+}
+
+#[async_trait]
+impl PartitionHandler for Watching {
+    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RecordHandler for Watching {
+    type State = ();
+
+    fn catch_up(&self, _: &TopicPartition, (): &mut (), record: &Record) -> Result<(), HandlerError> {
+        use rdkafka::Message as _;
+        let [done, total] = [&self.progress.done, &self.progress.total].map(|n| n.load(Ordering::Relaxed));
+        self.seen.lock().expect("no panic inside").push((record.offset(), done, total));
+        Ok(())
+    }
+
+    async fn process(&self, _: &OwnedContext, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+/// Warms "t"-0 of a broker that holds `records` of `size` bytes, all of them committed, and returns what was seen.
+async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
+    let cluster = MockCluster::new(1).expect("a cluster in this process");
+    cluster.create_topic("t", 1, 1).expect("a new topic");
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", cluster.bootstrap_servers()).set("group.id", "g");
+    let producer: FutureProducer = config.create().expect("a producer");
+    let payload = vec![b'x'; size];
+    for _ in 0..records {
+        let record = FutureRecord::<(), _>::to("t").partition(0).payload(&payload);
+        producer.send(record, Duration::from_secs(30)).await.expect("it is written");
+    }
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset("t", 0, Offset::Offset(records)).expect("a valid offset");
+    let committing: BaseConsumer = config.create().expect("a consumer");
+    committing.commit(&list, CommitMode::Sync).expect("it is committed");
+    let handler = Watching::default();
+    let context = WarmContext {
+        group: "g".into(),
+        partition: TopicPartition::new("t", 0),
+        handoff_id: Some("h".into()),
+        current_owner: None,
+        progress: handler.progress.clone(),
+        cancelled: CancellationToken::new(),
+    };
+    let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+    let runner = KafkaRunner::new(&options, handler.clone()).expect("valid options");
+    runner.warm(&context).await.expect("it is warm");
+    let seen = handler.seen.lock().expect("no panic inside").clone();
+    assert_eq!(seen.last().expect("records").1 + 1, handler.progress.done.load(Ordering::Relaxed));
+    seen
+}
+
+#[tokio::test]
+async fn a_warm_up_reports_each_record_before_it_takes_the_next() {
+    let seen = warm_up(600, 1).await;
+    let expected: Vec<_> = (0..600).map(|done| (i64::try_from(done).expect("small"), done, 600)).collect();
+    assert_eq!(seen, expected);
+}
+
+// The embedded broker keeps five megabytes of a partition.
+#[tokio::test]
+async fn the_progress_of_a_warm_up_begins_where_the_log_begins() {
+    let seen = warm_up(10, 900_000).await;
+    let (first, done, total) = seen[0];
+    assert!(first > 0, "nothing was removed");
+    assert_eq!((done, total), (0, u64::try_from(10 - first).expect("not negative")));
 }

@@ -90,3 +90,32 @@ fn what_is_spoiled_while_it_drains_is_never_resumed() {
         ],
     );
 }
+
+#[test]
+fn preparations_that_fail_keep_no_others_waiting() {
+    let mut roles = Roles::new(2);
+    let actions = roles.step(T0, change((0..5).map(|number| (number, owner(5, 5, "")))));
+    assert_eq!(actions, [direct_warm(0, 5), direct_warm(1, 5)]);
+    // Each gets its turn before any is tried again, though the first ones come first by name and have waited.
+    let mut now = T0;
+    for (number, next) in [(0, 2), (1, 3), (2, 4)] {
+        now = now + Duration::from_secs(10);
+        let actions = roles.step(now, ended(number, Err("nothing was fetched")));
+        let started: Vec<_> = actions.into_iter().filter(is_warm).collect();
+        assert_eq!(started, [direct_warm(next, 5)]);
+        now = now + Duration::from_secs(1);
+        assert_eq!(roles.step(now, RoleEvent::Timer), [call(number, Call::Release)]);
+        assert_eq!(roles.step(now, ended(number, Ok(()))), []);
+    }
+    now = now + Duration::from_secs(10);
+    roles.step(now, ended(3, Ok(())));
+    assert_eq!(
+        roles.step(now, ended(4, Ok(()))).last(),
+        Some(&direct_warm(1, 5)),
+        "and those that fail go on"
+    );
+}
+
+fn is_warm(action: &RoleAction) -> bool {
+    matches!(action, RoleAction::Call(_, Call::Warm { .. }))
+}

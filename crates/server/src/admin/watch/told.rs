@@ -33,7 +33,7 @@ impl Told {
         let mut news = News::new(state);
         if !self.began {
             self.began = true;
-            self.config = Some(show::config(&state.config().unwrap_or_default()));
+            self.config = Some(state.configured(show::config));
             self.leader = show::leader(state);
             news.push(Event::Group(show::summary(state, &census(state))));
         }
@@ -80,7 +80,7 @@ impl Told {
     }
 
     fn note_settings(&mut self, state: &GroupState, news: &mut News) {
-        let config = show::config(&state.config().unwrap_or_default());
+        let config = state.configured(show::config);
         if self.config.as_ref() != Some(&config) {
             news.push(Event::Config(config.clone()));
             self.config = Some(config);

@@ -3,45 +3,45 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
-use super::Command;
-use super::progress::Pulse;
-use super::registry::Registry;
+use super::WatchCommand;
+use super::progress::StreamActivity;
+use super::registry::WatchRegistry;
 use crate::Backoff;
-use crate::etcd::connection::{Connection, Link};
+use crate::etcd::connection::{EtcdConnection, MemberChannel};
 use crate::etcd::convert::{header_revision, key_range};
-use crate::etcd::fault::{self, Fault};
+use crate::etcd::fault::{self, AttemptError};
 use crate::etcd::version;
 use crate::etcd::wire::{RangeRequest, StatusRequest, WatchRequest, WatchResponse};
 
-/// How often dropped watches are cancelled and readers that caught up are served again.
+/// The interval at which dropped watches are cancelled and readers that caught up are served again.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Driver {
-    connection: Arc<Connection>,
-    commands: mpsc::Receiver<Command>,
-    registry: Registry,
+    connection: Arc<EtcdConnection>,
+    commands: mpsc::Receiver<WatchCommand>,
+    registry: WatchRegistry,
     /// Streams that broke in a row without a single answer.
     failures: u32,
 }
 
 /// One stream with what is known about it.
 #[derive(Debug)]
-struct Session<'a> {
-    link: &'a Link,
+struct WatchConnection<'a> {
+    link: &'a MemberChannel,
     /// Unbounded so that it can't block against a server that waits for us to read; the registry has at
     /// most one creation, one cancellation and a few progress requests per watch under way.
     requests: mpsc::UnboundedSender<WatchRequest>,
-    pulse: Pulse,
+    pulse: StreamActivity,
 }
 
-impl Session<'_> {
+impl WatchConnection<'_> {
     /// A stream that is gone takes nothing; its end is noticed where answers are read.
     fn send(&self, request: WatchRequest) {
         let _ = self.requests.send(request);
@@ -49,8 +49,8 @@ impl Session<'_> {
 }
 
 impl Driver {
-    pub(super) fn new(connection: Arc<Connection>, commands: mpsc::Receiver<Command>) -> Self {
-        Self { connection, commands, registry: Registry::default(), failures: 0 }
+    pub(super) fn new(connection: Arc<EtcdConnection>, commands: mpsc::Receiver<WatchCommand>) -> Self {
+        Self { connection, commands, registry: WatchRegistry::default(), failures: 0 }
     }
 
     pub(super) async fn run(mut self) {
@@ -68,12 +68,12 @@ impl Driver {
     }
 
     /// Runs all watches over one stream, until it breaks or nobody is left who could watch.
-    async fn session(&mut self) -> Result<(), Fault> {
+    async fn session(&mut self) -> Result<(), AttemptError> {
         self.registry.forget_unread();
         while self.registry.is_empty() {
             match self.commands.recv().await {
-                Some(Command::Open(subscription)) => self.registry.park(subscription),
-                Some(Command::AskForProgress) => {}
+                Some(WatchCommand::Open(subscription)) => self.registry.park(subscription),
+                Some(WatchCommand::AskForProgress) => {}
                 None => return Ok(()),
             }
         }
@@ -81,10 +81,10 @@ impl Driver {
         self.serve(&link).await.inspect_err(|fault| self.connection.learn_from(&link, fault))
     }
 
-    async fn serve(&mut self, link: &Link) -> Result<(), Fault> {
+    async fn serve(&mut self, link: &MemberChannel) -> Result<(), AttemptError> {
         self.check_version(link).await?;
         let (requests, outgoing) = mpsc::unbounded_channel();
-        let mut session = Session { link, requests, pulse: Pulse::new() };
+        let mut session = WatchConnection { link, requests, pulse: StreamActivity::new() };
         self.registry.tidy().into_iter().for_each(|request| session.send(request));
         let mut answers = self.open(link, outgoing).await?;
         let mut ticks = interval(TIDY_EVERY);
@@ -101,7 +101,7 @@ impl Driver {
                 },
                 // What happens in the store.
                 answer = answers.message() => {
-                    let answer = answer?.ok_or(Fault::Lost(None))?;
+                    let answer = answer?.ok_or(AttemptError::Lost(None))?;
                     self.receive(answer, &mut session)?;
                 }
             }
@@ -109,30 +109,32 @@ impl Driver {
     }
 
     /// Refuses a member that is too old for good.
-    async fn check_version(&self, link: &Link) -> Result<(), Fault> {
+    async fn check_version(&self, link: &MemberChannel) -> Result<(), AttemptError> {
         let mut client = link.maintenance();
         let asking = client.status(link.request(StatusRequest {}));
         let asked = timeout(self.connection.attempt_timeout, asking).await;
-        let status = asked.map_err(|_| Fault::Lost(None))??.into_inner();
+        let status = asked.map_err(|_| AttemptError::Lost(None))??.into_inner();
         let checked = version::check(&status.version);
-        checked.inspect_err(|error| tracing::error!(%error, "etcd is of no use")).map_err(Fault::Refused)
+        checked
+            .inspect_err(|error| tracing::error!(%error, "etcd is of no use"))
+            .map_err(AttemptError::Refused)
     }
 
     async fn open(
         &self,
-        link: &Link,
+        link: &MemberChannel,
         outgoing: mpsc::UnboundedReceiver<WatchRequest>,
-    ) -> Result<Streaming<WatchResponse>, Fault> {
+    ) -> Result<Streaming<WatchResponse>, AttemptError> {
         let mut client = link.watch();
         let opening = client.watch(link.stream_request(UnboundedReceiverStream::new(outgoing)));
         let opened = timeout(self.connection.attempt_timeout, opening).await;
-        Ok(opened.map_err(|_| Fault::Lost(None))??.into_inner())
+        Ok(opened.map_err(|_| AttemptError::Lost(None))??.into_inner())
     }
 
-    fn obey(&mut self, command: Command, session: &mut Session<'_>) {
+    fn obey(&mut self, command: WatchCommand, session: &mut WatchConnection<'_>) {
         match command {
-            Command::Open(subscription) => session.send(self.registry.place(subscription)),
-            Command::AskForProgress => {
+            WatchCommand::Open(subscription) => session.send(self.registry.place(subscription)),
+            WatchCommand::AskForProgress => {
                 if session.pulse.may_ask(self.registry.awaits_progress()) {
                     self.ask_for_progress(session);
                 }
@@ -140,14 +142,18 @@ impl Driver {
         }
     }
 
-    fn ask_for_progress(&mut self, session: &mut Session<'_>) {
+    fn ask_for_progress(&mut self, session: &mut WatchConnection<'_>) {
         if let Some(request) = self.registry.progress_request() {
             session.send(request);
             session.pulse.asked();
         }
     }
 
-    fn receive(&mut self, answer: WatchResponse, session: &mut Session<'_>) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        answer: WatchResponse,
+        session: &mut WatchConnection<'_>,
+    ) -> Result<(), AttemptError> {
         session.pulse.heard();
         self.failures = 0;
         let request = self.registry.receive(answer)?;
@@ -156,7 +162,7 @@ impl Driver {
     }
 
     /// Tidies up, and makes sure that silence is peace.
-    async fn tend(&mut self, session: &mut Session<'_>) -> Result<(), Fault> {
+    async fn tend(&mut self, session: &mut WatchConnection<'_>) -> Result<(), AttemptError> {
         self.registry.tidy().into_iter().for_each(|request| session.send(request));
         if session.pulse.is_lost(2 * self.connection.request_timeout) {
             return self.check_silence(session).await;
@@ -169,23 +175,23 @@ impl Driver {
 
     /// etcd leaves a progress request unanswered while a watch waits for a revision that has not come.
     /// If it has, the stream is broken, however healthy the connection looks.
-    async fn check_silence(&self, session: &mut Session<'_>) -> Result<(), Fault> {
+    async fn check_silence(&self, session: &mut WatchConnection<'_>) -> Result<(), AttemptError> {
         let (Some(prefix), Some(horizon)) = (self.registry.any_prefix(), self.registry.horizon()) else {
             return Ok(());
         };
         if self.revision(session.link, &prefix).await? >= horizon {
-            return Err(Fault::Lost(None));
+            return Err(AttemptError::Lost(None));
         }
         session.pulse.heard();
         Ok(())
     }
 
-    async fn revision(&self, link: &Link, prefix: &[u8]) -> Result<Revision, Fault> {
+    async fn revision(&self, link: &MemberChannel, prefix: &[u8]) -> Result<Revision, AttemptError> {
         let (key, range_end) = key_range(prefix);
         let request = RangeRequest { key, range_end, limit: 1, keys_only: true, ..RangeRequest::default() };
         let mut client = link.kv();
         let answer = timeout(self.connection.attempt_timeout, client.range(link.request(request))).await;
-        let answer = answer.map_err(|_| Fault::Lost(None))??.into_inner();
+        let answer = answer.map_err(|_| AttemptError::Lost(None))??.into_inner();
         Ok(header_revision(answer.header))
     }
 }

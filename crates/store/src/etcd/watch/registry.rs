@@ -1,14 +1,14 @@
-//! Who watches what, and how far each watch is: what survives a stream.
+//! The watches with their readers and positions, which outlive a stream.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
 use crate::etcd::convert::{change, header_revision, key_range, revision, wire_revision};
-use crate::etcd::fault::Fault;
+use crate::etcd::fault::AttemptError;
 use crate::etcd::wire::watch_request::RequestUnion;
 use crate::etcd::wire::{
     WatchCancelRequest, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse,
@@ -21,22 +21,22 @@ mod tests;
 
 /// One watch, whatever stream it is on.
 #[derive(Debug)]
-pub(super) struct Subscription {
+pub(super) struct EtcdWatch {
     prefix: Bytes,
     /// Everything before this revision has been delivered.
     next: Revision,
     /// The oldest revision that etcd said it still has.
     oldest: Revision,
     items: mpsc::Sender<Result<WatchBatch, Error>>,
-    /// Who waits for the watch to be confirmed, until it is.
+    /// The caller that waits for the watch to be confirmed.
     ready: Option<oneshot::Sender<Result<(), Error>>>,
     created: Option<Created>,
 }
 
-/// What is known since etcd confirmed a watch on this stream.
+/// The state of a watch that etcd confirmed on this stream.
 #[derive(Debug)]
 struct Created {
-    /// Where etcd started it.
+    /// The revision at which etcd started it.
     start: Revision,
     /// The store's revision at that moment.
     at: Revision,
@@ -44,7 +44,7 @@ struct Created {
     foreign_answers: usize,
 }
 
-impl Subscription {
+impl EtcdWatch {
     pub(super) const fn new(
         prefix: Bytes,
         from: Revision,
@@ -54,24 +54,24 @@ impl Subscription {
         Self { prefix, next: from, oldest: Revision(0), items, ready: Some(ready), created: None }
     }
 
-    /// Where etcd is to start: one revision early, because etcd reports no progress to a stream that has
+    /// The revision to start at: one early, because etcd reports no progress to a stream that has
     /// a watch from ahead, which a watch right after a listing is. Zero would mean "from now on".
     fn start(&self) -> Revision {
         Revision(self.next.0.saturating_sub(1)).max(self.oldest).max(Revision(1))
     }
 
-    /// Whether one more batch leaves room for an error.
+    /// Returns true if one more batch leaves room for an error.
     fn has_room(&self) -> bool {
         self.items.capacity() > 1
     }
 
-    /// Whether the reader has more than half of the room still to read.
+    /// Returns true if the reader has more than half of the room still to read.
     fn is_behind(&self) -> bool {
         self.items.capacity() <= self.items.max_capacity() / 2
     }
 
     fn fail(self, error: Error) {
-        // Whoever waited may have given up; the items always have room for one error.
+        // The caller may have given up; the items always have room for one error.
         match self.ready {
             Some(ready) => drop(ready.send(Err(error))),
             None => drop(self.items.try_send(Err(error))),
@@ -101,11 +101,11 @@ impl Subscription {
 
 /// All watches of a store.
 #[derive(Debug, Default)]
-pub(super) struct Registry {
+pub(super) struct WatchRegistry {
     /// Those on the stream, by their ids there.
-    placed: BTreeMap<i64, Subscription>,
+    placed: BTreeMap<i64, EtcdWatch>,
     /// Those that are not: there is no stream, or their reader is behind.
-    parked: Vec<Subscription>,
+    parked: Vec<EtcdWatch>,
     /// Creations that etcd has not answered; it answers in order.
     unconfirmed: VecDeque<i64>,
     last_id: i64,
@@ -113,7 +113,7 @@ pub(super) struct Registry {
     unanswered: usize,
 }
 
-impl Registry {
+impl WatchRegistry {
     pub(super) fn is_empty(&self) -> bool {
         self.placed.is_empty() && self.parked.is_empty()
     }
@@ -124,12 +124,12 @@ impl Registry {
     }
 
     /// Takes in a watch while there is no stream.
-    pub(super) fn park(&mut self, subscription: Subscription) {
+    pub(super) fn park(&mut self, subscription: EtcdWatch) {
         self.parked.push(subscription);
     }
 
     /// Puts a watch on the stream.
-    pub(super) fn place(&mut self, mut subscription: Subscription) -> WatchRequest {
+    pub(super) fn place(&mut self, mut subscription: EtcdWatch) -> WatchRequest {
         // Fresh each time: late answers to an old id must find nobody.
         self.last_id += 1;
         subscription.created = None;
@@ -194,11 +194,11 @@ impl Registry {
         self.placed.values().next().map(|subscription| subscription.prefix.clone())
     }
 
-    /// Takes in what etcd says; may ask for something in return.
+    /// Applies a response of etcd; may return a request.
     ///
     /// # Errors
     /// When the stream is of no use any more.
-    pub(super) fn receive(&mut self, response: WatchResponse) -> Result<Option<WatchRequest>, Fault> {
+    pub(super) fn receive(&mut self, response: WatchResponse) -> Result<Option<WatchRequest>, AttemptError> {
         if response.created {
             return self.confirm(&response).map(|()| None);
         }
@@ -212,8 +212,8 @@ impl Registry {
         Ok(self.events(response))
     }
 
-    fn confirm(&mut self, response: &WatchResponse) -> Result<(), Fault> {
-        let id = self.unconfirmed.pop_front().ok_or(Fault::Lost(None))?;
+    fn confirm(&mut self, response: &WatchResponse) -> Result<(), AttemptError> {
+        let id = self.unconfirmed.pop_front().ok_or(AttemptError::Lost(None))?;
         if response.canceled {
             return self.refused(id, &response.cancel_reason);
         }
@@ -224,17 +224,17 @@ impl Registry {
             foreign_answers: self.unanswered,
         });
         if let Some(ready) = subscription.ready.take() {
-            // Whoever waited may have given up; then nobody reads, and it is tidied away.
+            // The caller may have given up; then nobody reads, and it is tidied away.
             let _ = ready.send(Ok(()));
         }
         Ok(())
     }
 
     /// etcd would not create it: our token aged, or the user may not read there.
-    fn refused(&mut self, id: i64, reason: &str) -> Result<(), Fault> {
+    fn refused(&mut self, id: i64, reason: &str) -> Result<(), AttemptError> {
         let aged = ["invalid auth token", "revision of auth store is old", "user name is empty"];
         if aged.iter().any(|words| reason.contains(words)) {
-            return Err(Fault::StaleToken(Status::unauthenticated(reason)));
+            return Err(AttemptError::StaleToken(Status::unauthenticated(reason)));
         }
         let Some(subscription) = self.placed.remove(&id) else { return Ok(()) };
         let denied = reason.contains("permission denied");
@@ -243,14 +243,14 @@ impl Registry {
         Ok(())
     }
 
-    fn canceled(&mut self, response: &WatchResponse) -> Result<Option<WatchRequest>, Fault> {
+    fn canceled(&mut self, response: &WatchResponse) -> Result<Option<WatchRequest>, AttemptError> {
         // One that we cancelled ourselves is not here any more.
         let Some(mut subscription) = self.placed.remove(&response.watch_id) else { return Ok(None) };
         let oldest = revision(response.compact_revision);
         if oldest == Revision(0) {
             // For a reason that etcd has none for: another stream will tell.
             self.parked.push(subscription);
-            return Err(Fault::Lost(None));
+            return Err(AttemptError::Lost(None));
         }
         if oldest <= subscription.next {
             // Only the revision by which we start early is gone.
@@ -279,7 +279,7 @@ impl Registry {
     }
 }
 
-/// What is new in an answer. One answer always holds whole revisions: etcd splits them only for clients
+/// The new changes in an answer. One answer always holds whole revisions: etcd splits them only for clients
 /// that ask for fragments.
 fn batch(mut changes: Vec<Change>, next: Revision) -> Option<WatchBatch> {
     changes.retain(|change| change.revision() >= next);

@@ -9,10 +9,10 @@ use crate::etcd::wire::{Event, KeyValue, ResponseHeader};
 type Items = Receiver<Result<WatchBatch, Error>>;
 type Opened = oneshot::Receiver<Result<(), Error>>;
 
-fn subscription(from: u64, room: usize) -> (Subscription, Items, Opened) {
+fn subscription(from: u64, room: usize) -> (EtcdWatch, Items, Opened) {
     let (items, delivered) = mpsc::channel(room);
     let (ready, opened) = oneshot::channel();
-    (Subscription::new("/a/".into(), Revision(from), items, ready), delivered, opened)
+    (EtcdWatch::new("/a/".into(), Revision(from), items, ready), delivered, opened)
 }
 
 fn created(request: &WatchRequest) -> (i64, i64) {
@@ -42,12 +42,12 @@ fn progress(revision: i64) -> WatchResponse {
     WatchResponse { watch_id: -1, ..answer(revision) }
 }
 
-fn receive(registry: &mut Registry, response: WatchResponse) -> Option<WatchRequest> {
+fn receive(registry: &mut WatchRegistry, response: WatchResponse) -> Option<WatchRequest> {
     registry.receive(response).unwrap()
 }
 
 /// A watch from `from`, confirmed while the store stood at `at`.
-fn watching(registry: &mut Registry, from: u64, at: i64) -> (i64, Items) {
+fn watching(registry: &mut WatchRegistry, from: u64, at: i64) -> (i64, Items) {
     let (subscription, items, _opened) = subscription(from, 10);
     let (id, _) = created(&registry.place(subscription));
     receive(registry, confirmed(id, at));
@@ -60,7 +60,7 @@ fn revision_of(items: &mut Items) -> u64 {
 
 #[test]
 fn a_watch_starts_early_and_delivers_what_was_asked_for() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (subscription, mut items, mut opened) = subscription(7, 10);
     let (id, start) = created(&registry.place(subscription));
     assert_eq!(start, 6);
@@ -74,7 +74,7 @@ fn a_watch_starts_early_and_delivers_what_was_asked_for() {
 
 #[test]
 fn a_new_stream_goes_on_after_the_last_delivery() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (id, mut items) = watching(&mut registry, 5, 5);
     receive(&mut registry, events(id, &[5, 8]));
     registry.disconnect();
@@ -92,7 +92,7 @@ fn a_new_stream_goes_on_after_the_last_delivery() {
 
 #[test]
 fn a_compaction_ends_a_watch_with_what_is_left() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (id, mut items) = watching(&mut registry, 5, 50);
     let compacted = WatchResponse { watch_id: id, canceled: true, compact_revision: 40, ..answer(50) };
     assert!(receive(&mut registry, compacted).is_none());
@@ -103,7 +103,7 @@ fn a_compaction_ends_a_watch_with_what_is_left() {
 
 #[test]
 fn a_compaction_right_below_a_watch_is_not_its_end() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (id, mut items) = watching(&mut registry, 40, 50);
     let compacted = WatchResponse { watch_id: id, canceled: true, compact_revision: 40, ..answer(50) };
     let again = receive(&mut registry, compacted).unwrap();
@@ -113,7 +113,7 @@ fn a_compaction_right_below_a_watch_is_not_its_end() {
 
 #[test]
 fn progress_moves_every_watch_that_it_speaks_of() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (_, mut first) = watching(&mut registry, 11, 10);
     registry.progress_request().unwrap();
     let (_, mut second) = watching(&mut registry, 5, 15);
@@ -128,7 +128,7 @@ fn progress_moves_every_watch_that_it_speaks_of() {
 
 #[test]
 fn progress_beyond_a_watchs_beginning_speaks_of_it() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     watching(&mut registry, 2, 2);
     registry.progress_request().unwrap();
     let (_, mut items) = watching(&mut registry, 5, 15);
@@ -138,7 +138,7 @@ fn progress_beyond_a_watchs_beginning_speaks_of_it() {
 
 #[test]
 fn a_slow_reader_is_parked_and_misses_nothing() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (slow, mut items, _opened) = subscription(1, 3);
     let (id, _) = created(&registry.place(slow));
     receive(&mut registry, confirmed(id, 1));
@@ -153,7 +153,7 @@ fn a_slow_reader_is_parked_and_misses_nothing() {
 
 #[test]
 fn a_full_queue_has_room_for_the_error() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (slow, mut items, _opened) = subscription(1, 2);
     let (id, _) = created(&registry.place(slow));
     receive(&mut registry, confirmed(id, 1));
@@ -166,7 +166,7 @@ fn a_full_queue_has_room_for_the_error() {
 
 #[test]
 fn a_dropped_watch_is_cancelled() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (_, items) = watching(&mut registry, 1, 1);
     drop(items);
     let requests = registry.tidy();
@@ -176,7 +176,7 @@ fn a_dropped_watch_is_cancelled() {
 
 #[test]
 fn a_refusal_reaches_who_asked_although_it_has_no_id() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (first, _items, mut opened) = subscription(1, 3);
     let (second, _kept, mut second_opened) = subscription(1, 3);
     registry.place(first);
@@ -191,12 +191,12 @@ fn a_refusal_reaches_who_asked_although_it_has_no_id() {
 
 #[test]
 fn an_aged_token_ends_the_stream_and_no_watch() {
-    let mut registry = Registry::default();
+    let mut registry = WatchRegistry::default();
     let (aged, _items, mut opened) = subscription(1, 3);
     registry.place(aged);
     let reason = "rpc error: etcdserver: invalid auth token".to_owned();
     let refused = WatchResponse { canceled: true, cancel_reason: reason, ..confirmed(-1, 5) };
-    assert!(matches!(registry.receive(refused), Err(Fault::StaleToken(_))));
+    assert!(matches!(registry.receive(refused), Err(AttemptError::StaleToken(_))));
     registry.disconnect();
     let (id, _) = created(&registry.tidy()[0]);
     receive(&mut registry, confirmed(id, 5));

@@ -1,0 +1,6 @@
+//! The answer of a strategy to a line that was read: [`placed::place`].
+
+mod kafka;
+pub(super) mod placed;
+mod problem;
+pub(super) mod reason;

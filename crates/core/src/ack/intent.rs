@@ -1,0 +1,43 @@
+//! Wishes to stop a handoff. Each lies under a key of its own, and only the leader acts on it.
+
+use super::{Verdict, recorded, refused};
+use crate::draft::Draft;
+use crate::id::TopicPartition;
+use crate::key::Key;
+use crate::moment::WallMillis;
+use crate::record::{Handoff, Intent, Phase, Wish, encode};
+use crate::state::{Entry, GroupState};
+
+/// An operator's wish to stop the handoff at `at`.
+#[must_use]
+pub fn abort(state: &GroupState, at: &TopicPartition, reason: &str, wall: WallMillis) -> Verdict {
+    if let Some(error) = state.handoff_error(at) {
+        return Verdict::Unreadable { error: error.to_owned() };
+    }
+    match state.handoff_of(at) {
+        Some(handoff) if handoff.phase.is_in_flight() => {
+            intend(state, handoff, Wish::Abort { reason: reason.to_owned() }, wall)
+        }
+        Some(handoff) if handoff.phase == Phase::Complete => {
+            refused("it is complete: the new owner has it, and only another move can change that")
+        }
+        Some(_) | None => Verdict::Over,
+    }
+}
+
+/// Records a wish, unless one stands.
+pub(super) fn intend(state: &GroupState, handoff: &Handoff, wish: Wish, wall: WallMillis) -> Verdict {
+    if stands(state, handoff) {
+        return Verdict::Already;
+    }
+    let key = Key::Intent(handoff.lead().clone());
+    let mut draft = Draft::on(state).unchanged(&Key::Handoff(handoff.lead().clone())).unchanged(&key);
+    draft.put(&key, encode(&Intent::new(handoff.id.clone(), wish, wall)));
+    recorded(draft.into_write(), handoff)
+}
+
+/// True if somebody wished already that the handoff stops.
+pub(super) fn stands(state: &GroupState, handoff: &Handoff) -> bool {
+    let wish = state.intents().get(handoff.lead()).and_then(Entry::last_good);
+    wish.is_some_and(|intent| intent.id == handoff.id)
+}

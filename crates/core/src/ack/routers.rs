@@ -1,0 +1,56 @@
+//! Acks of routers: the last required one brings a freeze into its next phase. Where two last ones cross, the leader
+//! does.
+
+use super::{MemberAck, Subject, Verdict, recorded, refused};
+use crate::draft::Draft;
+use crate::id::{Member, TopicPartition};
+use crate::key::Key;
+use crate::kv::LeaseId;
+use crate::record::{Handoff, Phase, RouterAck, encode};
+use crate::state::{Entry, GroupState};
+
+pub(super) fn subject<'s>(
+    state: &GroupState,
+    router: &Member,
+    handoff: Option<&'s Handoff>,
+    ack: &MemberAck,
+) -> Result<Subject<'s>, Verdict> {
+    let handoff = handoff.ok_or(Verdict::Over)?;
+    if ack.handoff.is_none() {
+        return Err(refused("a router has to name the handoff by its id"));
+    }
+    let Some(registration) = state.routers().get(&router.name).and_then(Entry::readable) else {
+        return Err(refused("the router's session is over, or its registration can't be read"));
+    };
+    if registration.incarnation != router.incarnation {
+        return Err(refused("another session registered under the router's name"));
+    }
+    match handoff.phase {
+        Phase::Freezing if state.has_said(handoff, &ack.at, &router.name, &router.incarnation) => {
+            Err(Verdict::Already)
+        }
+        Phase::Freezing => Ok(Subject::Freeze(handoff, registration.lease)),
+        Phase::Draining | Phase::CatchingUp | Phase::Complete => Err(Verdict::Already),
+        Phase::Cancelled => Err(Verdict::Over),
+        phase => Err(refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))),
+    }
+}
+
+pub(super) fn record(
+    state: &GroupState,
+    (router, lease): (&Member, LeaseId),
+    handoff: &Handoff,
+    acks: &[&MemberAck],
+) -> Verdict {
+    let partitions: Vec<&TopicPartition> = acks.iter().map(|ack| &ack.at).collect();
+    let draft = Draft::on(state).routing(&router.name, lease);
+    let mut draft = match state.lacks_only(handoff, &router.name, &partitions) {
+        true => draft.rewrite(&handoff.in_phase(Phase::Draining)),
+        false => draft.unchanged(&Key::Handoff(handoff.lead().clone())),
+    };
+    let value = encode(&RouterAck::new(handoff.id.clone(), router.incarnation.clone()));
+    for at in partitions {
+        draft.put(&Key::RouterAck(at.clone(), router.name.clone()), value.clone());
+    }
+    recorded(draft.into_write(), handoff)
+}

@@ -1,0 +1,114 @@
+//! What is so of a handoff and its partitions: the facts that rules, plans and views decide by.
+
+use std::time::Duration;
+
+use crate::claim::{self, ClaimEnd};
+use crate::id::TopicPartition;
+use crate::leader::{LeaderContext, phase_deadline};
+use crate::name::MemberName;
+use crate::record::{Assignment, Handoff, Mode, Phase, Standing, Wish};
+use crate::rules::{Extent, Facts};
+use crate::state::GroupState;
+
+/// True if all records of the handoff's unit can be read, of partitions too that no longer move with the others.
+pub(crate) fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {
+    handoff.unit.iter().all(|at| {
+        state.assignments().get(at).is_none_or(|entry| entry.readable().is_some())
+            && state.handoffs().get(at).is_none_or(|entry| entry.readable().is_some())
+            && state.topics().get(&at.topic).is_none_or(|entry| entry.readable().is_some())
+    }) && state.intents().get(handoff.lead()).is_none_or(|entry| entry.readable().is_some())
+}
+
+/// Everything that the rules ask of a handoff.
+pub(crate) fn facts<'a>(
+    state: &'a GroupState,
+    handoff: &'a Handoff,
+    context: LeaderContext<'_>,
+) -> Facts<'a> {
+    Facts {
+        handoff,
+        extent: extent(state, handoff),
+        assignments_agree: assignments_agree(state, handoff),
+        old: state.presence(&handoff.old),
+        old_claim: old_claim(state, handoff, context),
+        missing: match handoff.phase {
+            Phase::Freezing => state.missing_routers(handoff),
+            _ => Vec::new(),
+        },
+        old_returned: may_have(state, &handoff.old.name, &handoff.unit, handoff.mode),
+        new: state.presence(&handoff.new),
+        new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
+        wish: wish(state, handoff),
+        overdue: context.memory.is_overdue(handoff, context.moment),
+        deadline_ms: u64::try_from(phase_deadline(state, handoff.phase).as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Whether the old owner of a handoff may still act anywhere in its unit.
+fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> ClaimEnd {
+    let running = |at| Some(claim_end(state, at, context)).filter(|end| !end.is_over());
+    handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
+}
+
+/// The end of the claim of the owner of `at`, whose session is over. It is over where the owner has reported that it stopped.
+pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: LeaderContext<'_>) -> ClaimEnd {
+    let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
+    let has_left = assignment.owner.as_ref().is_some_and(|owner| state.has_left(&owner.member()));
+    if has_left || state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
+        return ClaimEnd::Over;
+    }
+    let waits = state.configured(|config| config.wait_out_revocations);
+    claim::end_of(assignment, waits, context.leases, context.memory, context.moment)
+}
+
+/// The soonest end among the claims that keep everybody else from acting on `partitions`; `None` where there is none,
+/// and [`ClaimEnd::Unasked`] where the store has to be asked first. Until then time alone changes nothing of it.
+pub(crate) fn soonest_claim_end<'a>(
+    state: &GroupState,
+    partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    context: LeaderContext<'_>,
+) -> Option<ClaimEnd> {
+    let left = |end: &ClaimEnd| match end {
+        ClaimEnd::Over | ClaimEnd::Unasked => Duration::ZERO,
+        ClaimEnd::Running(left) => *left,
+    };
+    let ended = partitions.into_iter().filter(|at| claim::ended_owner(state, at).is_some());
+    let ends = ended.map(|at| claim_end(state, at, context));
+    ends.filter(|end| !end.is_over()).min_by_key(left)
+}
+
+fn has_stopped(handoff: &Handoff, assignment: &Assignment) -> bool {
+    let is_owner = assignment.owner.as_ref().is_some_and(|owner| owner.is(&handoff.old));
+    let is_said = handoff.phase == Phase::Draining && handoff.old_has_said_all();
+    is_owner && (handoff.phase == Phase::CatchingUp || is_said)
+}
+
+fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
+    match handoff.unit.iter().filter(|at| state.exists(at)).count() {
+        0 => Extent::Gone,
+        left if left < handoff.unit.len() => Extent::Part,
+        _ => Extent::Whole,
+    }
+}
+
+/// True if `name` is registered, takes the whole unit, and can keep what `mode` promises.
+pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicPartition], mode: Mode) -> bool {
+    state.registration(name).is_some_and(|consumer| {
+        consumer.standing == Standing::Active
+            && consumer.keeps(mode)
+            && unit.iter().all(|at| consumer.subscribes(&at.topic))
+    })
+}
+
+fn assignments_agree(state: &GroupState, handoff: &Handoff) -> bool {
+    let named = if handoff.phase.is_in_flight() { &handoff.old } else { &handoff.new };
+    handoff
+        .unit
+        .iter()
+        .all(|at| state.assignment(at).and_then(|a| a.owner.as_ref()).is_some_and(|owner| owner.is(named)))
+}
+
+fn wish<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<&'a Wish> {
+    let intent = state.intents().get(handoff.lead())?.readable()?;
+    (intent.id == handoff.id).then_some(&intent.wish)
+}

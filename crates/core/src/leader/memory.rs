@@ -1,0 +1,377 @@
+//! What a leader remembers: since when it has seen things as they are.
+//!
+//! Deadlines and graces run on the leader's own clock from its first sight of a state. Nothing of this is
+//! stored: a new leader starts afresh, which costs time and never correctness.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kafka_assigner_types::claim::span;
+
+use crate::claim::Leases;
+use crate::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
+use crate::kv::LeaseId;
+use crate::moment::Moment;
+use crate::name::MemberName;
+use crate::reason::CancelReason;
+use crate::record::{Assignment, Avoid, Handoff, Mode, Phase};
+use crate::state::{GroupState, SharedMap, Touched};
+
+/// The leader's memory of one group.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    phases: SharedMap<TopicPartition, PhaseSpan>,
+    deadlines: BTreeSet<(Moment, TopicPartition)>,
+    avoids: BTreeMap<TopicPartition, Vec<AvoidSighting>>,
+    grants: BTreeMap<TopicPartition, Granted>,
+    absences: BTreeMap<MemberName, Moment>,
+    leases_gone: BTreeMap<LeaseId, Moment>,
+    missed_freezes: BTreeMap<MemberName, Misses>,
+}
+
+/// How many freezes a router has missed in a row. Those that run at the same time are one: it is silent once.
+#[derive(Debug, Clone)]
+struct Misses {
+    incarnation: Incarnation,
+    count: u32,
+    /// When the last of them was counted.
+    at: Moment,
+}
+
+/// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
+const MOST_MISSED_FREEZES: u32 = 2;
+
+/// What has to stay the same for the deadline of a phase to be the same one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PhaseKey {
+    id: HandoffId,
+    phase: Phase,
+    taken: bool,
+}
+
+impl PhaseKey {
+    fn of(handoff: &Handoff) -> Self {
+        Self { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
+    }
+
+    /// Whether `other` is the same phase, whoever has taken meanwhile.
+    fn is_phase(&self, other: &Self) -> bool {
+        self.id == other.id && self.phase == other.phase
+    }
+}
+
+/// Since when a handoff is in its phase, and when that has to be over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpan {
+    key: PhaseKey,
+    mode: Mode,
+    /// The most that was reported as warmed up.
+    done: u64,
+    /// The moment at which the leader first saw the phase.
+    pub since: Moment,
+    /// When it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
+    /// once the new owner has taken.
+    pub deadline: Moment,
+}
+
+impl PhaseSpan {
+    /// True if it is the phase in which `handoff` stands.
+    #[must_use]
+    pub fn is_of(&self, handoff: &Handoff) -> bool {
+        self.key.is_phase(&PhaseKey::of(handoff))
+    }
+
+    fn ended(&self, now: Moment) -> EndedPhase {
+        EndedPhase { phase: self.key.phase, mode: self.mode, lasted: now.since(self.since) }
+    }
+}
+
+/// A phase that a leader saw begin and end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedPhase {
+    /// The phase.
+    pub phase: Phase,
+    /// The mode of the handoff.
+    pub mode: Mode,
+    /// The time that it lasted, as the leader saw it.
+    pub lasted: Duration,
+}
+
+/// A grant in `overlap` that nothing disturbs.
+#[derive(Debug, Clone)]
+struct Granted {
+    epoch: Epoch,
+    since: Moment,
+}
+
+#[derive(Debug, Clone)]
+struct AvoidSighting {
+    what: Avoid,
+    until: Moment,
+}
+
+impl Memory {
+    /// Takes in everything, as a new leader does, and returns the phases that are over.
+    pub fn recall(&mut self, state: &GroupState, now: Moment) -> Vec<EndedPhase> {
+        let there = state.handoffs().keys().chain(state.assignments().keys());
+        let seen = self.phases.keys().chain(self.avoids.keys()).chain(self.grants.keys());
+        let units: BTreeSet<TopicPartition> = there.chain(seen).cloned().collect();
+        let progress = state.consumers().keys().cloned().collect();
+        self.observe(state, &Touched { membership: true, units, progress, ..Touched::default() }, now)
+    }
+
+    /// Takes in what was touched, and returns the phases that are over.
+    pub fn observe(&mut self, state: &GroupState, touched: &Touched, now: Moment) -> Vec<EndedPhase> {
+        let mut ended = Vec::new();
+        for unit in &touched.units {
+            ended.extend(self.see_phase(state, unit, now));
+            self.see_avoids(state, unit, now);
+            self.see_grant(state, unit, now);
+        }
+        for name in &touched.progress {
+            self.see_progress(state, name, now);
+        }
+        if touched.membership {
+            self.see_absences(state, now);
+        }
+        ended
+    }
+
+    /// Takes in the phase in which the handoff at `unit` stands; returns the one that it left.
+    pub fn see_phase(
+        &mut self,
+        state: &GroupState,
+        unit: &TopicPartition,
+        now: Moment,
+    ) -> Option<EndedPhase> {
+        let Some(handoff) = state.handoff(unit) else {
+            return self.forget_phase(unit).map(|seen| seen.ended(now));
+        };
+        let key = PhaseKey::of(handoff);
+        if self.phases.get(unit).is_some_and(|seen| seen.key == key) {
+            return None;
+        }
+        self.see_freeze(state, handoff, now);
+        let before = self.forget_phase(unit);
+        let (same, ended) = match before {
+            Some(seen) if seen.key.is_phase(&key) => (Some(seen.since), None),
+            other => (None, other),
+        };
+        let deadline = now + phase_deadline(state, handoff.phase);
+        let span = PhaseSpan { key, mode: handoff.mode, done: 0, since: same.unwrap_or(now), deadline };
+        self.note_phase(unit.clone(), span);
+        ended.map(|seen| seen.ended(now))
+    }
+
+    fn note_phase(&mut self, unit: TopicPartition, span: PhaseSpan) {
+        self.deadlines.insert((span.deadline, unit.clone()));
+        self.phases.insert(unit, span);
+    }
+
+    /// A freeze that ended names the routers that it waited for in vain, and shows that those work that said their
+    /// word.
+    fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff, now: Moment) {
+        let was = self.phases.get(handoff.lead()).filter(|seen| seen.key.id == handoff.id);
+        let Some(since) = was.filter(|seen| seen.key.phase == Phase::Freezing).map(|seen| seen.since) else {
+            return;
+        };
+        match &handoff.cancelled {
+            Some(CancelReason::Deadline { missing, .. }) => {
+                missing.iter().for_each(|router| self.note_missed(state, router, since, now));
+            }
+            Some(_) => {}
+            None => self.missed_freezes.retain(|router, misses| {
+                !handoff.unit.iter().all(|at| state.has_said(handoff, at, router, &misses.incarnation))
+            }),
+        }
+    }
+
+    /// Notes that `router` kept a freeze that began at `since` from ending.
+    fn note_missed(&mut self, state: &GroupState, router: &MemberName, since: Moment, now: Moment) {
+        let Some(registration) = state.routers().get(router).and_then(|entry| entry.readable()) else {
+            return;
+        };
+        let incarnation = registration.incarnation.clone();
+        let known = self.missed_freezes.get(router).filter(|misses| misses.incarnation == incarnation);
+        if known.is_some_and(|misses| since < misses.at) {
+            return;
+        }
+        let count = known.map_or(0, |misses| misses.count) + 1;
+        self.missed_freezes.insert(router.clone(), Misses { incarnation, count, at: now });
+    }
+
+    /// The routers that missed too many freezes in a row, in their sessions.
+    #[must_use]
+    pub fn stuck_routers(&self, state: &GroupState) -> Vec<Member> {
+        let is_stuck = |(name, misses): (&MemberName, &Misses)| {
+            let member = Member { name: name.clone(), incarnation: misses.incarnation.clone() };
+            (misses.count >= MOST_MISSED_FREEZES && state.is_routing(&member)).then_some(member)
+        };
+        self.missed_freezes.iter().filter_map(is_stuck).collect()
+    }
+
+    /// Takes in what the store said of leases: since when this leader knows that they are gone.
+    pub fn see_leases(&mut self, leases: &Leases, now: Moment) {
+        for lease in leases.gone() {
+            self.leases_gone.entry(lease).or_insert(now);
+        }
+    }
+
+    /// Forgets the leases that `is_named` says are named by no assignment any more.
+    pub fn forget_leases(&mut self, is_named: impl Fn(LeaseId) -> bool) {
+        self.leases_gone.retain(|lease, _| is_named(*lease));
+    }
+
+    /// Since when this leader knows that `lease` is gone.
+    #[must_use]
+    pub fn lease_gone_since(&self, lease: LeaseId) -> Option<Moment> {
+        self.leases_gone.get(&lease).copied()
+    }
+
+    fn forget_phase(&mut self, unit: &TopicPartition) -> Option<PhaseSpan> {
+        let seen = self.phases.remove(unit)?;
+        self.deadlines.remove(&(seen.deadline, unit.clone()));
+        Some(seen)
+    }
+
+    fn see_progress(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
+        let Some(consumer) = state.registration(name) else { return };
+        let deadline = now + phase_deadline(state, Phase::Warming);
+        for (at, progress) in &consumer.progress {
+            let Some(unit) = parse_partition(at) else { continue };
+            let lead = state.lead_of(&unit);
+            let Some(seen) = self.phases.get(&lead) else { continue };
+            let is_new = seen.key.id == progress.handoff && progress.done > seen.done;
+            if is_new && seen.key.phase == Phase::Warming {
+                let seen = PhaseSpan { done: progress.done, deadline, ..seen.clone() };
+                self.forget_phase(&lead);
+                self.note_phase(lead, seen);
+            }
+        }
+    }
+
+    fn see_avoids(&mut self, state: &GroupState, unit: &TopicPartition, now: Moment) {
+        let avoid = state.assignment(unit).map_or(&[][..], |a: &Assignment| &a.avoid);
+        let before = self.avoids.remove(unit).unwrap_or_default();
+        let seen: Vec<AvoidSighting> = avoid
+            .iter()
+            .map(|what| match before.iter().find(|seen| seen.what == *what) {
+                Some(seen) => seen.clone(),
+                None => AvoidSighting { what: what.clone(), until: now + Duration::from_millis(what.for_ms) },
+            })
+            .collect();
+        if !seen.is_empty() {
+            self.avoids.insert(unit.clone(), seen);
+        }
+    }
+
+    /// Takes in how `at` is granted: since when by this grant in `overlap` and in no handoff.
+    pub fn see_grant(&mut self, state: &GroupState, at: &TopicPartition, now: Moment) {
+        let is_free = !state.handoffs().contains_key(at);
+        let grant = state.assignment(at).filter(|assignment| is_free && !assignment.mode.is_strict());
+        let Some(assignment) = grant else {
+            self.grants.remove(at);
+            return;
+        };
+        let epoch = assignment.held_epoch();
+        if self.grants.get(at).is_none_or(|seen| seen.epoch != epoch) {
+            self.grants.insert(at.clone(), Granted { epoch, since: now });
+        }
+    }
+
+    /// How long those who owned `at` before in `overlap` may still act beside its owner; zero where nobody can.
+    ///
+    /// Whoever lost it was over, or had let go, when this leader saw the grant: claims of theirs end within two thirds
+    /// of the longest time to live from then on.
+    #[must_use]
+    pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
+        let span = span(Duration::from_millis(assignment.outlived_ttl_ms));
+        let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.held_epoch());
+        (seen.map_or(now, |seen| seen.since) + span).since(now)
+    }
+
+    fn see_absences(&mut self, state: &GroupState, now: Moment) {
+        let absent: BTreeSet<&MemberName> = state.absent_owners().collect();
+        self.absences.retain(|name, _| absent.contains(name));
+        for name in absent {
+            self.absences.entry(name.clone()).or_insert(now);
+        }
+    }
+
+    /// True if the phase in which `handoff` stands has outlived its deadline.
+    #[must_use]
+    pub fn is_overdue(&self, handoff: &Handoff, now: Moment) -> bool {
+        self.phases
+            .get(handoff.lead())
+            .is_some_and(|seen| seen.key == PhaseKey::of(handoff) && seen.deadline <= now)
+    }
+
+    /// True if planning passes over `member` for the unit that `at` leads.
+    #[must_use]
+    pub fn avoids(&self, at: &TopicPartition, member: &Member, now: Moment) -> bool {
+        self.avoids.get(at).is_some_and(|seen| {
+            seen.iter().any(|seen| {
+                seen.what.consumer == member.name
+                    && seen.what.incarnation == member.incarnation
+                    && seen.until > now
+            })
+        })
+    }
+
+    /// True if the vanished consumer `name` may still come back: it said so, or its grace is not over.
+    #[must_use]
+    pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
+        let grace = rejoin_grace(state);
+        state.comes_back(name) || self.absences.get(name).is_some_and(|since| now < *since + grace)
+    }
+
+    /// The units whose deadline is over at `now`.
+    pub fn overdue(&self, now: Moment) -> impl Iterator<Item = &TopicPartition> {
+        self.deadlines.iter().take_while(move |(deadline, _)| *deadline <= now).map(|(_, unit)| unit)
+    }
+
+    /// The phase in which each handoff was seen last, by the unit's first partition. A copy costs next to nothing.
+    #[must_use]
+    pub const fn phases(&self) -> &SharedMap<TopicPartition, PhaseSpan> {
+        &self.phases
+    }
+
+    /// The next moment after `now` at which a deadline is over.
+    #[must_use]
+    pub fn next_deadline(&self, now: Moment) -> Option<Moment> {
+        self.deadlines.iter().map(|(deadline, _)| *deadline).find(|deadline| *deadline > now)
+    }
+
+    /// The next moment after `now` at which a plan may come out otherwise though no record changed: somebody is
+    /// no longer passed over, or no longer awaited.
+    #[must_use]
+    pub fn next_plan(&self, state: &GroupState, now: Moment) -> Option<Moment> {
+        let grace = rejoin_grace(state);
+        let avoids = self.avoids.values().flatten().map(|seen| seen.until);
+        let graces = self.absences.values().map(|since| *since + grace);
+        avoids.chain(graces).filter(|moment| *moment > now).min()
+    }
+}
+
+/// The longest time that a phase may last.
+#[must_use]
+pub fn phase_deadline(state: &GroupState, phase: Phase) -> Duration {
+    Duration::from_millis(state.configured(|config| match phase {
+        Phase::Warming => config.warm_deadline_ms,
+        Phase::Ready
+        | Phase::Freezing
+        | Phase::Draining
+        | Phase::CatchingUp
+        | Phase::Complete
+        | Phase::Cancelled => config.phase_deadline_ms,
+    }))
+}
+
+fn rejoin_grace(state: &GroupState) -> Duration {
+    Duration::from_millis(state.configured(|config| config.rejoin_grace_ms))
+}
+
+fn parse_partition(text: &str) -> Option<TopicPartition> {
+    let (topic, partition) = text.split_once('/')?;
+    Some(TopicPartition::new(topic.parse().ok()?, partition.parse().ok()?))
+}

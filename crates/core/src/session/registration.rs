@@ -1,0 +1,103 @@
+//! What consumers and routers register with.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::id::Incarnation;
+use crate::key::Key;
+use crate::name::MemberName;
+use crate::reason::FenceReason;
+use crate::record::{Consumer, Router, Standing};
+use crate::state::{Entry, GroupState, SharedMap};
+
+/// The record of one session, which hangs on the session's lease.
+pub trait Registration: Serialize + DeserializeOwned {
+    /// The kind of member, as messages call it.
+    const KIND: &'static str;
+
+    /// The key at which the session of `name` is registered.
+    fn key(name: &MemberName) -> Key;
+
+    /// All registrations of this kind that a view shows, by name.
+    fn registered(state: &GroupState) -> &SharedMap<MemberName, Entry<Self>>;
+
+    /// The session.
+    fn incarnation(&self) -> &Incarnation;
+
+    /// The reason why it is being ended by force, where it is.
+    fn ending(&self) -> Option<FenceReason>;
+
+    /// The session's time to live.
+    fn ttl(&self) -> Duration;
+
+    /// The same registration with the time to live that the store granted.
+    #[must_use]
+    fn with_ttl(self, ttl: Duration) -> Self;
+}
+
+impl Registration for Consumer {
+    const KIND: &'static str = "consumer";
+
+    fn key(name: &MemberName) -> Key {
+        Key::Consumer(name.clone())
+    }
+
+    fn registered(state: &GroupState) -> &SharedMap<MemberName, Entry<Self>> {
+        state.consumers()
+    }
+
+    fn incarnation(&self) -> &Incarnation {
+        &self.incarnation
+    }
+
+    fn ending(&self) -> Option<FenceReason> {
+        match &self.standing {
+            Standing::Ending(reason) => Some(reason.clone()),
+            Standing::Active | Standing::Draining => None,
+        }
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_millis(self.ttl_ms)
+    }
+
+    fn with_ttl(self, ttl: Duration) -> Self {
+        Self { ttl_ms: millis(ttl), ..self }
+    }
+}
+
+/// A router's registration is written once in its session, since its revision tells which freezes wait for it. So
+/// nothing marks it as ending: the session ends with it.
+impl Registration for Router {
+    const KIND: &'static str = "router";
+
+    fn key(name: &MemberName) -> Key {
+        Key::Router(name.clone())
+    }
+
+    fn registered(state: &GroupState) -> &SharedMap<MemberName, Entry<Self>> {
+        state.routers()
+    }
+
+    fn incarnation(&self) -> &Incarnation {
+        &self.incarnation
+    }
+
+    fn ending(&self) -> Option<FenceReason> {
+        None
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_millis(self.ttl_ms)
+    }
+
+    fn with_ttl(self, ttl: Duration) -> Self {
+        Self { ttl_ms: millis(ttl), ..self }
+    }
+}
+
+fn millis(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
+}

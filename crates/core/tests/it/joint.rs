@@ -1,0 +1,178 @@
+//! The acks of one call are judged together: they do what they would do one after the other, in fewer writes.
+
+use std::collections::BTreeMap;
+
+use kafka_assigner_core::ack::{Ack, Drained, MemberAck, Verdict, judge_all};
+use kafka_assigner_core::id::{HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_core::lab::{Lab, tp};
+use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::record::{GroupConfig, MAX_SET, Mode, Phase, Taken};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::histories::{Story, event};
+
+/// The ack of the kind `what` that is the `number`th of its call.
+fn ack(what: usize, number: usize) -> Ack {
+    let offset = i64::try_from(number).ok().map(Offset);
+    match what {
+        0 => Ack::Ready,
+        1 => Ack::Taken(Taken { first_offset: offset, first_at: None }),
+        2 => Ack::Released { last_at: None },
+        3 => Ack::WarmFailed { reason: "no".to_owned() },
+        4 => Ack::Drained(Drained { offset, last_at: None }),
+        5 => Ack::CaughtUp,
+        _ => Ack::Frozen,
+    }
+}
+
+/// What is stored, but for epochs, which follow from the revisions of the writes.
+fn stored(lab: &Lab) -> BTreeMap<Vec<u8>, Value> {
+    let without_epochs = |record: &kafka_assigner_core::kv::Record| {
+        let mut value: Value = serde_json::from_slice(&record.value).unwrap_or(Value::Null);
+        if let Some(fields) = value.as_object_mut() {
+            ["epoch", "run", "held", "old_epochs"].iter().for_each(|field| drop(fields.remove(*field)));
+        }
+        (record.key.to_vec(), value)
+    };
+    lab.shelf.records().map(without_epochs).collect()
+}
+
+fn id_at(lab: &Lab, at: &TopicPartition) -> Option<HandoffId> {
+    let handoff = lab.state.handoff_of(at).map(|handoff| handoff.id.clone());
+    handoff.or_else(|| lab.state.assignment(at)?.switching.clone())
+}
+
+/// Everybody who may say it, in any session that is registered.
+fn speakers(lab: &Lab, what: usize) -> Vec<Member> {
+    if !matches!(ack(what, 0), Ack::Frozen) {
+        return lab.members();
+    }
+    let session =
+        |(name, entry): (&_, &kafka_assigner_core::state::Entry<kafka_assigner_core::record::Router>)| {
+            let incarnation = entry.readable()?.incarnation.clone();
+            Some(Member { name: Clone::clone(name), incarnation })
+        };
+    lab.state.routers().iter().filter_map(session).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn acks_of_one_call_do_what_they_do_one_by_one(
+        events in prop::collection::vec(event(), 0..60),
+        calls in prop::collection::vec(
+            (0..5usize, 0..7usize, prop::collection::vec(0..12usize, 1..12), any::<bool>()), 1..6
+        ),
+    ) {
+        let mut story = Story::new();
+        events.iter().for_each(|event| story.happen(event));
+        for (who, what, ats, is_named) in calls {
+            let mut one_by_one = story.lab.clone();
+            let speakers = speakers(&one_by_one, what);
+            let Some(speaker) = speakers.get(who % speakers.len().max(1)) else { continue };
+            let partitions: Vec<_> = one_by_one.state.assignments().keys().cloned().collect();
+            let acks = ats.iter().enumerate().filter_map(|(number, at)| {
+                let at = partitions.get(at % partitions.len().max(1))?.clone();
+                let handoff = id_at(&one_by_one, &at).filter(|_| is_named);
+                Some(MemberAck { at, handoff, ack: ack(what, number) })
+            });
+            let acks: Vec<MemberAck> = acks.collect();
+            for ack in &acks {
+                one_by_one.say(speaker, &ack.at, ack.handoff.as_ref(), &ack.ack);
+            }
+            let mut together = story.lab.clone();
+            together.say_all(speaker, &acks);
+            prop_assert_eq!(stored(&together), stored(&one_by_one), "{} says {:?}", speaker, acks);
+            story.lab = together;
+        }
+    }
+}
+
+/// A set of `topics`, of which one partition each is to move from the first member to the second one.
+fn moving(topics: usize, mode: Mode) -> (Lab, [Member; 2], Member) {
+    let mut lab = Lab::default();
+    lab.configure(&GroupConfig { mode, ..GroupConfig::default() });
+    (0..topics).for_each(|n| lab.topic_in_set(&format!("t{n:02}"), 2, "s"));
+    let router = lab.route_as("r");
+    let old = lab.join("a");
+    lab.settle();
+    let new = lab.join("b");
+    lab.pass();
+    (lab, [old, new], router)
+}
+
+fn of_unit(lab: &Lab, ack: &Ack) -> Vec<MemberAck> {
+    let lead = tp("t00", 1);
+    let handoff = lab.state.handoff(&lead).unwrap();
+    let of = |at: &TopicPartition| MemberAck {
+        at: at.clone(),
+        handoff: Some(handoff.id.clone()),
+        ack: ack.clone(),
+    };
+    handoff.unit.iter().map(of).collect()
+}
+
+#[test]
+fn one_transaction_records_the_acks_of_the_largest_set_in_every_phase() {
+    for mode in Mode::ALL {
+        let (mut lab, [old, new], router) = moving(MAX_SET, mode);
+        let mut path = vec![(&new, Ack::Ready)];
+        path.extend((mode == Mode::Routed).then_some((&router, Ack::Frozen)));
+        path.extend(mode.is_strict().then(|| (&old, Ack::Drained(Drained::default()))));
+        path.extend((mode == Mode::Routed).then_some((&new, Ack::CaughtUp)));
+        path.extend([(&new, Ack::Taken(Taken::default())), (&old, Ack::Released { last_at: None })]);
+        for (speaker, ack) in path {
+            let acks = of_unit(&lab, &ack);
+            assert_eq!(lab.say_all(speaker, &acks), 1, "{ack:?} in {mode}");
+            lab.pass();
+        }
+        assert!(lab.state.handoffs().is_empty(), "{mode}");
+        assert_eq!(lab.loads().into_values().collect::<Vec<_>>(), [MAX_SET, MAX_SET]);
+    }
+}
+
+#[test]
+fn the_last_acks_of_a_router_end_the_freeze_with_them() {
+    let (mut lab, [_, new], router) = moving(3, Mode::Routed);
+    let ready = of_unit(&lab, &Ack::Ready);
+    lab.say_all(&new, &ready);
+    lab.pass();
+    let frozen = of_unit(&lab, &Ack::Frozen);
+    lab.say_all(&router, &frozen[..1]);
+    assert_eq!(lab.state.handoff(&tp("t00", 1)).unwrap().phase, Phase::Freezing);
+    lab.say_all(&router, &frozen[1..]);
+    assert_eq!(lab.state.handoff(&tp("t00", 1)).unwrap().phase, Phase::Draining, "no leader in between");
+}
+
+#[test]
+fn what_one_write_cant_record_with_the_rest_is_judged_again() {
+    let (lab, [_, new], _) = moving(2, Mode::Overlap);
+    let mut acks = of_unit(&lab, &Ack::Ready);
+    acks.push(acks[0].clone());
+    acks.push(MemberAck { ack: Ack::WarmFailed { reason: "no".to_owned() }, ..acks[1].clone() });
+    acks.push(MemberAck { at: tp("t00", 0), ..acks[0].clone() });
+    let judged = judge_all(&lab.state, &new, &acks, WallMillis(0));
+    let by_acks: Vec<_> = judged.iter().map(|judged| (&judged.acks[..], judged.verdict.clone())).collect();
+    assert_eq!(by_acks[0], (&[4][..], Verdict::Over), "it does not move");
+    assert_eq!(by_acks[1].0, [0, 1]);
+    assert!(matches!(by_acks[1].1, Verdict::Record { .. }));
+    assert_eq!(by_acks.len(), 2, "neither the repetition nor the other kind has an answer yet");
+}
+
+#[test]
+fn acks_of_several_units_in_one_call_are_independent_writes() {
+    let mut lab = Lab::with_topics(&[("t", 6)]);
+    lab.join("a");
+    lab.settle();
+    let b = lab.join("b");
+    lab.pass();
+    let leads: Vec<_> = lab.state.handoffs().keys().cloned().collect();
+    assert_eq!(leads.len(), 3);
+    let ready = |at: &TopicPartition| MemberAck { at: at.clone(), handoff: id_at(&lab, at), ack: Ack::Ready };
+    let acks: Vec<_> = leads.iter().map(ready).collect();
+    let judged = judge_all(&lab.state, &b, &acks, WallMillis(0));
+    assert_eq!(judged.iter().map(|judged| &judged.acks[..]).collect::<Vec<_>>(), [[0], [1], [2]]);
+    assert_eq!(lab.say_all(&b, &acks), 1, "that share a transaction");
+}

@@ -1,0 +1,46 @@
+use kafka_assigner_client::prelude::*;
+
+struct Counter;
+
+#[async_trait]
+impl PartitionHandler for Counter {
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        println!("{} is ours, under epoch {}", context.partition(), context.epoch());
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RecordHandler for Counter {
+    type State = u64; // one for each partition; rebuilt by the new owner before it takes over
+
+    fn catch_up(&self, _: &TopicPartition, count: &mut u64, _: &Record) -> Result<(), HandlerError> {
+        *count += 1; // state only: another owner handles this record
+        Ok(())
+    }
+
+    async fn process(
+        &self,
+        context: &OwnedContext,
+        count: &mut u64,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
+        *count += 1;
+        println!("{} @ {}: record number {count}", context.partition(), record.offset());
+        Ok(())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let kafka = KafkaOptions::new("127.0.0.1:9092", "orders-counter");
+    let options = ConsumerOptions {
+        topics: vec!["orders".into()],
+        ..ConsumerOptions::new("worker-1", ["http://127.0.0.1:7420"])
+    };
+    let runner = KafkaRunner::new(&kafka, Counter)?;
+    // Ctrl-C or SIGTERM: the partitions are handed over first, then `run` returns.
+    Consumer::new(options)?.run(runner, stop::on_signal()?).await?;
+    Ok(())
+}

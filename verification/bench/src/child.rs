@@ -1,0 +1,57 @@
+//! Servers in processes of their own.
+
+use std::env;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use kafka_assigner_rig::{Process, free_port};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::machine::resident_kib;
+
+/// A server starts within a fraction of a second.
+const START: Duration = Duration::from_secs(20);
+
+/// A server; it ends with this value.
+#[derive(Debug)]
+pub(crate) struct Child {
+    /// Where it is reached, as a URL.
+    pub(crate) address: String,
+    process: Process,
+}
+
+impl Child {
+    /// Starts this very program as `what`, and waits until it listens.
+    pub(crate) async fn start(what: &str, arguments: &[&str]) -> Result<Self> {
+        let listen = format!("127.0.0.1:{}", free_port()?);
+        let mut command = Command::new(env::current_exe()?);
+        command.arg(what).arg(&listen).args(arguments);
+        let process = Process::spawn(&mut command)?;
+        let listening = async {
+            while TcpStream::connect(&listen).await.is_err() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(START, listening).await.with_context(|| format!("{what} does not listen at {listen}"))?;
+        Ok(Self { address: format!("http://{listen}"), process })
+    }
+
+    /// Its resident memory.
+    pub(crate) fn resident_kib(&self) -> Result<u64> {
+        resident_kib(self.process.id())
+    }
+}
+
+/// Lets this process and those that it starts have `count` files and connections open.
+pub(crate) fn allow_connections(count: usize) -> Result<()> {
+    let wanted = u64::try_from(count)?;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).with_context(|| format!("{count} connections are not allowed here"))
+}

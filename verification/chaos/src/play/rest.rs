@@ -1,0 +1,114 @@
+//! The time after the last fault.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::record::Owner;
+use kafka_assigner_core::state::GroupState;
+use tokio::time::{Instant, sleep};
+
+use super::setting::Setting;
+use crate::moment::Moment;
+use crate::sink::Sink;
+use crate::topic;
+
+/// How long nothing may change before everything is at rest: longer than any of the deadlines for which something waits,
+/// and than two of them one after the other.
+const STANDSTILL: Duration = Duration::from_secs(30);
+
+/// How long changes may go on without an end: what is slow comes to rest long before.
+const REST: Duration = Duration::from_secs(300);
+
+/// How often one looks whether they are done.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How everything came to rest.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// How long it took.
+    pub(crate) took: Duration,
+    /// Handoffs that were left.
+    pub(crate) stuck: usize,
+    /// What was not at rest.
+    pub(crate) violations: Vec<String>,
+}
+
+/// Waits until everything is at rest.
+pub(crate) async fn come_to_rest(setting: &Setting) -> Result<Rest> {
+    let (begin, from) = (Instant::now(), Moment::now());
+    let (mut before, mut changed) = (Vec::new(), begin);
+    loop {
+        let unrest = unrest(setting, from);
+        if unrest != before {
+            (before, changed) = (unrest.clone(), Instant::now());
+        }
+        if unrest.is_empty() || changed.elapsed() > STANDSTILL || begin.elapsed() > REST {
+            let stuck = setting.stage.observer.look().state.handoffs().len();
+            return Ok(Rest { took: begin.elapsed(), stuck, violations: unrest });
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Whether nothing moves, and every partition is worked on by somebody who lives.
+pub(crate) fn is_at_rest(setting: &Setting) -> bool {
+    unrest(setting, Moment::default()).is_empty()
+}
+
+/// What is not at rest, in words. Every partition must have had an effect after `from` under the grant that stands.
+fn unrest(setting: &Setting, from: Moment) -> Vec<String> {
+    let Setting { stage, sink, .. } = setting;
+    let living = stage.crew.names();
+    let seen = stage.observer.look();
+    let handoffs = seen.state.handoffs().keys().map(|at| format!("{at} is still being handed over"));
+    let idle = (0..topic::PARTITIONS).filter_map(|partition| {
+        let problem = problem(&seen.state, &living, sink, partition, from)?;
+        Some(format!("{}/{partition} {problem}", topic::NAME))
+    });
+    handoffs.chain(idle).collect()
+}
+
+fn problem(
+    state: &GroupState,
+    living: &[String],
+    sink: &Sink,
+    partition: i32,
+    from: Moment,
+) -> Option<String> {
+    let at = TopicPartition::new(topic::NAME.parse().ok()?, partition.unsigned_abs());
+    let Some(assignment) = state.assignment(&at) else { return Some("is not assigned".to_owned()) };
+    let Some(owner) = &assignment.owner else { return Some("has no owner".to_owned()) };
+    if !lives(state, living, owner) {
+        return Some(format!("belongs to {}, who is gone", owner.name));
+    }
+    let epoch = assignment.held_epoch().0;
+    let last = sink.last_applied(partition);
+    if last.is_some_and(|last| last.at > from && last.write.epoch == epoch) {
+        return None;
+    }
+    Some(format!("makes no progress with {} in epoch {epoch}", owner.name))
+}
+
+/// Whether a running process has the very session that owns.
+fn lives(state: &GroupState, living: &[String], owner: &Owner) -> bool {
+    let registered = state.registration(&owner.name);
+    let is_registered = registered.is_some_and(|consumer| consumer.incarnation == owner.incarnation);
+    is_registered && living.iter().any(|name| *name == owner.name.to_string())
+}
+
+/// Waits until every record has had its effect, for as long as they have. What has not by then is lost, and found to be.
+pub(crate) async fn do_the_rest(sink: &Sink, ends: &BTreeMap<i32, i64>) {
+    let last = |partition: &i32| sink.last_applied(*partition).map(|last| last.write.offset + 1);
+    let reached = || -> Vec<Option<i64>> { ends.keys().map(last).collect() };
+    let all: Vec<Option<i64>> = ends.values().copied().map(Some).collect();
+    let (mut before, mut changed) = (Vec::new(), Instant::now());
+    while before != all && changed.elapsed() < STANDSTILL {
+        sleep(LOOK).await;
+        let now = reached();
+        if now != before {
+            (before, changed) = (now, Instant::now());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What the consumers of a run have to do.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use kafka_assigner_audit::requests::Written;
+use kafka_assigner_writer::{Traffic, read_log};
+use tokio::task::block_in_place;
+
+use super::rest;
+use crate::arguments::Settings;
+use crate::check::Requested;
+use crate::producer::Production;
+use crate::sink::Sink;
+use crate::topic;
+
+/// Work that goes on.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Records to handle.
+    Records(Production),
+    /// Requests to answer.
+    Requests(Traffic),
+}
+
+/// What there was to do: the end of each partition, and what was asked.
+pub(crate) type Done = (BTreeMap<i32, i64>, Option<Requested>);
+
+impl Work {
+    /// Ends when all of it was done.
+    pub(crate) async fn end(self, settings: &Settings, sink: &Sink) -> Result<Done> {
+        match self {
+            Self::Records(production) => {
+                let ends = production.stop().await?;
+                rest::do_the_rest(sink, &ends).await;
+                Ok((ends, None))
+            }
+            Self::Requests(traffic) => {
+                let asked = traffic.stop().await?;
+                let log = block_in_place(|| read_log(&settings.kafka, topic::NAME, topic::PARTITIONS))?;
+                let end = |written: &Vec<Written>| written.last().map_or(0, |last| last.offset + 1);
+                let ends = log.iter().map(|(partition, written)| (*partition, end(written))).collect();
+                Ok((ends, Some(Requested { asked, log })))
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The routers: processes of this very program, in the mode routed.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use kafka_assigner_rig::{Process, free_port};
+use tokio::sync::watch;
+
+use crate::arguments::Settings;
+use crate::consumers::urls;
+use crate::instances::server;
+use crate::network::Network;
+
+/// How many there are: one may be gone, and another one in trouble.
+const ROUTERS: usize = 3;
+
+/// The running routers. Callers know them by their addresses, which their successors take.
+#[derive(Debug)]
+pub(crate) struct Routers {
+    settings: Settings,
+    network: Arc<Network>,
+    instances: Vec<SocketAddr>,
+    places: Vec<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    address: SocketAddr,
+    started: usize,
+    process: Option<Process>,
+}
+
+/// How the router at a place is called, in the group and in the network.
+pub(crate) fn router(place: usize) -> String {
+    format!("router-{place}")
+}
+
+impl Routers {
+    /// Starts all of them, each with links of its own to the instances.
+    pub(crate) async fn start(
+        settings: &Settings,
+        network: Arc<Network>,
+        instances: Vec<SocketAddr>,
+    ) -> Result<Self> {
+        let mut routers = Self { settings: settings.clone(), network, instances, places: Vec::new() };
+        for place in 0..ROUTERS {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+            routers.places.push(Place { address, started: 0, process: None });
+            routers.start_at(place).await?;
+        }
+        Ok(routers)
+    }
+
+    /// None at all.
+    pub(crate) fn none(settings: &Settings) -> Self {
+        let network = Arc::<Network>::default();
+        Self { settings: settings.clone(), network, instances: Vec::new(), places: Vec::new() }
+    }
+
+    /// Starts one at a place where none runs, under the same name as the one before.
+    pub(crate) async fn start_at(&mut self, place: usize) -> Result<()> {
+        let name = router(place);
+        let Place { address, started, .. } = self.places[place];
+        let started = started + 1;
+        let log = File::create(self.settings.folder.join(format!("{name}.{started}.log")))?;
+        let mut links = Vec::new();
+        for (instance, at) in self.instances.iter().enumerate() {
+            links.push(self.network.way(&name, &server(instance), *at).await?);
+        }
+        let mut command = Command::new(env::current_exe()?);
+        command.args(["router", "--name", &name, "--listen", &address.to_string()]);
+        command.args(["--endpoints", &urls(&self.instances), "--links", &urls(&links)]);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let process = Process::spawn(&mut command).with_context(|| format!("{name} can't be started"))?;
+        self.places[place] = Place { address, started, process: Some(process) };
+        Ok(())
+    }
+
+    /// Where they listen, or will.
+    pub(crate) fn addresses(&self) -> watch::Receiver<Vec<SocketAddr>> {
+        watch::channel(self.places.iter().map(|place| place.address).collect()).1
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Kills the one at a place.
+    pub(crate) fn kill(&mut self, place: usize) {
+        self.places[place].process = None;
+    }
+
+    /// The one that runs at a place.
+    pub(crate) fn running(&self, place: usize) -> Result<&Process> {
+        self.places[place].process.as_ref().with_context(|| format!("{} does not run", router(place)))
+    }
+
+    /// Those that ended although nobody ended them, with how.
+    pub(crate) fn deaths(&mut self) -> Result<Vec<String>> {
+        let mut deaths = BTreeMap::new();
+        for (place, Place { process, .. }) in self.places.iter_mut().enumerate() {
+            let Some(process) = process else { continue };
+            deaths.extend(process.exit_status()?.map(|status| (place, status)));
+        }
+        Ok(deaths
+            .into_iter()
+            .map(|(place, status)| format!("{} ended with {status}", router(place)))
+            .collect())
+    }
+}

@@ -1,0 +1,83 @@
+//! What befalls consumers.
+
+use anyhow::Result;
+use kafka_assigner_rig::Disturbance;
+use kafka_assigner_store::Store as _;
+use tokio::task::block_in_place;
+use tokio::time::sleep;
+
+use super::Track;
+use crate::consumers::Worker;
+use crate::fault::Fault;
+use crate::moment::Moment;
+use crate::schedule::Step;
+use crate::stage::{Revoked, Stage};
+
+/// The consumers, whoever is there just now.
+#[derive(Debug)]
+pub(crate) struct Consumers;
+
+impl Track for Consumers {
+    const FAULTS: &'static [Fault] = Fault::OF_CONSUMERS;
+
+    async fn take(&mut self, stage: &Stage, step: &Step) -> Result<bool> {
+        match stage.crew.take(step.choice) {
+            Some(worker) => disturb(stage, step, worker).await,
+            None => Ok(false),
+        }
+    }
+}
+
+async fn disturb(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    if let Some(disturbance) = step.fault.disturbance() {
+        return Ok(disturb_links(stage, step, worker, disturbance).await);
+    }
+    match step.fault {
+        Fault::ConsumerKilled => kill(stage, step, worker).await,
+        Fault::ConsumerFrozen => freeze(stage, step, worker).await,
+        _ => revoke(stage, step, worker).await,
+    }
+}
+
+async fn disturb_links(stage: &Stage, step: &Step, worker: Worker, disturbance: Disturbance) -> bool {
+    let disturbed = stage.network.disturb_from(&worker.name, disturbance);
+    stage.tell(&format!("{}: {disturbance:?} for {:?}", worker.name, step.lasts));
+    sleep(step.lasts).await;
+    stage.crew.put(worker);
+    disturbed.was_felt()
+}
+
+async fn kill(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    let dead = stage.crew.kill(worker);
+    stage.tell(&format!("{} is killed for {:?}", dead.0, step.lasts));
+    sleep(step.lasts).await;
+    stage.crew.revive(dead).await?;
+    Ok(true)
+}
+
+async fn freeze(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    block_in_place(|| worker.process.freeze())?;
+    stage.tell(&format!("{} is frozen for {:?}", worker.name, step.lasts));
+    sleep(step.lasts).await;
+    worker.process.thaw()?;
+    stage.crew.put(worker);
+    Ok(true)
+}
+
+/// The consumer is cut off, so that it hears late of what it has lost: meanwhile it believes that it may act. Whoever
+/// has no session just now has nothing to lose.
+async fn revoke(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    let registered = stage.observer.look().state.registration(&worker.name.parse()?).cloned();
+    let Some(registered) = registered else {
+        stage.crew.put(worker);
+        return Ok(false);
+    };
+    let process = worker.id();
+    stage.tell(&format!("the lease of {process} is revoked, which it hears {:?} later", step.lasts));
+    let _cut = stage.network.disturb_from(&worker.name, Disturbance::Cut);
+    stage.events.add().revoked.push(Revoked { process, at: Moment::now() });
+    let revoked = stage.store.revoke(registered.lease).await;
+    sleep(step.lasts).await;
+    stage.crew.put(worker);
+    Ok(revoked.is_ok())
+}

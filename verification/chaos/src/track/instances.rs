@@ -1,0 +1,73 @@
+//! What befalls instances.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use kafka_assigner_rig::Disturbance;
+use tokio::task::block_in_place;
+use tokio::time::sleep;
+
+use super::Track;
+use crate::fault::Fault;
+use crate::instances::{INSTANCES, Instances, server};
+use crate::moment::until;
+use crate::schedule::Step;
+use crate::stage::Stage;
+
+/// How long a leader is waited for that could be killed: longer than any election takes.
+const LED: Duration = Duration::from_secs(10);
+
+impl Track for Instances {
+    const FAULTS: &'static [Fault] = Fault::OF_INSTANCES;
+
+    async fn take(&mut self, stage: &Stage, step: &Step) -> Result<bool> {
+        if let Some(disturbance) = step.fault.disturbance() {
+            return Ok(disturb_links(stage, step, disturbance).await);
+        }
+        let place = step.choice % INSTANCES;
+        match step.fault {
+            Fault::InstanceKilled => kill(stage, step, self, place).await,
+            Fault::InstanceFrozen => freeze(stage, step, self, place).await,
+            _ => match leader(stage, self).await {
+                Some(place) => kill(stage, step, self, place).await,
+                None => Ok(false),
+            },
+        }
+    }
+}
+
+/// Either between the instance and the store, or between everybody and the instance.
+async fn disturb_links(stage: &Stage, step: &Step, disturbance: Disturbance) -> bool {
+    let name = server(step.choice % INSTANCES);
+    let is_the_store = (step.choice / INSTANCES).is_multiple_of(2);
+    let (disturbed, what) = if is_the_store {
+        (stage.network.disturb_from(&name, disturbance), "between it and etcd")
+    } else {
+        (stage.network.disturb_to(&name, disturbance), "between consumers and it")
+    };
+    stage.tell(&format!("{name}: {disturbance:?} {what} for {:?}", step.lasts));
+    sleep(step.lasts).await;
+    disturbed.was_felt()
+}
+
+async fn kill(stage: &Stage, step: &Step, instances: &mut Instances, place: usize) -> Result<bool> {
+    instances.kill(place);
+    stage.tell(&format!("{:?}: {} is gone for {:?}", step.fault, server(place), step.lasts));
+    sleep(step.lasts).await;
+    instances.start_at(place).await?;
+    Ok(true)
+}
+
+async fn freeze(stage: &Stage, step: &Step, instances: &Instances, place: usize) -> Result<bool> {
+    block_in_place(|| instances.freeze(place))?;
+    stage.tell(&format!("{} is frozen for {:?}", server(place), step.lasts));
+    sleep(step.lasts).await;
+    instances.thaw(place)?;
+    Ok(true)
+}
+
+/// The place of the one that leads, as soon as one does.
+async fn leader(stage: &Stage, instances: &Instances) -> Option<usize> {
+    let led = || Ok(stage.observer.look().leader().and_then(|id| instances.place_of(&id)));
+    until("a leadership", LED, led).await.ok()
+}

@@ -1,0 +1,229 @@
+//! A group under load: its members, and what they handle.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use kafka_assigner_audit::Micros;
+use kafka_assigner_round_trip::{Probe, RoundTrip};
+use tokio::time::{Instant, sleep};
+
+use crate::arguments::Measure;
+use crate::check::{Audit, Handled, Step, Who};
+use crate::history::Line;
+use crate::instance::Instance;
+use crate::member::{Member, Membership};
+use crate::moment::{now, within};
+use crate::producer::Production;
+use crate::stage::{Size, Stage};
+use crate::system::{Kind, System};
+use crate::topic;
+use crate::watch::{Owners, Watch, is_even};
+
+/// A Java machine starts in a second, several at once on a busy machine take some.
+const START: Duration = Duration::from_secs(30);
+
+/// How long a group may take to settle: several times the session timeout, and what a rebuild adds.
+const SETTLE: Duration = Duration::from_secs(60);
+
+/// Equal shares that nobody changed for so long are final.
+const STILL: Duration = Duration::from_secs(1);
+
+/// The same for shares that are not equal: Kafka's members hear of changes every 5 s, one after the other.
+const STILL_IF_UNEVEN: Duration = Duration::from_secs(7);
+
+/// How long everybody works in peace before anything is done: the Java consumer commits every 5 s, and what is not
+/// committed at all yet is lost by its defaults when it moves. Machine code of all Java machines is made meanwhile.
+const PEACE: Duration = Duration::from_secs(8);
+
+/// How long the last records may stand still: without any progress for so long, nobody will handle them.
+const STANDSTILL: Duration = Duration::from_secs(20);
+
+/// How long partitions are kept for a name that is about to come back.
+const KEPT: [&str; 2] = ["--rejoin-grace", "30s"];
+
+/// A group under load.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    arguments: &'a Measure,
+    size: Size,
+    membership: Membership,
+    /// Whatever serves it, for as long as it lives.
+    _instance: Option<Instance>,
+    production: Production,
+    probe: Probe,
+    /// The oldest first.
+    members: VecDeque<Member>,
+    started: usize,
+    version: u32,
+    handled: Vec<Handled>,
+    watch: Watch,
+}
+
+/// How somebody left.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    /// The number of its name.
+    pub(crate) name: usize,
+    /// When it was asked to.
+    pub(crate) at: Micros,
+    /// How long it took.
+    pub(crate) lasted: Duration,
+}
+
+impl<'a> Group<'a> {
+    /// Forms the group of a stage, and waits until everybody has their share.
+    pub(crate) async fn form(system: &System, stage: &Stage, arguments: &'a Measure) -> Result<Self> {
+        let group = format!("{}-{}", system.name, stage.name);
+        topic::create(&arguments.kafka, &group, stage.size.partitions).await?;
+        let instance = serve(system, stage, &group, arguments).await?;
+        let membership = Membership {
+            kind: system.kind,
+            endpoint: instance.as_ref().map_or_else(String::new, |instance| instance.endpoint.clone()),
+            rebuild: stage.rebuild,
+            keeps_names: stage.keeps_names,
+            group,
+        };
+        let mut group = Self {
+            arguments,
+            size: stage.size,
+            production: Production::start(&arguments.kafka, &membership.group, stage.size)?,
+            probe: Probe::start(&arguments.etcd, &arguments.kafka, &membership.group)?,
+            membership,
+            _instance: instance,
+            members: VecDeque::new(),
+            started: 0,
+            version: 1,
+            handled: Vec::new(),
+            watch: Watch::new(stage.size.interval),
+        };
+        for name in 0..stage.size.members {
+            group.start(name)?;
+        }
+        ensure!(group.settle().await?, "the group does not form within {SETTLE:?}");
+        Ok(group)
+    }
+
+    /// How many members it has.
+    pub(crate) fn member_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Everybody works in peace for a while. Returns when that was.
+    pub(crate) async fn rest(&mut self) -> Step {
+        let at = now();
+        sleep(PEACE).await;
+        Step { at, until: now() }
+    }
+
+    /// From now on another version of the program is started.
+    pub(crate) const fn deploy(&mut self) {
+        self.version += 1;
+    }
+
+    fn start(&mut self, name: usize) -> Result<()> {
+        let who = Who { name, process: self.started };
+        let member = Member::start(who, self.version, &self.membership, self.arguments)?;
+        self.members.push_back(member);
+        self.started += 1;
+        Ok(())
+    }
+
+    /// A new member joins. Returns when it was ready and began to.
+    pub(crate) async fn add(&mut self) -> Result<Micros> {
+        self.restart(self.started).await
+    }
+
+    /// Another process under this name joins.
+    pub(crate) async fn restart(&mut self, name: usize) -> Result<Micros> {
+        self.start(name)?;
+        within(START, || self.collect()).await?.context("the new member does not join")
+    }
+
+    /// The oldest member is asked to leave, and does.
+    pub(crate) async fn let_oldest_leave(&mut self) -> Result<Departure> {
+        self.collect()?;
+        let member = self.members.pop_front().context("nobody is left")?;
+        let (who, at, begun) = (member.who, now(), Instant::now());
+        let rest = member.leave().await?;
+        let lasted = begun.elapsed();
+        self.take(who, &rest);
+        Ok(Departure { name: who.name, at, lasted })
+    }
+
+    /// The oldest member is killed. Returns when.
+    pub(crate) fn kill_oldest(&mut self) -> Result<Micros> {
+        let member = self.members.pop_front().context("nobody is left")?;
+        let (who, at) = (member.who, now());
+        let rest = member.kill()?;
+        self.take(who, &rest);
+        Ok(at)
+    }
+
+    /// Waits until everybody has their share. Returns whether it came to that in time.
+    pub(crate) async fn settle(&mut self) -> Result<bool> {
+        let (mut owners, mut since): (Option<Owners>, _) = (None, Instant::now());
+        let settled = within(SETTLE, || {
+            self.collect()?;
+            let seen = self.watch.owners(self.size.partitions.unsigned_abs() as usize, now());
+            if seen != owners {
+                (owners, since) = (seen, Instant::now());
+            }
+            let still =
+                |owners: &Owners| if is_even(owners, self.members.len()) { STILL } else { STILL_IF_UNEVEN };
+            Ok(owners.as_ref().is_some_and(|owners| since.elapsed() >= still(owners)).then_some(()))
+        });
+        Ok(settled.await?.is_some())
+    }
+
+    /// Takes in what members have written meanwhile. Returns when one of them began to join.
+    fn collect(&mut self) -> Result<Option<Micros>> {
+        let mut joining = None;
+        for at in 0..self.members.len() {
+            let lines = self.members[at].read()?;
+            joining = joining.max(self.take(self.members[at].who, &lines));
+        }
+        Ok(joining)
+    }
+
+    fn take(&mut self, by: Who, lines: &[Line]) -> Option<Micros> {
+        let mut joining = None;
+        for line in lines {
+            match *line {
+                Line::Joining(at) => joining = Some(at),
+                Line::Handled { partition, offset, at } => {
+                    let handled = Handled { at, partition, offset, by };
+                    self.watch.take(&handled);
+                    self.handled.push(handled);
+                }
+            }
+        }
+        joining
+    }
+
+    /// Waits until everything is handled, kills everybody, and audits what they did. Tells beside it what etcd and
+    /// Kafka took for an answer.
+    pub(crate) async fn end(mut self) -> Result<(Audit, RoundTrip)> {
+        let ends = self.production.stop().await?;
+        while !self.watch.has_reached(&ends) {
+            let before = self.handled.len();
+            let more = within(STANDSTILL, || {
+                self.collect()?;
+                Ok((self.handled.len() > before).then_some(()))
+            });
+            if more.await?.is_none() {
+                break;
+            }
+        }
+        Ok((Audit::of(self.handled, &ends), self.probe.stop().await?))
+    }
+}
+
+/// Starts an instance for a group of this project's, and sets the group as the system and the stage want it.
+async fn serve(system: &System, stage: &Stage, group: &str, arguments: &Measure) -> Result<Option<Instance>> {
+    let Kind::Ours { settings } = system.kind else { return Ok(None) };
+    let instance = Instance::start(arguments).await?;
+    let kept = if stage.keeps_names { &KEPT[..] } else { &[] };
+    instance.create_group(group, &[settings, kept].concat())?;
+    Ok(Some(instance))
+}

@@ -1,0 +1,211 @@
+//! A broker for one test, and what the service would say of its partition 0.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use kafka_assigner_client::kafka::rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use kafka_assigner_client::kafka::rdkafka::client::DefaultClientContext;
+use kafka_assigner_client::kafka::rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use kafka_assigner_client::kafka::rdkafka::mocking::MockCluster;
+use kafka_assigner_client::kafka::rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
+use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
+use kafka_assigner_client::proto::v1::assignment_command::Command;
+use kafka_assigner_client::proto::v1::{
+    AssignedPartition, Assignment, CatchUp, CatchUpPartition, Drain, DrainPartition, Mode, Release,
+    ReleasePartition, Snapshot, Warm, WarmPartition,
+};
+
+use super::PATIENCE;
+
+const GROUP: &str = "counters";
+
+/// A broker for one test, with a topic of its own.
+pub(super) struct Broker {
+    pub(super) address: String,
+    pub(super) topic: String,
+    /// Ends with the test.
+    pub(super) mock: Option<MockCluster<'static, DefaultProducerContext>>,
+}
+
+impl Broker {
+    pub(super) fn embedded() -> Self {
+        let mock = MockCluster::new(1).expect("an embedded broker starts");
+        mock.create_topic("numbers", 2, 1).expect("a topic is made");
+        Self { address: mock.bootstrap_servers(), topic: "numbers".into(), mock: Some(mock) }
+    }
+
+    pub(super) async fn real() -> Option<Self> {
+        let address = kafka_assigner_rig::kafka()?;
+        let since = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_nanos();
+        let topic = format!("client-{since}");
+        assert!(create_topic(&admin(&address), &topic).await, "the topic is new");
+        Some(Self { address, topic, mock: None })
+    }
+
+    pub(super) fn group(&self) -> String {
+        format!("{GROUP}-{}", self.topic)
+    }
+
+    pub(super) async fn produce(&self, numbers: std::ops::Range<u64>) {
+        self.produce_as_of(None, numbers).await;
+    }
+
+    /// Writes numbers that say they were written at `written_ms` after 1970; `None` = now.
+    pub(super) async fn produce_as_of(&self, written_ms: Option<i64>, numbers: std::ops::Range<u64>) {
+        let producer: FutureProducer =
+            ClientConfig::new().set("bootstrap.servers", &self.address).create().expect("a producer");
+        let sends = numbers.map(|number| {
+            let producer = producer.clone();
+            async move {
+                let payload = number.to_string();
+                let record = FutureRecord::<(), _>::to(&self.topic).partition(0).payload(&payload);
+                let record = FutureRecord { timestamp: written_ms, ..record };
+                producer.send(record, PATIENCE).await.expect("it is written");
+            }
+        });
+        // One after the other, so that offsets follow the numbers.
+        for send in sends {
+            send.await;
+        }
+    }
+
+    fn reader(&self) -> BaseConsumer {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", &self.address).set("group.id", self.group());
+        config.create().expect("a consumer")
+    }
+
+    /// The committed offset of partition 0 with its metadata.
+    pub(super) async fn committed(&self) -> Option<(i64, String)> {
+        let (reader, topic) = (self.reader(), self.topic.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let mut list = TopicPartitionList::new();
+            list.add_partition(&topic, 0);
+            let committed = reader.committed_offsets(list, PATIENCE).expect("an answer");
+            let element = committed.find_partition(&topic, 0).expect("asked for");
+            match element.offset() {
+                Offset::Offset(offset) => Some((offset, element.metadata().to_owned())),
+                _ => None,
+            }
+        });
+        read.await.expect("no panic")
+    }
+
+    /// What is written and committed in partition 1.
+    pub(super) async fn read_committed(&self) -> Vec<String> {
+        let (mut config, topic) = (ClientConfig::new(), self.topic.clone());
+        config.set("bootstrap.servers", &self.address).set("group.id", "reader");
+        config.set("isolation.level", "read_committed").set("enable.partition.eof", "true");
+        let reader: BaseConsumer = config.create().expect("a consumer");
+        let read = tokio::task::spawn_blocking(move || {
+            let mut list = TopicPartitionList::new();
+            list.add_partition_offset(&topic, 1, Offset::Beginning).expect("a valid offset");
+            reader.assign(&list).expect("it is assigned");
+            let mut payloads = Vec::new();
+            while let Some(Ok(record)) = reader.poll(PATIENCE) {
+                payloads.push(String::from_utf8_lossy(record.payload().unwrap_or_default()).into_owned());
+            }
+            payloads
+        });
+        read.await.expect("no panic")
+    }
+
+    pub(super) fn commit(&self, offset: i64) {
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(&self.topic, 0, Offset::Offset(offset)).expect("a valid offset");
+        self.reader().commit(&list, CommitMode::Sync).expect("it is committed");
+    }
+
+    pub(super) fn warm(&self, handoff_id: &str) -> Command {
+        let partition = WarmPartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            handoff_id: handoff_id.into(),
+            current_owner: "other".into(),
+            deadline_ms: 0,
+        };
+        Command::Warm(Warm { partitions: vec![partition] })
+    }
+
+    pub(super) fn grant(&self, epoch: u64, handoff_id: &str) -> AssignedPartition {
+        AssignedPartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            epoch,
+            run: epoch,
+            start_offset: None,
+            handoff_id: handoff_id.into(),
+            mode: 0,
+        }
+    }
+
+    /// A grant in a mode that promises one owner at a time.
+    pub(super) fn strict_grant(&self, epoch: u64, start_offset: Option<i64>, id: &str) -> AssignedPartition {
+        AssignedPartition { mode: Mode::Exclusive.into(), start_offset, ..self.grant(epoch, id) }
+    }
+
+    pub(super) fn strictly_granted(&self) -> Snapshot {
+        Snapshot { assigned: vec![self.strict_grant(5, None, "")], ..Snapshot::default() }
+    }
+
+    pub(super) fn drain(&self, handoff_id: &str) -> Command {
+        let partition = DrainPartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            handoff_id: handoff_id.into(),
+            epoch: 5,
+            run: 5,
+            start_offset: None,
+        };
+        Command::Drain(Drain { partitions: vec![partition] })
+    }
+
+    pub(super) fn catch_up(&self, handoff_id: &str, until_offset: Option<i64>) -> Command {
+        let partition = CatchUpPartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            handoff_id: handoff_id.into(),
+            epoch: 9,
+            until_offset,
+        };
+        Command::CatchUp(CatchUp { partitions: vec![partition] })
+    }
+
+    pub(super) fn assign(&self, epoch: u64, handoff_id: &str) -> Command {
+        let assigned = vec![self.grant(epoch, handoff_id)];
+        Command::Assignment(Assignment { assigned, ..Assignment::default() })
+    }
+
+    pub(super) fn release(&self, handoff_id: &str) -> Command {
+        let partition = ReleasePartition {
+            topic: self.topic.clone(),
+            partition: 0,
+            handoff_id: handoff_id.into(),
+            epoch: 5,
+            new_owner: "other".into(),
+        };
+        Command::Release(Release { partitions: vec![partition] })
+    }
+
+    /// Deletes the topic, and creates it again without records.
+    pub(super) async fn recreate_topic(&self) {
+        let admin = admin(&self.address);
+        admin.delete_topics(&[&self.topic], &AdminOptions::new()).await.expect("an answer");
+        let begun = Instant::now();
+        // The broker deletes it in the background, and refuses the name until then.
+        while !create_topic(&admin, &self.topic).await {
+            assert!(begun.elapsed() < PATIENCE, "the topic is never deleted");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn admin(address: &str) -> AdminClient<DefaultClientContext> {
+    ClientConfig::new().set("bootstrap.servers", address).create().expect("a client")
+}
+
+/// Whether the topic was new.
+async fn create_topic(admin: &AdminClient<DefaultClientContext>, topic: &str) -> bool {
+    let new = NewTopic::new(topic, 2, TopicReplication::Fixed(1));
+    let made = admin.create_topics([&new], &AdminOptions::new()).await.expect("an answer");
+    made[0].is_ok()
+}

@@ -1,0 +1,173 @@
+//! A handler that sums numbers up, and does as it is told.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler};
+use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use super::PATIENCE;
+
+/// Puts what different handlers did into one order.
+static TURN: AtomicU64 = AtomicU64::new(0);
+
+/// What a handler did with one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Did {
+    CaughtUp(u64),
+    /// The number, and the sum of the state after it.
+    Processed(u64, u64),
+}
+
+/// What happened to the partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Assigned,
+    Drained,
+    Lost,
+    /// Processing of a record has begun that never ends by itself.
+    Hangs,
+    /// It was cut.
+    Cut,
+}
+
+/// Sums the numbers up, and writes down what it did.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Summing {
+    pub(super) done: Arc<watch::Sender<Vec<Did>>>,
+    pub(super) fates: Arc<watch::Sender<Vec<Fate>>>,
+    /// When each record was processed, as a place in the order of all handlers.
+    pub(super) turns: Arc<Mutex<Vec<u64>>>,
+    /// The last grant.
+    pub(super) owned: Arc<Mutex<Option<OwnedContext>>>,
+    /// When the first and the last record were processed.
+    pub(super) span: Arc<Mutex<Option<(Instant, Instant)>>>,
+    /// So many calls of `process` fail first.
+    pub(super) failures: Arc<AtomicU32>,
+    /// So many calls of `catch_up` fail first.
+    pub(super) catch_up_failures: Arc<AtomicU32>,
+    /// So many calls of `catch_up` panic first.
+    pub(super) panics: Arc<AtomicU32>,
+    /// So many calls of `process` never end.
+    pub(super) hangs: Arc<AtomicU32>,
+    /// So many calls of `drain` fail first.
+    pub(super) drain_failures: Arc<AtomicU32>,
+}
+
+/// Tells when a call of `process` is dropped.
+struct Hanging<'a>(&'a Summing);
+
+impl Drop for Hanging<'_> {
+    fn drop(&mut self) {
+        self.0.note(Fate::Cut);
+    }
+}
+
+impl Summing {
+    pub(super) async fn wait_for(&self, reached: impl FnMut(&Vec<Did>) -> bool) -> Vec<Did> {
+        let mut done = self.done.subscribe();
+        let done = timeout(PATIENCE, done.wait_for(reached)).await.expect("in time");
+        done.expect("the sender lives").clone()
+    }
+
+    pub(super) async fn wait_for_number(&self, number: u64) -> Vec<Did> {
+        self.wait_for(|done| matches!(done.last(), Some(Did::Processed(last, _)) if *last == number)).await
+    }
+
+    /// Waits until the last thing that happened to the partition is `fate`.
+    pub(super) async fn wait_for_fate(&self, fate: Fate) -> Vec<Fate> {
+        let mut fates = self.fates.subscribe();
+        let reached = fates.wait_for(|fates| fates.last() == Some(&fate));
+        let fates = timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("never {fate:?}"));
+        fates.expect("the sender lives").clone()
+    }
+
+    /// Waits until the partition is assigned, and returns the grant.
+    pub(super) async fn grant(&self) -> OwnedContext {
+        self.wait_for_fate(Fate::Assigned).await;
+        self.owned.lock().expect("no panic inside").clone().expect("it was assigned")
+    }
+
+    /// The numbers that were processed, in order.
+    pub(super) fn processed(&self) -> Vec<u64> {
+        let number = |did: &Did| match did {
+            Did::Processed(number, _) => Some(*number),
+            Did::CaughtUp(_) => None,
+        };
+        self.done.borrow().iter().filter_map(number).collect()
+    }
+
+    fn note(&self, fate: Fate) {
+        self.fates.send_modify(|fates| fates.push(fate));
+    }
+}
+
+fn number(record: &Record) -> Result<u64, HandlerError> {
+    Ok(std::str::from_utf8(record.payload().unwrap_or_default())?.parse()?)
+}
+
+/// Uses up one of `left`; false = there is none.
+fn one_of(left: &AtomicU32) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+}
+
+#[async_trait]
+impl PartitionHandler for Summing {
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        *self.owned.lock().expect("no panic inside") = Some(context.clone());
+        self.note(Fate::Assigned);
+        Ok(())
+    }
+
+    async fn drain(&self, _: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+        self.note(Fate::Drained);
+        if one_of(&self.drain_failures) { Err("not this time".into()) } else { Ok(None) }
+    }
+
+    async fn lost(&self, _: &OwnedContext) {
+        self.note(Fate::Lost);
+    }
+}
+
+#[async_trait]
+impl RecordHandler for Summing {
+    type State = u64;
+
+    fn catch_up(&self, _: &TopicPartition, state: &mut u64, record: &Record) -> Result<(), HandlerError> {
+        assert!(!one_of(&self.panics), "on purpose");
+        if one_of(&self.catch_up_failures) {
+            return Err("not this time".into());
+        }
+        let number = number(record)?;
+        *state += number;
+        self.done.send_modify(|done| done.push(Did::CaughtUp(number)));
+        Ok(())
+    }
+
+    async fn process(
+        &self,
+        context: &OwnedContext,
+        state: &mut u64,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
+        assert!(context.claim().is_valid());
+        if one_of(&self.failures) {
+            return Err("not this time".into());
+        }
+        if one_of(&self.hangs) {
+            let _hanging = Hanging(self);
+            self.note(Fate::Hangs);
+            std::future::pending::<()>().await;
+        }
+        let number = number(record)?;
+        *state += number;
+        self.turns.lock().expect("no panic inside").push(TURN.fetch_add(1, Ordering::SeqCst));
+        let now = Instant::now();
+        self.span.lock().expect("no panic inside").get_or_insert((now, now)).1 = now;
+        self.done.send_modify(|done| done.push(Did::Processed(number, *state)));
+        Ok(())
+    }
+}

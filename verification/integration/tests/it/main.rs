@@ -1,0 +1,9 @@
+//! The store on real etcd processes, and the client's Kafka runner on an embedded broker and a real one.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail a test by a panic")]
+
+mod client;
+mod etcd;
+// The scripted service of the client's own tests.
+#[expect(dead_code, reason = "the client's tests use the rest of the service")]
+#[path = "../../../../crates/client/tests/it/fake.rs"]
+mod fake;

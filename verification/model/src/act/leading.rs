@@ -1,0 +1,306 @@
+//! What instances do that lead, or believe to.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kafka_assigner_core::ack::{Verdict, abort};
+use kafka_assigner_core::action::{Action, Step as Decision};
+use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::kv::{Compare, LeaseId, Must, Op, Txn};
+use kafka_assigner_core::moment::WallMillis;
+use kafka_assigner_core::name::MemberName;
+use kafka_assigner_core::reason::Reason;
+use kafka_assigner_core::record::{Assignment, Leader, Phase, decode, encode};
+use kafka_assigner_core::state::{Entry, Presence, SharedMap};
+use kafka_assigner_core::write::{Fence, Write};
+
+use crate::property::Invariant;
+use crate::scene::Scene;
+use crate::session::Session;
+use crate::step::{Protocol, Step};
+use crate::variant::Variant;
+use crate::world::{Late, World};
+
+pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
+    match step {
+        Step::Sync(instance) => sync(world, instance),
+        Step::Ask(instance) => ask(protocol, world, instance)?,
+        Step::Lead(instance, number) => {
+            let decision = decisions(protocol, world, instance).into_iter().nth(number)?;
+            perform(protocol, world, instance, &decision)?;
+        }
+        Step::LeadUnknown(instance, number) => {
+            let decision = decisions(protocol, world, instance).into_iter().nth(number)?;
+            world.left.unknowns -= 1;
+            world.limbo = Some(Late { instance, txn: transaction(protocol, world, instance, &decision) });
+        }
+        Step::Overdue(instance, at, is_late) => {
+            let decision = world.views[instance].overdue(&at)?;
+            world.left.deadlines -= 1;
+            if is_late {
+                world.left.unknowns -= 1;
+                world.limbo = Some(Late { instance, txn: transaction(protocol, world, instance, &decision) });
+            } else {
+                perform(protocol, world, instance, &decision)?;
+            }
+        }
+        Step::Land => {
+            let late = world.limbo.take()?;
+            // Whether it applies, nobody learns.
+            let _ = write(world, late.instance, &late.txn);
+        }
+        Step::Abort(instance, at) => {
+            world.left.aborts -= 1;
+            let verdict = abort(&world.views[instance].state, &at, "", WallMillis(0));
+            let Verdict::Record { write, .. } = verdict else { return None };
+            world.apply(&write.unfenced()).then_some(())?;
+        }
+        Step::Depose => depose(world)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+/// What the leader plans at the start is carried out.
+pub(super) fn grant_all(world: &mut World) {
+    for decision in world.now.decided(0).cloned().collect::<Vec<_>>() {
+        world.apply(&fence(world, 0).alone(&decision.write));
+    }
+    let now = Arc::clone(&world.now);
+    world.views.fill(now);
+}
+
+/// How many decisions an instance would carry out.
+pub(crate) fn decided(protocol: &Protocol, world: &World, instance: usize) -> usize {
+    world.terms[instance].map_or(0, |_| decisions(protocol, world, instance).len())
+}
+
+fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action> {
+    let view = &world.views[instance];
+    match protocol.variant {
+        Variant::HandoffOverwritten => {
+            let blind = view.without(|key| matches!(key, Key::Handoff(_)));
+            view.decided(instance).chain(blind.planned(instance)).cloned().collect()
+        }
+        Variant::ThreePhases => {
+            view.in_three_phases().into_iter().chain(view.planned(instance).cloned()).collect()
+        }
+        Variant::QuorumByCount => {
+            count_quorum(view).into_iter().chain(view.decided(instance).cloned()).collect()
+        }
+        Variant::LateJoinerAwaited => {
+            let is_awaited = |action: &&Action| !is_left_while_awaited(view, action);
+            view.decided(instance).filter(is_awaited).cloned().collect()
+        }
+        Variant::UnreadableIsDead => {
+            let is_unreadable =
+                |name: &MemberName| matches!(view.state.consumers().get(name), Some(Entry::Unreadable(_)));
+            let blind = view.without(|key| matches!(key, Key::Consumer(name) if is_unreadable(name)));
+            blind.decided(instance).cloned().collect()
+        }
+        Variant::OrphanAtComplete => {
+            let is_untaken = |at: &TopicPartition| {
+                let handoff =
+                    view.state.handoff(at).filter(|h| h.phase == Phase::Complete && h.taken.is_none());
+                handoff.is_some_and(|handoff| view.state.presence(&handoff.new) == Presence::Gone)
+            };
+            let blind = view.without(|key| matches!(key, Key::Handoff(at) if is_untaken(at)));
+            blind.decided(instance).cloned().collect()
+        }
+        Variant::NeverCleared => {
+            let is_kept = |action: &&Action| !matches!(action.step, Decision::Clear { .. });
+            view.decided(instance).filter(is_kept).cloned().collect()
+        }
+        _ => view.decided(instance).cloned().collect(),
+    }
+}
+
+/// The freezes that as many routers have spoken of as are registered.
+fn count_quorum(view: &Scene) -> Vec<Action> {
+    let is_met = |at: &&TopicPartition| {
+        let freezes = view.state.handoff(at).is_some_and(|handoff| handoff.phase == Phase::Freezing);
+        let said = view.state.router_acks().get(*at).map_or(0, SharedMap::len);
+        freezes && said >= view.state.routers().len()
+    };
+    let quiet = view.without(|key| matches!(key, Key::Router(_)));
+    view.state.handoffs().keys().filter(is_met).filter_map(|at| quiet.step(at)).collect()
+}
+
+/// Whether a freeze would end though a router that is registered now has not spoken of it.
+pub(super) fn is_left_while_awaited(view: &Scene, action: &Action) -> bool {
+    let at = &action.unit[0];
+    let freezes = view.state.handoff(at).is_some_and(|handoff| handoff.phase == Phase::Freezing);
+    let said = view.state.router_acks().get(at);
+    let is_silent = |name: &MemberName| said.is_none_or(|acks| !acks.contains_key(name));
+    freezes && view.state.routers().keys().any(is_silent)
+}
+
+fn perform(protocol: &Protocol, world: &mut World, instance: usize, decision: &Action) -> Option<()> {
+    let txn = transaction(protocol, world, instance, decision);
+    if protocol.variant == Variant::TwoTransactions {
+        return halves(world, instance, &txn);
+    }
+    write(world, instance, &txn)
+}
+
+/// The handoff is written now, and the assignment that belongs to it later.
+pub(super) fn halves(world: &mut World, instance: usize, txn: &Txn) -> Option<()> {
+    let layout = world.now.state.layout().clone();
+    let of_assignment = |key: &Bytes| matches!(layout.decode(key), Some(Key::Assignment(_)));
+    let is_complete = txn.then.iter().any(|op| match op {
+        Op::Put { key, value, .. } if matches!(layout.decode(key), Some(Key::Handoff(_))) => {
+            value.windows(10).any(|part| part == b"\"complete\"")
+        }
+        _ => false,
+    });
+    if !is_complete || world.limbo.is_some() {
+        return write(world, instance, txn);
+    }
+    let is_later = |op: &&Op| matches!(op, Op::Put { key, .. } if of_assignment(key));
+    let later = Txn::guarded(Vec::new(), txn.then.iter().filter(is_later).cloned().collect());
+    let first = txn.then.iter().filter(|op| !is_later(op)).cloned().collect();
+    write(world, instance, &Txn::guarded(txn.compares.clone(), first))?;
+    world.limbo = Some(Late { instance, txn: later });
+    Some(())
+}
+
+/// A leader's transaction; one that applies in a term that is over breaks I7.
+fn write(world: &mut World, instance: usize, txn: &Txn) -> Option<()> {
+    let leads =
+        world.now.state.leader().and_then(|entry| entry.readable()).map(|leader| leader.create_revision);
+    let is_deposed = world.terms[instance].is_some() && world.terms[instance] != leads;
+    world.apply(txn).then_some(())?;
+    if is_deposed {
+        world.breaks(Invariant::OneWriter);
+    }
+    Some(())
+}
+
+fn fence(world: &World, instance: usize) -> Fence {
+    let key = world.now.state.layout().encode(&Key::Leader);
+    let term = world.terms[instance].unwrap_or_default();
+    Fence::new(Compare::new(key, Must::HaveCreateRevision(term)))
+}
+
+/// The transaction that carries a decision out.
+fn transaction(protocol: &Protocol, world: &World, instance: usize, decision: &Action) -> Txn {
+    let layout = world.now.state.layout();
+    let mut write = decision.write.clone();
+    let first = decision.unit.first().map(|at| layout.encode(&Key::Handoff(at.clone())));
+    let key_of_handoff = first.unwrap_or_default();
+    match (protocol.variant, &decision.step) {
+        (Variant::HandoffOverwritten, Decision::Begin { .. })
+        | (Variant::OrphanAtComplete, Decision::Grant { .. }) => {
+            write.guards.retain(|guard| guard.key != key_of_handoff);
+            // What is given back keeps its handoff.
+            let is_kept =
+                write.ops.iter().any(|op| matches!(op, Op::Put { key, .. } if *key == key_of_handoff));
+            if matches!(decision.step, Decision::Grant { .. }) && !is_kept {
+                write.ops.push(Op::delete(key_of_handoff));
+            }
+        }
+        (Variant::BareDelete, Decision::Cancel { .. }) => {
+            write = Write { guards: Vec::new(), ops: vec![Op::delete(key_of_handoff)] };
+        }
+        (Variant::StartDropped, Decision::Cancel { .. }) => {
+            write.ops.iter_mut().for_each(|op| drop_start(world, op));
+        }
+        (Variant::GiveBackById, Decision::Grant { why: Reason::GivenBack { .. }, .. }) => {
+            write.guards.retain(|guard| matches!(guard.must, Must::HaveLease(_)));
+            let id = |scene: &Scene| scene.state.handoff(&decision.unit[0]).map(|handoff| handoff.id.clone());
+            if id(&world.now) != id(&world.views[instance]) {
+                write.guards.push(Compare::new(key_of_handoff, Must::HaveValue(Bytes::new())));
+            }
+        }
+        _ => {}
+    }
+    if protocol.variant == Variant::LeaderUnfenced {
+        return write.unfenced();
+    }
+    fence(world, instance).alone(&write)
+}
+
+fn drop_start(world: &World, op: &mut Op) {
+    let Op::Put { key, value, .. } = op else { return };
+    if let Some(Key::Assignment(at)) = world.now.state.layout().decode(key) {
+        let assignment: Assignment = decode(value).expect("just encoded");
+        let stopped = world.now.state.handoff(&at).and_then(|handoff| handoff.final_offset(&at));
+        *value = encode(&Assignment { start: stopped, ..assignment });
+    }
+}
+
+fn sync(world: &mut World, instance: usize) {
+    world.look(instance);
+    let term =
+        world.now.state.leader().and_then(|entry| entry.readable()).map(|leader| leader.create_revision);
+    if world.terms[instance] != term {
+        world.terms[instance] = None;
+    }
+}
+
+/// The leader asks the store what is left of the leases in doubt.
+fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
+    let state = &world.views[instance].state;
+    let leases: Vec<LeaseId> = match protocol.variant {
+        Variant::AskedEarly => {
+            let owners = state.assignments().keys().filter_map(|at| state.assignment(at)?.owner.as_ref());
+            owners.map(|owner| owner.lease).collect()
+        }
+        _ => doubtful(state, state.assignments().keys()).into_keys().collect(),
+    };
+    let remaining = |lease| match protocol.variant {
+        Variant::NotWaited => Remaining::Gone,
+        _ => world.remaining(lease),
+    };
+    let known = &world.views[instance];
+    let is_early = protocol.variant == Variant::AskedEarly;
+    let answer = |lease: &LeaseId| {
+        let earlier = known.leases.remaining(*lease).filter(|_| is_early);
+        (*lease, earlier.unwrap_or_else(|| remaining(*lease)))
+    };
+    let leases: Leases = leases.iter().map(answer).collect();
+    let is_over =
+        |lease: &LeaseId| world.sessions.iter().all(|s| s.lease != *lease || !s.claim || !s.is_active());
+    let waited_out: BTreeSet<LeaseId> =
+        if world.left.waits_out { leases.gone().filter(is_over).collect() } else { BTreeSet::new() };
+    let is_quiet = known.is_quiet || (waits_to_switch(known) && is_quiet(protocol, world, instance));
+    let is_news = known.leases != leases || known.waited_out != waited_out || known.is_quiet != is_quiet;
+    is_news.then_some(())?;
+    world.views[instance] = Arc::new(known.answered(leases, waited_out, is_quiet));
+    Some(())
+}
+
+/// Whether something is still granted in `overlap` that should not be.
+fn waits_to_switch(view: &Scene) -> bool {
+    let state = &view.state;
+    state.configured(|config| config.mode).is_strict()
+        && state.assignments().keys().any(|at| state.assignment(at).is_some_and(|a| !a.mode.is_strict()))
+}
+
+/// Whether the instance may have seen the grants as they are for longer than the claims last of all who were over
+/// when it saw them first.
+fn is_quiet(protocol: &Protocol, world: &World, instance: usize) -> bool {
+    let state = &world.views[instance].state;
+    let is_over = |session: &Session| state.presence(&session.member).is_over();
+    protocol.variant == Variant::SwitchedAtOnce
+        || world.sessions.iter().all(|s| !is_over(s) || !s.claim || !s.is_active())
+}
+
+/// The other instance takes the lead; the deposed one does not know yet.
+fn depose(world: &mut World) -> Option<()> {
+    let old = world.terms.iter().position(Option::is_some)?;
+    let new = (old + 1) % world.views.len();
+    world.terms[new].is_none().then_some(())?;
+    world.left.depositions -= 1;
+    let key = world.now.state.layout().encode(&Key::Leader);
+    world.apply(&Txn::guarded(Vec::new(), vec![Op::delete(key.clone())]));
+    let leader = encode(&Leader::new(new.to_string(), String::new(), WallMillis(0)));
+    world.apply(&Txn::guarded(Vec::new(), vec![Op::put(key, leader)]));
+    world.terms[new] = Some(world.now.revision());
+    // A leader acts from a view that has seen its own election.
+    world.views[new] = Arc::clone(&world.now);
+    Some(())
+}

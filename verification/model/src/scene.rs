@@ -1,0 +1,213 @@
+//! The store at one revision, with everything that is derived from it worked out once.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use kafka_assigner_core::action::Action;
+use kafka_assigner_core::advance::{advance, advance_by};
+use kafka_assigner_core::claim::{Leases, Remaining};
+use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
+use kafka_assigner_core::kv::{Change, LeaseId, Op, Revision, Txn};
+use kafka_assigner_core::lab::Shelf;
+use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
+use kafka_assigner_core::moment::{Moment, WallMillis};
+use kafka_assigner_core::rules::OVERLAP;
+use kafka_assigner_core::state::GroupState;
+use kafka_assigner_strategies::Registry;
+
+/// Since when a lease is gone, or a grant is as it is, that is not waited out when a leader decides.
+const JUST_NOW: Moment = Moment(Duration::from_secs(2_000_000));
+
+/// Since when handoffs are in their phases: the leader decides before any deadline of theirs.
+const BEGUN: Moment = Moment(Duration::from_secs(600));
+
+/// When a leader decides: after every backoff of somebody who failed, the failures being bounded anyway, and after
+/// every wait that began at zero.
+const DECIDING: Moment = Moment(Duration::from_secs(601));
+
+/// When every deadline is over.
+const OVERDUE: Moment = Moment(Duration::from_secs(1_000_000));
+
+/// The store as it was at one revision.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// The records.
+    pub shelf: Shelf,
+    /// What they mean.
+    pub state: GroupState,
+    /// What a leader remembers that sees them for the first time.
+    pub memory: Memory,
+    /// What the store said of the leases in doubt; in `overlap` nobody asks.
+    pub leases: Leases,
+    /// The leases that are gone for longer than a claim lasts.
+    pub waited_out: BTreeSet<LeaseId>,
+    /// Whether a leader has seen the grants as they are for longer than any claim lasts.
+    pub is_quiet: bool,
+    /// How many handoffs have begun so far: new ids are dealt from here.
+    pub begun: u64,
+    decided: [OnceLock<Pass>; 2],
+}
+
+impl PartialEq for Scene {
+    fn eq(&self, other: &Self) -> bool {
+        self.shelf == other.shelf
+            && self.leases == other.leases
+            && self.waited_out == other.waited_out
+            && self.is_quiet == other.is_quiet
+    }
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        let layout = Layout::new(DEFAULT_PREFIX, "g".parse().expect("a valid name"));
+        Self {
+            shelf: Shelf::default(),
+            state: GroupState::new(layout),
+            memory: Memory::default(),
+            leases: Leases::default(),
+            waited_out: BTreeSet::new(),
+            is_quiet: false,
+            begun: 0,
+            decided: Default::default(),
+        }
+    }
+}
+
+impl Scene {
+    /// The scene after a transaction; `None` where a guard does not hold, or where nothing changes.
+    #[must_use]
+    pub fn after(&self, txn: &Txn) -> Option<Self> {
+        let mut shelf = self.shelf.clone();
+        let changes = shelf.txn(txn)?;
+        (!changes.is_empty()).then(|| self.with(shelf, &changes))
+    }
+
+    /// The scene after operations without a guard.
+    #[must_use]
+    pub fn written(&self, ops: Vec<Op>) -> Self {
+        self.after(&Txn::guarded(Vec::new(), ops))
+            .expect("without a guard it applies, and it writes something")
+    }
+
+    fn with(&self, shelf: Shelf, changes: &[Change]) -> Self {
+        let mut state = self.state.clone();
+        // Revision zero: see the crate's documentation.
+        state.apply(changes, Revision(0));
+        let begun = changes.iter().filter(|change| self.is_beginning(change)).count();
+        Self {
+            memory: recall(&state, false),
+            leases: Leases::default(),
+            waited_out: BTreeSet::new(),
+            is_quiet: false,
+            shelf,
+            state,
+            begun: self.begun + begun as u64,
+            decided: Default::default(),
+        }
+    }
+
+    fn is_beginning(&self, change: &Change) -> bool {
+        matches!(self.state.layout().decode(change.key()), Some(Key::Handoff(_)))
+            && matches!(change, Change::Put(record) if record.create_revision == record.mod_revision)
+    }
+
+    /// The scene as somebody takes it who does not see some of its records.
+    #[must_use]
+    pub fn without(&self, is_hidden: impl Fn(&Key) -> bool) -> Self {
+        let mut snapshot = self.shelf.snapshot();
+        let layout = self.state.layout();
+        snapshot.records.retain(|record| layout.decode(&record.key).is_none_or(|key| !is_hidden(&key)));
+        snapshot.revision = Revision(0);
+        let mut state = GroupState::new(layout.clone());
+        state.reset(&snapshot);
+        let bare = Self { state, ..self.clone() };
+        bare.answered(self.leases.clone(), self.waited_out.clone(), self.is_quiet)
+    }
+
+    /// The scene with what the store said of the leases in doubt; of those that are gone, `waited_out` are so for
+    /// longer than a claim lasts. Where `is_quiet`, the grants have been as they are for as long.
+    #[must_use]
+    pub fn answered(&self, leases: Leases, waited_out: BTreeSet<LeaseId>, is_quiet: bool) -> Self {
+        let mut memory = recall(&self.state, is_quiet);
+        for lease in leases.gone().collect::<Vec<_>>() {
+            let since = if waited_out.contains(&lease) { Moment::default() } else { JUST_NOW };
+            memory.see_leases(&[(lease, Remaining::Gone)].into_iter().collect(), since);
+        }
+        Self { memory, leases, waited_out, is_quiet, decided: Default::default(), ..self.clone() }
+    }
+
+    /// What a leader decides on it that looks at everything: the steps of the handoffs, and the plan.
+    pub fn decided(&self, instance: usize) -> impl Iterator<Item = &Action> {
+        self.pass(instance).actions()
+    }
+
+    /// What the plan asks for.
+    pub fn planned(&self, instance: usize) -> impl Iterator<Item = &Action> {
+        self.pass(instance).plan.iter().flatten().flat_map(|plan| &plan.actions)
+    }
+
+    fn pass(&self, instance: usize) -> &Pass {
+        self.decided[instance].get_or_init(|| {
+            let inputs = StepInputs {
+                moment: DECIDING,
+                wall: WallMillis(0),
+                nonce: self.begun * 2 + instance as u64,
+                strategies: Registry::builtin(),
+            };
+            Leader::with(self.memory.clone(), DECIDING).step(&self.state, Some(&self.leases), inputs)
+        })
+    }
+
+    /// What follows at `at` before its deadline.
+    #[must_use]
+    pub fn step(&self, at: &TopicPartition) -> Option<Action> {
+        self.step_at(at, DECIDING)
+    }
+
+    /// What follows at `at` once its deadline is over.
+    #[must_use]
+    pub fn overdue(&self, at: &TopicPartition) -> Option<Action> {
+        self.step_at(at, OVERDUE)
+    }
+
+    /// What would follow for all handoffs if they were in three phases only.
+    #[must_use]
+    pub fn in_three_phases(&self) -> Vec<Action> {
+        let step = |at| advance_by(OVERLAP, &self.state, at, self.context(DECIDING));
+        self.state.handoffs().keys().filter_map(step).collect()
+    }
+
+    fn step_at(&self, at: &TopicPartition, moment: Moment) -> Option<Action> {
+        advance(&self.state, at, self.context(moment))
+    }
+
+    const fn context(&self, moment: Moment) -> LeaderContext<'_> {
+        LeaderContext {
+            memory: &self.memory,
+            leases: &self.leases,
+            moment,
+            wall: WallMillis(0),
+            strategies: Registry::builtin(),
+        }
+    }
+
+    /// The revision of the store.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.shelf.revision()
+    }
+}
+
+fn recall(state: &GroupState, is_quiet: bool) -> Memory {
+    let mut memory = Memory::default();
+    if !is_quiet {
+        state.assignments().keys().for_each(|at| memory.see_grant(state, at, JUST_NOW));
+    }
+    for at in state.handoffs().keys() {
+        memory.see_phase(state, at, BEGUN);
+    }
+    memory.recall(state, Moment::default());
+    memory
+}

@@ -1,0 +1,124 @@
+//! I10: nothing moves that the strategy did not ask for, and nobody is given anything who is not there.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kafka_assigner_core::action::Step as Action;
+use kafka_assigner_core::claim::Leases;
+use kafka_assigner_core::id::{Member, TopicPartition};
+use kafka_assigner_core::leader::{Leader, StepInputs};
+use kafka_assigner_core::moment::{Moment, WallMillis};
+use kafka_assigner_core::plan::WhatIf;
+use kafka_assigner_core::record::Handoff;
+use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_strategies::Registry;
+
+use super::{Findings, Invariant, Step};
+
+/// How many revisions a leader's view may be behind; views that are held for 8 s miss no more.
+const MOST_BEHIND: usize = 600;
+
+/// What a plan begins: a unit, and who gets it.
+type Wanted = (Vec<TopicPartition>, Member);
+
+/// A state of the group with what would be begun on it, once somebody asks.
+#[derive(Debug)]
+struct Past {
+    state: Arc<GroupState>,
+    wanted: Option<Vec<Wanted>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Minimal {
+    past: VecDeque<Past>,
+}
+
+impl Minimal {
+    fn remember(&mut self, state: &Arc<GroupState>) {
+        if self.past.len() == MOST_BEHIND {
+            self.past.pop_back();
+        }
+        self.past.push_front(Past { state: Arc::clone(state), wanted: None });
+    }
+
+    /// Whether some state that the leader may have seen asks for this move.
+    fn is_wanted(&mut self, handoff: &Handoff) -> bool {
+        self.past.iter_mut().any(|past| {
+            let wanted = past.wanted.get_or_insert_with(|| begun(&past.state));
+            wanted.iter().any(|(unit, to)| *unit == handoff.unit && *to == handoff.new)
+        })
+    }
+
+    fn begins(&mut self, step: &Step<'_>, handoff: &Handoff, findings: &mut Findings) {
+        let mut wrong = |what: &str| {
+            findings.report("I10", step.at, format!("handoff {} of {:?}: {what}", handoff.id, handoff.unit));
+        };
+        if handoff.old.name == handoff.new.name {
+            wrong("it goes nowhere");
+        }
+        if handoff.unit.iter().any(|at| !owns(step.before, &handoff.old, at)) {
+            wrong("its old owner does not own it");
+        }
+        if can_tell(step.before) && !self.is_wanted(handoff) {
+            wrong("the strategy never asked for it");
+        }
+    }
+}
+
+fn owns(state: &GroupState, member: &Member, at: &TopicPartition) -> bool {
+    state.assignment(at).and_then(|a| a.owner.as_ref()).is_some_and(|owner| owner.is(member))
+}
+
+/// What only a leader remembers (failures, who may come back) and what can't be read decide too; then nothing is
+/// said here.
+fn can_tell(state: &GroupState) -> bool {
+    let awaits = state.config().is_none_or(|config| config.rejoin_grace_ms > 0);
+    !(awaits && state.absent_owners().next().is_some())
+        && state.rejoins().is_empty()
+        && state.unreadable().is_empty()
+        && state.config_entry().is_none_or(|entry| entry.readable().is_some())
+        && state.topics().values().all(|entry| entry.readable().is_some())
+        && state.consumers().values().all(|entry| entry.readable().is_some())
+        && state.assignments().values().all(|entry| entry.last_good().is_none_or(|a| a.avoid.is_empty()))
+}
+
+fn begun(state: &GroupState) -> Vec<Wanted> {
+    let inputs = StepInputs {
+        moment: Moment::default(),
+        wall: WallMillis::default(),
+        nonce: 0,
+        strategies: Registry::builtin(),
+    };
+    let leader = Leader::having_seen(state, Moment::default());
+    let planned = leader.preview(state, &Leases::default(), inputs, &WhatIf::default());
+    let Ok(plan) = planned else { return Vec::new() };
+    let begun = plan.actions.into_iter().filter_map(|action| match action.step {
+        Action::Begin { to, .. } => Some((action.unit, to)),
+        _ => None,
+    });
+    begun.collect()
+}
+
+impl Invariant for Minimal {
+    fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
+        self.remember(step.before);
+        if step.writer.is_none() {
+            return;
+        }
+        for at in step.handoffs() {
+            let before = step.before.handoff(at).map(|handoff| &handoff.id);
+            let after = step.after.handoff(at);
+            if let Some(handoff) = after.filter(|handoff| before != Some(&handoff.id)) {
+                self.begins(step, handoff, findings);
+            }
+        }
+        for at in step.assignments() {
+            let Some(owner) = step.after.assignment(at).and_then(|a| a.owner.as_ref()) else { continue };
+            let member = owner.member();
+            let is_new = !owns(step.before, &member, at);
+            if is_new && step.before.presence(&member) == Presence::Gone {
+                findings.report("I10", step.at, format!("{at} went to {member}, who is not there"));
+            }
+        }
+    }
+}
