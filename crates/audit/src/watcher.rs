@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt as _;
-use kafka_assigner_core::id::HandoffId;
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::kv::{Change, Revision};
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_store::{Error, Store};
+use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::kv::{Change, Revision};
+use kafka_assigner_types::name::MemberName;
 
 /// A watcher of one group's records; clones share its state.
 #[derive(Debug, Clone)]
@@ -127,13 +127,14 @@ impl Observed {
 mod tests {
     use std::time::Duration;
 
-    use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
     use kafka_assigner_core::key::{DEFAULT_PREFIX, Key};
-    use kafka_assigner_core::kv::{Op, Txn};
-    use kafka_assigner_core::moment::WallMillis;
     use kafka_assigner_core::reason::Reason;
-    use kafka_assigner_core::record::{Handoff, HandoffRecord, Leader, Mode, encode};
+    use kafka_assigner_core::record::{Handoff, HandoffRecord, Leader, encode};
     use kafka_assigner_store::MemoryStore;
+    use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
+    use kafka_assigner_types::kv::{Op, Txn};
+    use kafka_assigner_types::mode::Mode;
+    use kafka_assigner_types::moment::WallMillis;
     use tokio::time::{sleep, timeout};
 
     use super::*;

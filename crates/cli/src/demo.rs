@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_demo::{Options, Report, run};
+use kafka_assigner_types::mode::Mode;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;

@@ -15,12 +15,12 @@ use std::mem;
 
 pub use intent::abort;
 
-use crate::id::{HandoffId, Member, Offset, TopicPartition};
-use crate::kv::LeaseId;
-use crate::moment::WallMillis;
 use crate::record::{Assignment, Handoff, Taken};
 use crate::state::GroupState;
 use crate::write::Write;
+use kafka_assigner_types::id::{HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::moment::WallMillis;
 
 /// One ack of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::id::{Epoch, HandoffId, Member, TopicPartition};
-use crate::name::MemberName;
 use crate::reason::{CancelReason, FenceReason, Reason};
 use crate::record::Phase;
 use crate::write::Write;
+use kafka_assigner_types::id::{Epoch, HandoffId, Member, TopicPartition};
+use kafka_assigner_types::name::MemberName;
 
 /// One step for one unit.
 #[derive(Debug, Clone, PartialEq, Eq)]

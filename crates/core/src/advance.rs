@@ -5,13 +5,13 @@ use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{facts, is_readable};
 use crate::handover::{self, Grant};
-use crate::id::{Member, TopicPartition};
 use crate::leader::LeaderContext;
-use crate::moment::WallMillis;
 use crate::reason::{CancelReason, FenceReason, Reason};
 use crate::record::{Assignment, Consumer, Handoff, Phase, Standing};
 use crate::rules::{self, Follow, Rule};
 use crate::state::{GroupState, Presence};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::moment::WallMillis;
 
 /// The next step of the handoff at `lead`; `None` where there is none, where nothing is to be done, and where
 /// a record of its unit can't be read (what is unknown is left alone).

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::TopicPartition;
-use crate::name::MemberName;
 use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::MemberName;
 
 /// The counts of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,7 +100,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-fn topic_sizes(state: &GroupState) -> impl Iterator<Item = (&crate::name::TopicName, u32)> {
+fn topic_sizes(state: &GroupState) -> impl Iterator<Item = (&kafka_assigner_types::name::TopicName, u32)> {
     state.topics().iter().map(|(name, entry)| (name, Entry::last_good(entry).map_or(0, |t| t.partitions)))
 }
 
@@ -125,7 +125,7 @@ pub fn partitions<'s>(
     from: Option<&TopicPartition>,
 ) -> impl Iterator<Item = TopicPartition> + 's {
     let from = from.cloned();
-    let mut sizes: BTreeMap<&crate::name::TopicName, u32> = topic_sizes(state).collect();
+    let mut sizes: BTreeMap<&kafka_assigner_types::name::TopicName, u32> = topic_sizes(state).collect();
     for at in state.assignments().keys() {
         let size = sizes.entry(&at.topic).or_default();
         *size = (*size).max(at.partition.saturating_add(1));
@@ -150,7 +150,8 @@ mod tests {
     use crate::key::Key;
     use crate::lab::{Lab, tp};
     use crate::reason::FenceReason;
-    use crate::record::{Consumer, GroupConfig, Mode, Standing, encode};
+    use crate::record::{Consumer, GroupConfig, Standing, encode};
+    use kafka_assigner_types::mode::Mode;
 
     #[test]
     fn partitions_of_a_topic_that_was_never_readable_are_there_as_far_as_they_are_assigned() {

@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use kafka_assigner_types::claim::span;
 
-use crate::id::TopicPartition;
-use crate::kv::LeaseId;
 use crate::leader::Memory;
-use crate::moment::Moment;
 use crate::record::{Assignment, Owner};
 use crate::state::GroupState;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::moment::Moment;
 
 /// The remaining time of a lease, as the store reported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,10 +136,10 @@ const fn margin(owner: &Owner) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{Epoch, Incarnation};
-    use crate::moment::WallMillis;
     use crate::reason::Reason;
-    use crate::record::Mode;
+    use kafka_assigner_types::id::{Epoch, Incarnation};
+    use kafka_assigner_types::mode::Mode;
+    use kafka_assigner_types::moment::WallMillis;
 
     fn owned(mode: Mode) -> Assignment {
         let owner = Owner {

@@ -1,11 +1,12 @@
 //! Puts a write together: every method adds the guard that makes its change safe.
 
-use crate::id::{Epoch, Member, TopicPartition};
 use crate::key::Key;
-use crate::kv::{Compare, LeaseId, Must, Op};
-use crate::record::{Assignment, Consumer, Handoff, HandoffRecord, Mode, Owner, Reference, encode};
+use crate::record::{Assignment, Consumer, Handoff, HandoffRecord, Owner, Reference, encode};
 use crate::state::{GroupState, Versioned};
 use crate::write::Write;
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op};
+use kafka_assigner_types::mode::Mode;
 
 /// A write in the making, on the state that it was decided on.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl<'a> Draft<'a> {
     /// the revision, since the record is rewritten with progress.
     pub(crate) fn registered(
         mut self,
-        name: &crate::name::MemberName,
+        name: &kafka_assigner_types::name::MemberName,
         registration: &Versioned<Consumer>,
     ) -> Self {
         let key = self.state.layout().encode(&Key::Consumer(name.clone()));
@@ -43,7 +44,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Guards on the router's session still being the registered one.
-    pub(crate) fn routing(mut self, name: &crate::name::MemberName, lease: LeaseId) -> Self {
+    pub(crate) fn routing(mut self, name: &kafka_assigner_types::name::MemberName, lease: LeaseId) -> Self {
         let key = self.state.layout().encode(&Key::Router(name.clone()));
         self.write.guards.push(Compare::new(key, Must::HaveLease(lease)));
         self
@@ -99,7 +100,7 @@ impl<'a> Draft<'a> {
     /// Rewrites a registration under its own lease.
     pub(crate) fn register(
         mut self,
-        name: &crate::name::MemberName,
+        name: &kafka_assigner_types::name::MemberName,
         lease: LeaseId,
         consumer: &Consumer,
     ) -> Self {

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use crate::action::Step;
-use crate::id::{Epoch, TopicPartition};
-use crate::name::MemberName;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
 use crate::record::{Handoff, Phase};
 use crate::state::{Entry, GroupState, Presence};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_types::name::MemberName;
 
 /// One thing that counts for where a partition is.
 #[derive(Debug, Clone, PartialEq)]

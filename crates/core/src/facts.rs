@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::claim::{self, ClaimEnd};
-use crate::id::TopicPartition;
 use crate::leader::{LeaderContext, phase_deadline};
-use crate::name::MemberName;
-use crate::record::{Assignment, Handoff, Mode, Phase, Standing, Wish};
+use crate::record::{Assignment, Handoff, Phase, Standing, Wish};
 use crate::rules::{Extent, Facts};
 use crate::state::GroupState;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 
 /// True if all records of the handoff's unit can be read, of partitions too that no longer move with the others.
 pub(crate) fn is_readable(state: &GroupState, handoff: &Handoff) -> bool {

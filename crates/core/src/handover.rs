@@ -4,11 +4,12 @@
 //! neither a leader nor another hop lies inside the gap; the leader writes the same where that did not happen.
 
 use crate::draft::{Draft, next_epoch, owner_of};
-use crate::id::{Epoch, Member, TopicPartition};
-use crate::moment::WallMillis;
 use crate::reason::Reason;
-use crate::record::{Assignment, Handoff, Mode, Owner, Phase, Taken};
+use crate::record::{Assignment, Handoff, Owner, Phase, Taken};
 use crate::state::{GroupState, Presence};
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 
 /// One grant, for every partition of a unit.
 pub(crate) struct Grant {

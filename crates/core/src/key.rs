@@ -17,8 +17,8 @@
 
 use bytes::Bytes;
 
-use crate::id::TopicPartition;
-use crate::name::{GroupName, MemberName, TopicName};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::{GroupName, MemberName, TopicName};
 
 /// The prefix of all groups where none is configured.
 pub const DEFAULT_PREFIX: &str = "/kafka-assigner/";

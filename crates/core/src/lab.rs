@@ -16,15 +16,16 @@ use crate::ack::{Ack, Drained};
 use crate::action::Action;
 use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
-use crate::id::{Epoch, Member, TopicPartition};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
-use crate::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revision, Txn};
 use crate::leader::{Leader, LeaderContext, StepInputs};
-use crate::moment::{Moment, WallMillis};
 use crate::plan::{Plan, WhatIf};
-use crate::record::{GroupConfig, Leader as LeaderRecord, Mode, Phase, Source, Topic, decode, encode};
+use crate::record::{GroupConfig, Leader as LeaderRecord, Phase, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
 use crate::write::{Fence, chunk};
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revision, Txn};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::{Moment, WallMillis};
 
 pub use shelf::Shelf;
 

@@ -31,12 +31,12 @@ use crate::action::{Action, Step};
 use crate::advance::advance;
 use crate::claim::{self, ClaimEnd, Leases};
 use crate::facts::soonest_claim_end;
-use crate::id::{HandoffIds, TopicPartition};
-use crate::kv::LeaseId;
-use crate::moment::{Moment, WallMillis};
 use crate::plan::{NoPlan, Plan, WhatIf, plan};
 use crate::state::{Entry, GroupState, Touched};
 use agenda::Agenda;
+use kafka_assigner_types::id::{HandoffIds, TopicPartition};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::moment::{Moment, WallMillis};
 
 /// How long after a failed write everything is looked at again: short against every deadline, long against a
 /// store's answer.

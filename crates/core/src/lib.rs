@@ -43,5 +43,3 @@ pub mod state;
 pub mod topics;
 pub mod view;
 pub mod write;
-
-pub use kafka_assigner_types::{id, kv, moment, name};

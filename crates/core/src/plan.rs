@@ -22,14 +22,15 @@ use crate::action::{Action, Step};
 use crate::advance::forget;
 use crate::draft::Draft;
 use crate::facts::claim_end;
-use crate::id::{HandoffIds, TopicPartition};
 use crate::key::Key;
-use crate::kv::Revision;
 use crate::leader::LeaderContext;
-use crate::name::MemberName;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, GroupConfig, HandoffRecord, Mode, Phase, Standing};
+use crate::record::{Consumer, GroupConfig, HandoffRecord, Phase, Standing};
 use crate::state::{Entry, GroupState, Versioned};
+use kafka_assigner_types::id::{HandoffIds, TopicPartition};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 
 pub use sets::{SetTooLarge, check_sets};
 

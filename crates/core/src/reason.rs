@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::MemberName;
+use kafka_assigner_types::name::MemberName;
 
 /// The reason why a unit has, or gets, its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub enum Reason {
     /// The mode of its grants changed.
     ModeChanged {
         /// The new one.
-        mode: super::record::Mode,
+        mode: kafka_assigner_types::mode::Mode,
     },
     /// Its epoch was reserved for a handoff that somebody removed.
     ReservationLost,

@@ -1,8 +1,8 @@
 //! What routers should be told: where the requests for a partition go, derived from the records.
 
-use crate::id::{Epoch, HandoffId, Member, TopicPartition};
 use crate::record::Owner;
 use crate::state::{GroupState, Presence};
+use kafka_assigner_types::id::{Epoch, HandoffId, Member, TopicPartition};
 
 /// The target of the requests for one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

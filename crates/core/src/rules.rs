@@ -13,10 +13,11 @@
 //! instance that hears it, see [`crate::ack`]; everything here is the leader's.
 
 use crate::claim::ClaimEnd;
-use crate::name::MemberName;
 use crate::reason::{CancelReason, FenceReason};
-use crate::record::{Handoff, Mode, Phase, Wish};
+use crate::record::{Handoff, Phase, Wish};
 use crate::state::Presence;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 
 /// The part of a unit that still exists, its topics being deleted or re-created one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,16 +7,16 @@ use std::time::Duration;
 pub use registration::Registration;
 
 use crate::draft::Draft;
-use crate::id::{Incarnation, Member};
 use crate::key::Key;
-use crate::kv::{Compare, Lease, LeaseId, Must, Op, Record, Revision};
-use crate::moment::WallMillis;
-use crate::name::MemberName;
 use crate::reason::FenceReason;
 use crate::record::{Consumer, Rejoin, Standing, decode, encode};
 use crate::state::{Entry, GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::kv::{Compare, Lease, LeaseId, Must, Op, Record, Revision};
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::MemberName;
 
 /// The request of a Register call.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,15 +21,16 @@ pub use scope::Scope;
 pub use shared_map::{Entries, SharedMap};
 pub use touched::Touched;
 
-use crate::id::TopicPartition;
 use crate::key::{Key, Layout};
-use crate::kv::{Change, Record, Revision, Snapshot};
-use crate::name::{MemberName, TopicName};
 use crate::record::{
-    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Mode, Rejoin, Router,
-    RouterAck, Topic, Unreadable, decode,
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Rejoin, Router, RouterAck,
+    Topic, Unreadable, decode,
 };
 use index::RoleIndex;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::{Change, Record, Revision, Snapshot};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::{MemberName, TopicName};
 
 /// Everything known of one group at one revision. A clone is cheap, and so is the first change after it: they share
 /// what neither of them changes ([`SharedMap`]).

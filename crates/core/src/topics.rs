@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::draft::Draft;
 use crate::key::Key;
-use crate::moment::Moment;
-use crate::name::TopicName;
 use crate::record::{MAX_PARTITIONS, Source, Topic, encode};
 use crate::state::{Entry, GroupState};
 use crate::write::Write;
+use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::name::TopicName;
 
 /// How many times in a row, each a refresh after the one before, Kafka must deny a topic before it counts as deleted:
 /// brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
@@ -121,7 +121,7 @@ impl Denials {
 mod tests {
     use super::*;
     use crate::key::{DEFAULT_PREFIX, Layout};
-    use crate::kv::{Change, LeaseId, Op, Record, Revision};
+    use kafka_assigner_types::kv::{Change, LeaseId, Op, Record, Revision};
 
     fn topic(name: &str) -> TopicName {
         name.parse().unwrap()

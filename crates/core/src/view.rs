@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
-use crate::kv::Revision;
-use crate::name::MemberName;
-use crate::record::{Assignment, Handoff, Mode, Phase};
+use crate::record::{Assignment, Handoff, Phase};
 use crate::state::{GroupState, Presence, Scope};
+use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 
 /// Everything that one consumer has to know, at one revision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::kv::{Compare, Limits, Op, Txn};
+use kafka_assigner_types::kv::{Compare, Limits, Op, Txn};
 
 /// The changes of one decision with the guards under which they apply. They are never split.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kv::{Must, Revision};
+    use kafka_assigner_types::kv::{Must, Revision};
 
     fn fence() -> Fence {
         Fence::new(Compare::new("leader", Must::HaveCreateRevision(Revision(9))))

@@ -14,7 +14,7 @@ use kafka_assigner_client::kafka::{
 use kafka_assigner_client::{
     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
 };
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use kafka_assigner_core::record::{GroupConfig, Mode};
+use kafka_assigner_core::record::GroupConfig;
 use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
 use kafka_assigner_server::{Instance, KafkaTopics, Options as InstanceOptions};
 use kafka_assigner_store::MemoryStore;
+use kafka_assigner_types::mode::Mode;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 
 /// The options of the demonstration.
 #[derive(Debug, Clone)]

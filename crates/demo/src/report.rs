@@ -4,7 +4,7 @@ use std::fmt;
 
 use kafka_assigner_audit::requests::Requests;
 use kafka_assigner_audit::{Audit, Spread};
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use serde::Serialize;
 
 /// The result of a run. The names are stable: programs read them.

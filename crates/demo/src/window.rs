@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kafka_assigner_audit::watcher::Observer;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Progress;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, sleep};
 
 use crate::board::{Board, Move, Row};

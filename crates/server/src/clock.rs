@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kafka_assigner_core::moment::{Moment, WallMillis};
+use kafka_assigner_types::moment::{Moment, WallMillis};
 use tokio::time::Instant;
 
 /// The monotonic clock of a process, as the core counts it.

@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Member, Offset, TopicPartition};
-use kafka_assigner_core::kv::{Lease, Revision};
-use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
@@ -15,6 +10,11 @@ use kafka_assigner_proto::v1::{
     Fenced, GoAway, HandledRecord, Release, ReleasePartition, SessionInfo, Snapshot, UnassignReason,
     UnassignedPartition, UndecidedPartition, Warm, WarmPartition, assignment_command::Command,
 };
+use kafka_assigner_types::id::{Member, Offset, TopicPartition};
+use kafka_assigner_types::kv::{Lease, Revision};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
 use crate::refusal;
@@ -331,8 +331,8 @@ pub(crate) fn time_of(record: &HandledRecord) -> WallMillis {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::id::Epoch;
-    use kafka_assigner_core::name::MAX_LENGTH;
+    use kafka_assigner_types::id::Epoch;
+    use kafka_assigner_types::name::MAX_LENGTH;
     use prost::Message as _;
 
     use super::*;

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::{Change, Compare, Must, Op, Revision, Txn};
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{GroupConfig, encode};
 use kafka_assigner_store::view::Materialized;
+use kafka_assigner_types::kv::{Change, Compare, Must, Op, Revision, Txn};
+use kafka_assigner_types::name::GroupName;
 
 /// The sibling prefix `{prefix}.{name}/`.
 pub(crate) fn sibling(prefix: &str, name: &str) -> String {

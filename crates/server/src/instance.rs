@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::kv::{Revision, Txn};
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::{Error, Store, View, view};
+use kafka_assigner_types::kv::{Revision, Txn};
+use kafka_assigner_types::name::GroupName;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

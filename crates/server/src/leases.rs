@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use kafka_assigner_core::claim::{Leases, Remaining};
-use kafka_assigner_core::kv::LeaseId;
 use kafka_assigner_store::Store;
+use kafka_assigner_types::kv::LeaseId;
 use tokio::time::sleep;
 
 /// Questions under way at a time. Each is about a session that is over, so there are more than a few only where many

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::leader::{EndedPhase, Pass};
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::{DeferReason, Reason};
 use kafka_assigner_store::Store;
+use kafka_assigner_types::name::GroupName;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

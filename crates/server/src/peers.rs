@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::kv::{Change, Compare, LeaseId, Must, Op, Revision, Txn, TxnOutcome};
-use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{Extra, Version, decode, encode};
 use kafka_assigner_store::view::Materialized;
 use kafka_assigner_store::{Error, Store, View};
+use kafka_assigner_types::kv::{Change, Compare, LeaseId, Must, Op, Revision, Txn, TxnOutcome};
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::GroupName;
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::name::GroupName;
+use kafka_assigner_types::name::GroupName;
 use tokio::time::Instant;
 
 /// After how long without a sign a leader's loop counts as stuck. A pass comes at least every ten seconds, and its

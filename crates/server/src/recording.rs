@@ -2,13 +2,13 @@
 
 use futures::{StreamExt as _, stream};
 use kafka_assigner_core::ack::{Judged, MemberAck, Verdict, gap_ms, judge_all};
-use kafka_assigner_core::id::{Member, TopicPartition};
-use kafka_assigner_core::kv::{Limits, Revision, TxnOutcome};
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::write::{Write, chunk_unfenced};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult};
 use kafka_assigner_proto::{MAX_ACKS, Reason, status};
 use kafka_assigner_store::Error;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::{Limits, Revision, TxnOutcome};
 use tonic::Status;
 
 use crate::convert;

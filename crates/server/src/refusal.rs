@@ -1,9 +1,9 @@
 //! What a caller is told when a call can't be done.
 
-use kafka_assigner_core::name::InvalidName;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::Error as StoreError;
 use kafka_assigner_store::view;
+use kafka_assigner_types::name::InvalidName;
 use tonic::Status;
 
 /// The status for a store that could not do what was asked. Nothing is lost by any of them: what may have been

@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::session::{self, Admission, Opening, Registration};
 use kafka_assigner_core::state::Entry;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::{Error, Store};
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 

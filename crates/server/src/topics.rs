@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::topics::Found;
+use kafka_assigner_types::name::TopicName;
 
 /// Knows topics and their partition counts. In production that is Kafka.
 #[async_trait]

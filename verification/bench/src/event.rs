@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::lab::Lab;
+use kafka_assigner_types::kv::{Op, Txn};
 
 use crate::report::{Figure, Report};
 use crate::stopwatch::{median, ms, timed, us};

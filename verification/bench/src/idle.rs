@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::TryStreamExt;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_store::{EtcdStore, Store};
+use kafka_assigner_types::kv::Revision;
 use tokio::time::{sleep, timeout};
 
 use crate::child::{self, Child};

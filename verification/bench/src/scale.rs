@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::record::GroupConfig;
 use kafka_assigner_server::Group;
 use kafka_assigner_store::{EtcdStore, Store};
+use kafka_assigner_types::kv::{Op, Txn};
 use tokio::time::timeout;
 
 use crate::consumer::{Consumer, Crowd, GROUP};

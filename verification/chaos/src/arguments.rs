@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use kafka_assigner_client::GrpcTransport;
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 
 /// Plays chaos with real processes, and checks what came of it.
 #[derive(Debug, clap::Parser)]

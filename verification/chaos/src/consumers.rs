@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_rig::Process;
+use kafka_assigner_types::mode::Mode;
 
 use crate::arguments::Settings;
 use crate::instances::server;

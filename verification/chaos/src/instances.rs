@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_rig::{Process, free_port};
+use kafka_assigner_types::mode::Mode;
 
 use crate::arguments::Settings;
 use crate::consumers::{GROUP, SESSION_TIMEOUT};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 

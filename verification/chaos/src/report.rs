@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use serde::Serialize;
 
 use crate::fault::Fault;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 
 use crate::scale::{FULL, SHORT, Scale};
 

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_rig::Process;
+use kafka_assigner_types::mode::Mode;
 
 use crate::arguments::Arguments;
 use crate::moment::until;

@@ -2,8 +2,8 @@
 
 use kafka_assigner_audit::requests::Requests;
 use kafka_assigner_audit::{Audit, Spread};
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_round_trip::RoundTrip;
+use kafka_assigner_types::mode::Mode;
 use serde::Serialize;
 
 use crate::scale::{GRACE, SESSION_TIMEOUT, Scale};

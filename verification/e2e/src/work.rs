@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use kafka_assigner_audit::requests::{self, Asked, Window, Written};
 use kafka_assigner_audit::{Incident, Ledger, Record, Slot};
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Pace, Traffic, read_log};
 use tokio::task::block_in_place;
 use tokio::time::sleep;

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_audit::{Incident, Micros};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_round_trip::Probe;
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
+use kafka_assigner_types::mode::Mode;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 

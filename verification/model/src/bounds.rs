@@ -1,6 +1,6 @@
 //! How much may happen.
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use serde::Serialize;
 
 /// How large the group is, and how often each kind of trouble may strike.

@@ -1,9 +1,9 @@
 //! What is held against what must hold.
 
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::record::{Handoff, Phase};
 use kafka_assigner_core::state::{Entry, Presence};
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{Member, TopicPartition};
 
 use crate::property::Invariant;
 use crate::scene::Scene;

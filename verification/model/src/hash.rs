@@ -3,8 +3,8 @@
 use std::hash::{Hash, Hasher};
 
 use kafka_assigner_core::claim::Remaining;
-use kafka_assigner_core::kv::{Must, Op, Revision, Txn};
 use kafka_assigner_core::lab::Shelf;
+use kafka_assigner_types::kv::{Must, Op, Revision, Txn};
 
 use crate::world::World;
 

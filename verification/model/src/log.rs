@@ -1,6 +1,6 @@
 //! What is worked on: the records of one partition, and what keeps the wrong ones from touching it.
 
-use kafka_assigner_core::id::Epoch;
+use kafka_assigner_types::id::Epoch;
 
 /// One partition's data.
 ///
@@ -27,7 +27,7 @@ pub struct Flight {
     /// Who sent it.
     pub session: usize,
     /// Of which partition.
-    pub at: kafka_assigner_core::id::TopicPartition,
+    pub at: kafka_assigner_types::id::TopicPartition,
     /// What it is.
     pub what: Sent,
 }

@@ -1,7 +1,8 @@
 //! What has to be reachable for an invariant to say anything.
 
-use kafka_assigner_core::record::{Mode, Phase};
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::mode::Mode;
 use stateright::Property;
 
 use crate::session::Said;

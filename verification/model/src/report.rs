@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 use serde::Serialize;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kafka_assigner_core::id::{Epoch, HandoffId, Member, TopicPartition};
-use kafka_assigner_core::kv::{LeaseId, Revision};
 use kafka_assigner_core::route::Route;
+use kafka_assigner_types::id::{Epoch, HandoffId, Member, TopicPartition};
+use kafka_assigner_types::kv::{LeaseId, Revision};
 
 /// One router's process with one session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -7,15 +7,15 @@ use std::time::Duration;
 use kafka_assigner_core::action::Action;
 use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::claim::{Leases, Remaining};
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
-use kafka_assigner_core::kv::{Change, LeaseId, Op, Revision, Txn};
 use kafka_assigner_core::lab::Shelf;
 use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
-use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::rules::OVERLAP;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision, Txn};
+use kafka_assigner_types::moment::{Moment, WallMillis};
 
 /// Since when a lease is gone, or a grant is as it is, that is not waited out when a leader decides.
 const JUST_NOW: Moment = Moment(Duration::from_secs(2_000_000));

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_assigner_core::ack::{Ack, Drained};
-use kafka_assigner_core::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
-use kafka_assigner_core::kv::{LeaseId, Revision};
-use kafka_assigner_core::record::{Mode, Taken};
+use kafka_assigner_core::record::Taken;
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_types::kv::{LeaseId, Revision};
+use kafka_assigner_types::mode::Mode;
 
 use crate::variant::Variant;
 

@@ -2,7 +2,7 @@
 
 use stateright::{Model, Property};
 
-use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::act;
 use crate::bounds::Bounds;

@@ -1,6 +1,6 @@
 //! What is explored: the shipped protocol within several bounds of each mode, and each rule taken out once.
 
-use kafka_assigner_core::record::Mode::{self, Exclusive, Overlap, Routed};
+use kafka_assigner_types::mode::Mode::{self, Exclusive, Overlap, Routed};
 
 use crate::bounds::Bounds;
 use crate::property::Invariant;

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
-use kafka_assigner_core::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Lease, LeaseId, Op, Revision, Txn};
 use kafka_assigner_core::lab::tp;
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::record::{
     Capability, Consumer, GroupConfig, Leader, Renewal, Source, Topic, encode,
 };
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
+use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::kv::{Lease, LeaseId, Op, Revision, Txn};
+use kafka_assigner_types::moment::WallMillis;
 
 use crate::bounds::Bounds;
 use crate::log::{Flight, Log};

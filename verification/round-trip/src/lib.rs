@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kafka_assigner_audit::{Micros, Spread};
-use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_store::{EtcdOptions, EtcdStore, Store as _};
+use kafka_assigner_types::kv::{Op, Txn};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde::Serialize;

@@ -23,10 +23,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::{Change, Revision};
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::{Change, Revision};
 
 use crate::history::{Entry, What};
 use crate::shape::Shape;

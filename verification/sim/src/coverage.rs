@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
 use kafka_assigner_router::Unsent;
+use kafka_assigner_types::kv::Change;
 
 use crate::fault::{Fault, Strike};
 use crate::history::{Answer, Entry, What, Word};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kafka_assigner_client::{OwnedContext, Permit, Refusal};
-use kafka_assigner_core::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;

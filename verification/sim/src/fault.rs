@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kafka_assigner_core::record::Mode;
+use kafka_assigner_types::mode::Mode;
 
 /// A kind of fault. Each occurrence is counted under [`name`](Self::name).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kafka_assigner_client::OwnedContext;
-use kafka_assigner_core::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
 
 use crate::history::{History, What, Why};
 

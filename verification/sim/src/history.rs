@@ -5,10 +5,10 @@ use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Epoch, Member, TopicPartition};
-use kafka_assigner_core::kv::{Change, Revision};
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
 use kafka_assigner_router::{RequestError, Unsent};
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::kv::{Change, Revision};
 use rustc_hash::FxHasher;
 use tokio::time::Instant;
 

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::{Change, Must, Op, Record, Revision, Txn};
 use kafka_assigner_core::record::{Consumer, Handoff, HandoffRecord, Phase, Taken, decode, encode};
+use kafka_assigner_types::kv::{Change, Must, Op, Record, Revision, Txn};
 
 /// One hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

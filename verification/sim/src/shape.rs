@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kafka_assigner_core::record::{GroupConfig, Mode};
+use kafka_assigner_core::record::GroupConfig;
 use kafka_assigner_router::StashLimits;
+use kafka_assigner_types::mode::Mode;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
 use kafka_assigner_store::{Error, MemoryStore, Store, Watch, WatchBatch};
+use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
 
 use crate::history::{History, What};
 use crate::hole::Hole;

@@ -1,6 +1,6 @@
 //! Partitions as the wire names them.
 
-use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 /// The partition that a message names.
 pub(crate) fn at(topic: &str, partition: i32) -> TopicPartition {

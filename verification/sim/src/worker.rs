@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use kafka_assigner_client::{
     HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
-use kafka_assigner_core::id::Epoch;
+use kafka_assigner_types::id::Epoch;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
@@ -146,7 +146,7 @@ async fn report(context: &WarmContext, span: Duration) {
 }
 
 /// The partition as the core names it.
-fn core_name(partition: &TopicPartition) -> kafka_assigner_core::id::TopicPartition {
+fn core_name(partition: &TopicPartition) -> kafka_assigner_types::id::TopicPartition {
     at(partition.topic(), partition.partition())
 }
 

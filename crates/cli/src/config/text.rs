@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kafka_assigner_core::name::MemberName;
+use kafka_assigner_types::name::MemberName;
 use tonic::transport::Uri;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;

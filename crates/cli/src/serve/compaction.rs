@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_store::{EtcdStore, Store as _};
+use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// How long the history reaches back: far longer than any watch that is still wanted lags behind.

@@ -2,11 +2,11 @@
 
 use super::{Verdict, recorded, refused};
 use crate::draft::Draft;
-use crate::id::TopicPartition;
 use crate::key::Key;
-use crate::moment::WallMillis;
 use crate::record::{Handoff, Intent, Phase, Wish, encode};
 use crate::state::{Entry, GroupState};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::WallMillis;
 
 /// An operator's wish to stop the handoff at `at`.
 #[must_use]

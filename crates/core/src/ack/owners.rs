@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use super::{Ack, MemberAck, Subject, Verdict, gap_ms, intent, over_session, recorded, refused};
 use crate::draft::Draft;
 use crate::handover;
-use crate::id::{Member, TopicPartition};
-use crate::moment::WallMillis;
 use crate::record::{Assignment, FinalOffset, Handoff, Phase, Wish};
 use crate::state::{Entry, GroupState, Presence};
 use crate::write::Write;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::moment::WallMillis;
 
 pub(super) fn subject<'s>(
     state: &'s GroupState,

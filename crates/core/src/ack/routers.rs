@@ -3,11 +3,11 @@
 
 use super::{MemberAck, Subject, Verdict, recorded, refused};
 use crate::draft::Draft;
-use crate::id::{Member, TopicPartition};
 use crate::key::Key;
-use crate::kv::LeaseId;
 use crate::record::{Handoff, Phase, RouterAck, encode};
 use crate::state::{Entry, GroupState};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::LeaseId;
 
 pub(super) fn subject<'s>(
     state: &GroupState,

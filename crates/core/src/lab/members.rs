@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::Lab;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
-use crate::id::{HandoffId, Incarnation, Member, TopicPartition};
 use crate::key::Key;
-use crate::kv::{Lease, LeaseId, Limits, Op, Txn};
-use crate::moment::WallMillis;
 use crate::record::{Capability, Consumer, Progress, Renewal, Router, Taken, encode};
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::view::{ConsumerView, Role, consumer_view};
 use crate::write::{Write, chunk_unfenced};
+use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Op, Txn};
+use kafka_assigner_types::moment::WallMillis;
 
 fn recording(judged: &Judged) -> Option<&Write> {
     if let Verdict::Record { write, .. } = &judged.verdict { Some(write) } else { None }
@@ -176,10 +176,11 @@ impl Lab {
     /// Everybody who is registered, in their sessions.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
-        let session = |(name, entry): (&crate::name::MemberName, &crate::state::Entry<Consumer>)| {
-            let incarnation = entry.readable()?.incarnation.clone();
-            Some(Member { name: name.clone(), incarnation })
-        };
+        let session =
+            |(name, entry): (&kafka_assigner_types::name::MemberName, &crate::state::Entry<Consumer>)| {
+                let incarnation = entry.readable()?.incarnation.clone();
+                Some(Member { name: name.clone(), incarnation })
+            };
         self.state.consumers().iter().filter_map(session).collect()
     }
 
@@ -202,9 +203,10 @@ impl Lab {
 
     /// Every router that is registered, in its session.
     fn routers(&self) -> Vec<Member> {
-        let session = |(name, entry): (&crate::name::MemberName, &crate::state::Entry<Router>)| {
-            Some(Member { name: name.clone(), incarnation: entry.readable()?.incarnation.clone() })
-        };
+        let session =
+            |(name, entry): (&kafka_assigner_types::name::MemberName, &crate::state::Entry<Router>)| {
+                Some(Member { name: name.clone(), incarnation: entry.readable()?.incarnation.clone() })
+            };
         self.state.routers().iter().filter_map(session).collect()
     }
 

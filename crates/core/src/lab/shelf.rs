@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use crate::kv::{Change, Compare, LeaseId, Must, Op, Record, Revision, Snapshot, Txn};
+use kafka_assigner_types::kv::{Change, Compare, LeaseId, Must, Op, Record, Revision, Snapshot, Txn};
 
 /// A store in a map: records, revisions and guards as the real ones have them; leases end when it is said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Memory;
 use crate::claim::ClaimEnd;
-use crate::id::TopicPartition;
-use crate::moment::Moment;
 use crate::state::{GroupState, Touched};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 
 /// How often everything is looked at though nothing happened: bounds what a missed event can cost.
 const TICK: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use kafka_assigner_strategies::Registry;
 
 use super::Memory;
 use crate::claim::Leases;
-use crate::moment::{Moment, WallMillis};
+use kafka_assigner_types::moment::{Moment, WallMillis};
 
 /// The knowledge of a leader besides the state.
 #[derive(Debug, Clone, Copy)]

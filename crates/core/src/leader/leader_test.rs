@@ -1,11 +1,12 @@
 use super::*;
 use crate::ack::Ack;
 use crate::claim::Remaining;
-use crate::kv::Revision;
 use crate::lab::{Lab, tp};
 use crate::plan::Deferral;
 use crate::reason::DeferReason;
-use crate::record::{GroupConfig, Mode, Phase, Taken};
+use crate::record::{GroupConfig, Phase, Taken};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::mode::Mode;
 
 fn at(moment: Moment) -> StepInputs<'static> {
     StepInputs { moment, wall: WallMillis(0), nonce: 7, strategies: Registry::builtin() }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use kafka_assigner_types::claim::span;
 
 use crate::claim::Leases;
-use crate::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
-use crate::kv::LeaseId;
-use crate::moment::Moment;
-use crate::name::MemberName;
 use crate::reason::CancelReason;
-use crate::record::{Assignment, Avoid, Handoff, Mode, Phase};
+use crate::record::{Assignment, Avoid, Handoff, Phase};
 use crate::state::{GroupState, SharedMap, Touched};
+use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::name::MemberName;
 
 /// The leader's memory of one group.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use kafka_assigner_strategies::{Subscription, TopicHandle};
 
 use super::sets::Set;
-use crate::name::TopicName;
-use crate::record::{Consumer, Mode};
+use crate::record::Consumer;
 use crate::state::GroupState;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::TopicName;
 
 /// The topics that consumers take. Those of one program are alike, so that each likeness is looked at once.
 #[derive(Debug)]

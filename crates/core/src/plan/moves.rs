@@ -6,12 +6,13 @@ use super::Planner;
 use super::problem::{Desired, Unit};
 use crate::action::{Action, Step};
 use crate::draft::Draft;
-use crate::id::{HandoffIds, Member, TopicPartition};
 use crate::key::Key;
-use crate::name::MemberName;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Handoff, Mode, Phase};
+use crate::record::{Handoff, Phase};
 use crate::state::Presence;
+use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 
 impl Planner<'_> {
     /// Begins a handoff for each part of the unit that somebody else works on.

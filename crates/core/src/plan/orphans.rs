@@ -9,12 +9,13 @@ use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{claim_end, is_readable, may_have};
 use crate::handover::{Grant, awaiting};
-use crate::id::{Member, TopicPartition};
 use crate::key::Key;
-use crate::name::MemberName;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Assignment, Handoff, Mode, Phase};
+use crate::record::{Assignment, Handoff, Phase};
 use crate::state::Presence;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 
 /// What becomes of a partition in the search for orphans.
 enum Claimant {

@@ -15,12 +15,12 @@ use super::WhatIf;
 use super::interests::Interests;
 use super::sets::{Set, sets};
 use crate::facts::may_have;
-use crate::id::{Member, TopicPartition};
 use crate::leader::LeaderContext;
-use crate::name::{MemberName, TopicName};
 use crate::reason::DeferReason;
 use crate::record::{Consumer, Standing};
 use crate::state::{Entry, GroupState, Presence};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::name::{MemberName, TopicName};
 
 /// Holds what can't be decided; no consumer can have this name.
 const NOBODY: &str = "?";

@@ -4,11 +4,12 @@ use super::Planner;
 use super::problem::Unit;
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch};
-use crate::id::{HandoffIds, TopicPartition};
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Assignment, Consumer, Mode};
+use crate::record::{Assignment, Consumer};
 use crate::state::Presence;
+use kafka_assigner_types::id::{HandoffIds, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 
 impl Planner<'_> {
     /// Grants again to the owner that it has what is granted in another mode than it should be, and what has an epoch

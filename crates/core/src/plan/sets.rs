@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::TopicPartition;
-use crate::name::TopicName;
 use crate::record::MAX_SET;
 use crate::state::{Entry, GroupState};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::TopicName;
 
 /// Topics whose partitions of the same number are one unit. A topic without a label is a set of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

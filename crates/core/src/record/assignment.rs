@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extra, Mode, Version};
-use crate::id::{Epoch, HandoffId, Incarnation, Member, Offset};
-use crate::kv::LeaseId;
-use crate::moment::WallMillis;
-use crate::name::MemberName;
+use kafka_assigner_types::mode::Mode;
+
+use super::{Extra, Version};
 use crate::reason::Reason;
+use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, Offset};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::MemberName;
 
 /// `assignments/{topic}/{partition}`: the owner of one partition, with everything that fences it.
 ///

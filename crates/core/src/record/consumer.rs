@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extra, Mode, Version};
-use crate::id::{HandoffId, Incarnation};
-use crate::moment::WallMillis;
-use crate::name::TopicName;
+use kafka_assigner_types::mode::Mode;
+
+use super::{Extra, Version};
 use crate::reason::FenceReason;
+use kafka_assigner_types::id::{HandoffId, Incarnation};
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::TopicName;
 
 /// `consumers/{name}`: a consumer's registration, bound to the lease of its session.
 ///

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Extra, Mode, Version};
-use crate::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
-use crate::moment::WallMillis;
+use kafka_assigner_types::mode::Mode;
+
+use super::{Extra, Version};
 use crate::reason::{CancelReason, Reason};
+use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_types::moment::WallMillis;
 
 /// The state of a handoff, in the order in which phases follow each other. `overlap` goes from `Ready` to `Complete`
 /// at once.
@@ -273,7 +275,7 @@ impl Handoff {
 mod tests {
     use super::super::{decode, encode};
     use super::*;
-    use crate::id::Incarnation;
+    use kafka_assigner_types::id::Incarnation;
 
     fn member(name: &str) -> Member {
         Member { name: name.parse().unwrap(), incarnation: Incarnation::new("1").unwrap() }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
-use crate::id::HandoffId;
-use crate::moment::WallMillis;
+use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::moment::WallMillis;
 
 /// `handoff_intents/{topic}/{partition}`: a wish about the handoff at that partition.
 ///

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
-use crate::moment::WallMillis;
+use kafka_assigner_types::moment::WallMillis;
 
 /// `assigner/leader`: the instance that won the group's election, bound to its lease.
 ///

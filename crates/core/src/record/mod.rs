@@ -21,7 +21,6 @@ pub use consumer::{Capability, Consumer, Progress, Rejoin, Renewal, Standing};
 pub use group::{GroupConfig, InvalidConfig};
 pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};
-pub use kafka_assigner_types::mode::{Mode, UnknownMode};
 pub use leader::Leader;
 pub use router::{Router, RouterAck};
 pub use topic::{MAX_PARTITIONS, MAX_SET, Source, Topic};

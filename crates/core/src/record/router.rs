@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
-use crate::id::{HandoffId, Incarnation};
-use crate::moment::WallMillis;
+use kafka_assigner_types::id::{HandoffId, Incarnation};
+use kafka_assigner_types::moment::WallMillis;
 
 /// `routers/{name}`: a router's registration, bound to the lease of its session.
 ///

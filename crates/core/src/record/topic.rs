@@ -3,7 +3,9 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Extra, Mode, Version};
+use kafka_assigner_types::mode::Mode;
+
+use super::{Extra, Version};
 
 /// The most partitions of one topic; over it a number is taken for a mistake.
 pub const MAX_PARTITIONS: u32 = 1_000_000;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::id::Incarnation;
 use crate::key::Key;
-use crate::name::MemberName;
 use crate::reason::FenceReason;
 use crate::record::{Consumer, Router, Standing};
 use crate::state::{Entry, GroupState, SharedMap};
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::name::MemberName;
 
 /// The record of one session, which hangs on the session's lease.
 pub trait Registration: Serialize + DeserializeOwned {

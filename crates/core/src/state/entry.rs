@@ -5,8 +5,8 @@ use std::ops::Deref;
 use serde::de::DeserializeOwned;
 
 use super::SharedMap;
-use crate::kv::{LeaseId, Record, Revision};
 use crate::record::{Unreadable, decode};
+use kafka_assigner_types::kv::{LeaseId, Record, Revision};
 
 /// A record that can be read, with what the store knows about it. It reads as its value.
 #[derive(Debug, Clone, PartialEq)]

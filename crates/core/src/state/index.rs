@@ -1,9 +1,9 @@
 //! Which partitions concern whom: kept beside the records, so that nobody searches them.
 
 use super::SharedMap;
-use crate::id::TopicPartition;
-use crate::name::MemberName;
 use crate::record::Handoff;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::MemberName;
 
 /// By member, the partitions in which an assignment or a handoff names it, with how many do.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,9 @@
 //! The consumers of a group: what is known of their sessions, and where they have a role.
 
 use super::{Entry, GroupState, Versioned};
-use crate::id::{Member, TopicPartition};
-use crate::name::MemberName;
 use crate::record::Consumer;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::name::MemberName;
 
 /// The known state of a member's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

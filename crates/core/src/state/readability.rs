@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Entry, GroupState, Touched};
-use crate::id::TopicPartition;
 use crate::record::HandoffRecord;
+use kafka_assigner_types::id::TopicPartition;
 
 impl GroupState {
     /// The partitions of which the assignment or the handoff can't be read now.

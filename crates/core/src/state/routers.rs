@@ -1,11 +1,11 @@
 //! The routers of a group, and whose word a freeze waits for.
 
 use super::{Entry, GroupState, SharedMap, Touched, entry};
-use crate::id::{Incarnation, Member, TopicPartition};
 use crate::key::Key;
-use crate::kv::Record;
-use crate::name::MemberName;
 use crate::record::{Handoff, Router, RouterAck};
+use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
+use kafka_assigner_types::kv::Record;
+use kafka_assigner_types::name::MemberName;
 
 impl GroupState {
     pub(super) fn set_router_ack(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::id::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 /// The most partitions that are named one by one. Some 20 KB for a member whose stream does not read; and a member
 /// that is touched in more at once is about to be told much, beside which a look at everything it has is cheap.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Entry, Scope};
-use crate::id::TopicPartition;
-use crate::name::MemberName;
 use crate::record::Consumer;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::MemberName;
 
 /// The records that a change touched, so that only these are looked at again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! An ack counts for the handoff, the phase, the consumer and the session that it names, and for nothing else (I8).
 
 use kafka_assigner_core::ack::{Ack, Verdict};
-use kafka_assigner_core::id::{HandoffId, Member};
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::record::{Phase, Taken};
+use kafka_assigner_types::id::{HandoffId, Member};
 
 fn moving() -> (Lab, Member, Member, HandoffId) {
     let mut lab = Lab::with_topics(&[("t", 2)]);

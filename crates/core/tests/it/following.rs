@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::state::{Scope, Touched};
 use kafka_assigner_core::view::{ConsumerView, Difference, Role, consumer_view};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::name::MemberName;
 use proptest::prelude::*;
 
 use crate::histories::{Event, NAMES, Story, event, same};

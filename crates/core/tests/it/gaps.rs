@@ -1,11 +1,12 @@
 //! The gap of a move stays with the assignment that it made.
 
 use kafka_assigner_core::ack::{Ack, Drained};
-use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::record::{GroupConfig, Mode, Phase, Taken};
+use kafka_assigner_core::record::{GroupConfig, Phase, Taken};
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 
 /// `t/1` is on its way from `a` to `b`, who is to begin with it.
 fn complete(mode: Mode, last_at: Option<WallMillis>) -> (Lab, Member, Member) {

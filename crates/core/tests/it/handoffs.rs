@@ -5,12 +5,13 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::advance::advance;
-use kafka_assigner_core::id::{Member, Offset};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::record::{GroupConfig, Mode, Phase, Taken, encode};
+use kafka_assigner_core::record::{GroupConfig, Phase, Taken, encode};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{Member, Offset};
+use kafka_assigner_types::mode::Mode;
 
 fn role(lab: &Lab, member: &Member) -> Option<Role> {
     lab.view(member).roles.get(&tp("t", 1)).cloned()
@@ -92,7 +93,7 @@ fn reported_progress_is_no_change_of_membership() {
     let record = lab.shelf.records().find(|record| before.get(&record.key) != Some(record)).unwrap().clone();
     let mut state = kafka_assigner_core::state::GroupState::new(lab.state.layout().clone());
     state.reset(&before.snapshot());
-    let touched = state.apply(&[kafka_assigner_core::kv::Change::Put(record)], lab.shelf.revision());
+    let touched = state.apply(&[kafka_assigner_types::kv::Change::Put(record)], lab.shelf.revision());
     assert!(!touched.calls_for_plan() && touched.members.is_empty());
     assert!(touched.progress.contains(&b.name));
 }
@@ -123,7 +124,7 @@ fn nothing_a_deposed_leader_decided_applies() {
         encode(&kafka_assigner_core::record::Leader::new(
             "other".to_owned(),
             "http://other".to_owned(),
-            kafka_assigner_core::moment::WallMillis(0),
+            kafka_assigner_types::moment::WallMillis(0),
         )),
     );
     let before = lab.shelf.clone();

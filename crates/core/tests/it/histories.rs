@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Drained};
-use kafka_assigner_core::id::{Member, Offset, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{LeaseId, Must, Txn};
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Mode, Taken, Topic, encode};
+use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Taken, Topic, encode};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_core::view::{ConsumerView, Role};
+use kafka_assigner_types::id::{Member, Offset, TopicPartition};
+use kafka_assigner_types::kv::{LeaseId, Must, Txn};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 use proptest::prelude::*;
 
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -471,9 +472,9 @@ proptest! {
             story.happen(event);
             // The term of the leader comes with the transaction, see `write`.
             for action in story.lab.plan().actions.iter().chain(&story.lab.steps()) {
-                let changed = action.write.ops.iter().filter(|op| matches!(op, kafka_assigner_core::kv::Op::Put { .. }));
+                let changed = action.write.ops.iter().filter(|op| matches!(op, kafka_assigner_types::kv::Op::Put { .. }));
                 for op in changed {
-                    let kafka_assigner_core::kv::Op::Put { key, .. } = op else { unreachable!() };
+                    let kafka_assigner_types::kv::Op::Put { key, .. } = op else { unreachable!() };
                     let is_guarded = action.write.guards.iter().any(|guard| {
                         guard.key == *key && matches!(guard.must, Must::BeAbsent | Must::HaveModRevision(_))
                     });

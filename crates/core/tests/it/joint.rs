@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::ack::{Ack, Drained, MemberAck, Verdict, judge_all};
-use kafka_assigner_core::id::{HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::record::{GroupConfig, MAX_SET, Mode, Phase, Taken};
+use kafka_assigner_core::record::{GroupConfig, MAX_SET, Phase, Taken};
+use kafka_assigner_types::id::{HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ fn ack(what: usize, number: usize) -> Ack {
 
 /// What is stored, but for epochs, which follow from the revisions of the writes.
 fn stored(lab: &Lab) -> BTreeMap<Vec<u8>, Value> {
-    let without_epochs = |record: &kafka_assigner_core::kv::Record| {
+    let without_epochs = |record: &kafka_assigner_types::kv::Record| {
         let mut value: Value = serde_json::from_slice(&record.value).unwrap_or(Value::Null);
         if let Some(fields) = value.as_object_mut() {
             ["epoch", "run", "held", "old_epochs"].iter().for_each(|field| drop(fields.remove(*field)));

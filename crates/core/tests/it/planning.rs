@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::{Action, Step};
-use kafka_assigner_core::id::HandoffIds;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::leader::LeaderContext;
 use kafka_assigner_core::plan::{NoPlan, WhatIf, plan};
 use kafka_assigner_core::record::{GroupConfig, Phase};
 use kafka_assigner_strategies::{Placement, Problem, Registry, Strategy};
+use kafka_assigner_types::id::HandoffIds;
 
 fn begun(actions: &[Action]) -> usize {
     actions.iter().filter(|action| matches!(action.step, Step::Begin { .. })).count()

@@ -2,14 +2,14 @@
 
 use kafka_assigner_core::ack::{Ack, Verdict, abort};
 use kafka_assigner_core::advance::advance;
-use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::plan::unreadable_settings;
 use kafka_assigner_core::record::{Phase, Source, Topic, encode};
 use kafka_assigner_core::session::{Leaving, is_drained};
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::moment::WallMillis;
 
 /// Somebody breaks a record; what it was is returned, to mend it.
 fn spoil(lab: &mut Lab, key: &Key) -> bytes::Bytes {
@@ -105,10 +105,10 @@ fn what_heals_is_looked_at_by_everybody() {
     let record = lab.shelf.get(&lab.state.layout().encode(&key)).unwrap().clone();
     let mut state = fresh(&lab).state;
     assert!(before < record.mod_revision);
-    let broken = kafka_assigner_core::kv::Record { value: "{".into(), ..record.clone() };
-    let touched = state.apply(&[kafka_assigner_core::kv::Change::Put(broken)], record.mod_revision);
+    let broken = kafka_assigner_types::kv::Record { value: "{".into(), ..record.clone() };
+    let touched = state.apply(&[kafka_assigner_types::kv::Change::Put(broken)], record.mod_revision);
     assert!(touched.readability && touched.members.len() == 2);
-    let touched = state.apply(&[kafka_assigner_core::kv::Change::Put(record.clone())], record.mod_revision);
+    let touched = state.apply(&[kafka_assigner_types::kv::Change::Put(record.clone())], record.mod_revision);
     assert!(touched.readability && touched.members.len() == 2);
 }
 

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use kafka_assigner_core::action::Step;
-use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::reason::{FenceReason, Reason};
-use kafka_assigner_core::record::{GroupConfig, Mode, Standing};
+use kafka_assigner_core::record::{GroupConfig, Standing};
 use kafka_assigner_core::session::{self, Leaving, is_drained};
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 
 fn two_of(partitions: u32) -> (Lab, Member, Member) {
     let mut lab = Lab::with_topics(&[("t", partitions)]);

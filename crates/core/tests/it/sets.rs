@@ -2,11 +2,11 @@
 
 use kafka_assigner_core::ack::{Ack, Verdict};
 use kafka_assigner_core::action::Step;
-use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::record::{HandoffRecord, MAX_SET, Phase, Taken};
 use kafka_assigner_core::session::Leaving;
+use kafka_assigner_types::id::Member;
 
 fn set_of(topics: &[(&str, u32)]) -> Lab {
     let mut lab = Lab::default();

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Drained, Verdict};
 use kafka_assigner_core::action::Step;
-use kafka_assigner_core::id::{HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::reason::{DeferReason, Reason};
-use kafka_assigner_core::record::{Capability, GroupConfig, Mode, Phase, Taken};
+use kafka_assigner_core::record::{Capability, GroupConfig, Phase, Taken};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{HandoffId, Member, Offset, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 
 fn at() -> TopicPartition {
     tp("t", 1)

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::{Action, Step};
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::DeferReason;
-use kafka_assigner_core::record::{GroupConfig, Mode, Taken};
+use kafka_assigner_core::record::{GroupConfig, Taken};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 
 fn at() -> TopicPartition {
     tp("t", 1)

@@ -5,14 +5,14 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{self, Ack};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::advance::{advance, advance_by};
-use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::reason::{CancelReason, FenceReason, Reason};
 use kafka_assigner_core::record::{Phase, Standing, Taken};
 use kafka_assigner_core::rules::OVERLAP;
 use kafka_assigner_core::session::Leaving;
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::moment::WallMillis;
 
 /// `a` owns both partitions, `b` joins, and one partition is on its way to it.
 struct Scene {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_demo::{Options, Report, run};
+use kafka_assigner_types::mode::Mode;
 use tokio_util::sync::CancellationToken;
 
 /// A whole run, in which nothing may be lost, whatever the group promises.

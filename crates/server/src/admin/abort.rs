@@ -1,11 +1,11 @@
 //! Calls moves off.
 
 use kafka_assigner_core::ack::{self, Verdict};
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::kv::Txn;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{AbortHandoffRequest, AbortHandoffResponse};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Txn;
 use tonic::Status;
 
 use super::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};

@@ -1,10 +1,10 @@
 //! Shows who owns what.
 
 use kafka_assigner_core::census::partitions;
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::name::{InvalidName, MemberName, TopicName};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{ListAssignmentsRequest, ListAssignmentsResponse};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::{InvalidName, MemberName, TopicName};
 use tonic::Status;
 
 use super::page::Page;

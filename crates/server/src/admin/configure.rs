@@ -1,8 +1,6 @@
 //! Creates, changes and deletes groups.
 
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::{GroupConfig, encode};
 use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_proto::v1::{
@@ -10,6 +8,8 @@ use kafka_assigner_proto::v1::{
 };
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_types::name::GroupName;
 use tonic::{Code, Status};
 
 use super::{ATTEMPTS, AdminService, lost_race, modes, show};
@@ -128,7 +128,7 @@ fn before(state: &GroupState) -> Result<(GroupConfig, Must), Status> {
 fn deletable(
     state: &GroupState,
     group: &Group,
-) -> Result<(u64, Option<kafka_assigner_core::kv::Revision>), Status> {
+) -> Result<(u64, Option<kafka_assigner_types::kv::Revision>), Status> {
     let consumers = state.consumers().len();
     if consumers > 0 {
         let message = format!("group {} has {consumers} registered consumers: stop them first", group.name());

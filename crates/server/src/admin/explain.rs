@@ -1,11 +1,11 @@
 //! Explains one partition.
 
 use kafka_assigner_core::explain::explain;
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::plan::{NoPlan, Plan, WhatIf};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{ExplainRequest, ExplainResponse};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::id::TopicPartition;
 use tonic::Status;
 
 use super::plan::planned_move;

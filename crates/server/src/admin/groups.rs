@@ -1,13 +1,13 @@
 //! Shows groups.
 
 use kafka_assigner_core::census::census;
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::plan::unreadable_settings;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
     DescribeGroupRequest, DescribeGroupResponse, GetLeaderRequest, GetLeaderResponse, GroupSummary,
     ListGroupsRequest, ListGroupsResponse,
 };
+use kafka_assigner_types::name::GroupName;
 use tonic::{Code, Status};
 
 use super::page::Page;

@@ -1,8 +1,9 @@
 //! Modes, as operators name and set them.
 
-use kafka_assigner_core::record::{Consumer, Mode};
+use kafka_assigner_core::record::Consumer;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::mode::Mode;
 use tonic::Status;
 
 use crate::refusal;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 use prost::Message;
 use tonic::Status;
 

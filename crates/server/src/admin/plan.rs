@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::claim::{self, Leases};
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::leader::{Leader, StepInputs};
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::plan::{Deferral, NoPlan, Plan, WhatIf};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
     ConsumerLoad, PlanRequest, PlanResponse, PlannedDeferral, PlannedMove, PlannedStep,
 };
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
 use super::page::fitting;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use kafka_assigner_core::census::{self, Census, is_owned};
 use kafka_assigner_core::explain::waits_for;
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::name::{MemberName, TopicName};
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_proto::v1;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::{MemberName, TopicName};
 
 use crate::convert::{wire_mode, wire_partition};
 use crate::group::PhaseTime;
@@ -117,7 +117,7 @@ pub(super) fn consumer(
 /// How many partitions a consumer has in which role; of one whose registration can't be read, those that name it.
 fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>) -> v1::Consumer {
     let mut shown = v1::Consumer::default();
-    let member = entry.last_good().map(|consumer| kafka_assigner_core::id::Member {
+    let member = entry.last_good().map(|consumer| kafka_assigner_types::id::Member {
         name: name.clone(),
         incarnation: consumer.incarnation.clone(),
     });

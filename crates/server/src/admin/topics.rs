@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
-use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::plan::check_sets;
-use kafka_assigner_core::record::{MAX_PARTITIONS, Mode, Source, Topic, encode};
+use kafka_assigner_core::record::{MAX_PARTITIONS, Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
     DeleteTopicRequest, DeleteTopicResponse, ListTopicsRequest, ListTopicsResponse, SetTopicRequest,
     SetTopicResponse,
 };
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
 use super::page::Page;

@@ -1,8 +1,8 @@
 //! Records the acks of consumers.
 
 use kafka_assigner_core::ack::MemberAck;
-use kafka_assigner_core::id::Member;
 use kafka_assigner_proto::v1::{AckResult, Caller};
+use kafka_assigner_types::id::Member;
 use tonic::Status;
 
 use super::ConsumerService;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::kv::LeaseId;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Consumer;
 use kafka_assigner_proto::v1::{HeartbeatRequest, HeartbeatResponse};
 use kafka_assigner_types::claim;
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 

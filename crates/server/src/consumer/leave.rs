@@ -1,11 +1,11 @@
 //! Ends sessions on purpose.
 
-use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::{Lease, LeaseId};
 use kafka_assigner_core::session::{self, Leaving};
 use kafka_assigner_core::write::Write;
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::kv::{Lease, LeaseId};
 use tonic::Status;
 
 use super::ConsumerService;

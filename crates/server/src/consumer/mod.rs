@@ -12,12 +12,12 @@ mod renewal;
 pub(crate) mod request;
 mod stream;
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::name::{GroupName, MemberName};
 use kafka_assigner_core::record::Renewal;
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_proto::v1::Caller as WireCaller;
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::name::{GroupName, MemberName};
 use tonic::Status;
 
 use crate::group::Group;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Progress, encode};
 use kafka_assigner_core::session;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{HeartbeatRequest, WarmProgress};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
 
 use super::ConsumerService;
 use crate::convert;

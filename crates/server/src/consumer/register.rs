@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{Capability, Consumer, Renewal};
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
 use super::ConsumerService;

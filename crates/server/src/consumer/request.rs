@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::kv::LeaseId;
-use kafka_assigner_core::name::{GroupName, MemberName, TopicName};
 use kafka_assigner_core::record::{Capability, GroupConfig, Renewal};
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::{self, RegisterRequest};
 use kafka_assigner_proto::{PROTOCOL_VERSION, Reason, status};
 use kafka_assigner_strategies::Capacity;
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::name::{GroupName, MemberName, TopicName};
 use tonic::Status;
 
 use super::group_name;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, MemberAck};
-use kafka_assigner_core::id::{Member, TopicPartition};
-use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Standing, Taken};
 use kafka_assigner_core::session::{is_drained, over};
 use kafka_assigner_core::state::{Entry, GroupState, Scope};
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand, SessionInfo};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::{Lease, Revision};
 use tokio::time::{Instant, sleep};
 
 use super::ConsumerService;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream;
-use kafka_assigner_core::kv::{Limits, Revision, Txn};
 use kafka_assigner_core::write::{Fence, Write, chunk};
 use kafka_assigner_store::{Error, Store};
+use kafka_assigner_types::kv::{Limits, Revision, Txn};
 
 /// Transactions under way at a time. Four saturate one etcd; more only queue there, before everybody's heartbeats.
 const AT_A_TIME: usize = 4;

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_core::kv::{Compare, Lease, LeaseId, Must, Op, Record, Snapshot, TxnOutcome};
 use kafka_assigner_store::{MemoryStore, Watch};
+use kafka_assigner_types::kv::{Compare, Lease, LeaseId, Must, Op, Record, Snapshot, TxnOutcome};
 
 use super::*;
 

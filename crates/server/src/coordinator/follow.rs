@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::topics::{Denials, follow, wanted};
 use kafka_assigner_store::view::Notice;
+use kafka_assigner_types::name::TopicName;
 use tokio::time::Instant;
 
 use super::Coordinator;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::claim::Leases;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::leader::{EndedPhase, Leader, Pass, StepInputs};
-use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::plan::{NoPlan, Plan};
 use kafka_assigner_core::state::Touched;
 use kafka_assigner_core::write::Write;
 use kafka_assigner_store::view::{Listener, Notice};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::moment::Moment;
 
 use super::Coordinator;
 use super::execute::{Executor, Fate};

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::state::Scope;
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::name::MemberName;
 use tokio::sync::Notify;
 
 /// Who is connected here.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::kv::{Change, Revision};
 use kafka_assigner_core::state::{GroupState, Scope, Touched};
 use kafka_assigner_store::view::Materialized;
+use kafka_assigner_types::kv::{Change, Revision};
 
 use super::hub::Hub;
 

@@ -8,13 +8,13 @@ mod sessions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::id::Member;
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_store::view::{Listener, Notice};
 use kafka_assigner_store::{Store, View, view};
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::name::GroupName;
 
 pub(crate) use hub::{Hub, Line};
 pub use materialized::GroupView;

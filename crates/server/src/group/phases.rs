@@ -3,11 +3,11 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::leader::PhaseSpan;
-use kafka_assigner_core::moment::Moment;
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::SharedMap;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 
 /// The phases as the leader remembers them, by the unit's first partition.
 type Spans = SharedMap<TopicPartition, PhaseSpan>;

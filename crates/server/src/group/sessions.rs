@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::name::MemberName;
 use tokio::time::Instant;
 
 /// One page for each session that reports anything.
@@ -107,9 +107,9 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
-    use kafka_assigner_core::kv::{Change, LeaseId, Record, Revision};
-    use kafka_assigner_core::moment::WallMillis;
     use kafka_assigner_core::record::{Consumer, Renewal, encode};
+    use kafka_assigner_types::kv::{Change, LeaseId, Record, Revision};
+    use kafka_assigner_types::moment::WallMillis;
 
     use super::*;
 

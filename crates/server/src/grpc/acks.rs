@@ -1,9 +1,9 @@
 //! The acks of members, as each call of the wire carries them.
 
 use kafka_assigner_core::ack::{Ack, Drained, MemberAck};
-use kafka_assigner_core::id::{HandoffId, Offset};
 use kafka_assigner_core::record::Taken;
 use kafka_assigner_proto::v1::{DrainedPartition, HandledRecord, PartitionAck, RouteAck, WarmFailure};
+use kafka_assigner_types::id::{HandoffId, Offset};
 use tonic::Status;
 
 use crate::recording::bounded;

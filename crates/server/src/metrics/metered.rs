@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_core::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 use kafka_assigner_store::{Error, Store, Watch};
+use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -164,8 +164,8 @@ impl Store for Metered {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::kv::Op;
     use kafka_assigner_store::MemoryStore;
+    use kafka_assigner_types::kv::Op;
 
     use super::*;
 

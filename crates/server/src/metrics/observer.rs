@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use kafka_assigner_core::census::{Census, Warmth, census, warmth};
-use kafka_assigner_core::name::GroupName;
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::name::GroupName;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Metrics, OfLabel, PhaseLabel, RouterLabel, of, whole};

@@ -10,11 +10,11 @@ mod request;
 mod stream;
 mod table;
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::kv::LeaseId;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::Router;
 use kafka_assigner_proto::v1::{HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::name::MemberName;
 use tokio::time::Instant;
 use tonic::Status;
 

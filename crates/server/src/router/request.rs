@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Incarnation, Member};
-use kafka_assigner_core::name::{GroupName, MemberName};
 use kafka_assigner_core::record::Renewal;
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::{AttachRequest, Seen};
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::name::{GroupName, MemberName};
 use tonic::Status;
 
 use crate::consumer::{group_name, request};

@@ -1,13 +1,13 @@
 //! One router's stream: tells it the difference between the routes that it was told and those of the view.
 
-use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::{Lease, Revision};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::Router;
 use kafka_assigner_core::session::over;
 use kafka_assigner_core::state::{GroupState, Scope};
 use kafka_assigner_proto::v1::RouteCommand;
 use kafka_assigner_proto::v1::route_command::Command;
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::kv::{Lease, Revision};
 
 use super::table::Table;
 use super::{RouterService, Routes};

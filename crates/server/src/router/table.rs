@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_assigner_core::census::partitions;
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::{GroupState, Scope};
 use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::{
     self, RemovedRoute, RouteChange, RouteOwner, RouteState, RouteTable, SessionInfo, UndecidedPartition,
 };
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::convert::wire_partition;
 

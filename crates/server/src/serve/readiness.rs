@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use kafka_assigner_core::kv::Revision;
+use kafka_assigner_types::kv::Revision;
 use tokio::time::timeout;
 
 use crate::instance::Instance;

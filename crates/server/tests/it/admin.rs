@@ -1,12 +1,12 @@
 //! What operators can see and do.
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
-use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_core::record::{self, Source};
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::*;
 use kafka_assigner_proto::{Reason, ReasonExt};
 use kafka_assigner_store::Store as _;
+use kafka_assigner_types::kv::{Op, Txn};
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Request, Status};

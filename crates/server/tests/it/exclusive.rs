@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Mode, Phase, Source, Topic, encode};
+use kafka_assigner_core::record::{Phase, Source, Topic, encode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::AckOutcome;
 use kafka_assigner_server::Options;
 use kafka_assigner_store::faulty::Outage;
+use kafka_assigner_types::mode::Mode;
 use tokio::time::Instant;
 
 use crate::cluster::{Cluster, group};

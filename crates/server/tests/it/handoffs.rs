@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::reason::CancelReason;
 use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
 use kafka_assigner_core::state::{Entry, GroupState};
@@ -17,6 +15,8 @@ use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
 use kafka_assigner_store::Store as _;
 use kafka_assigner_store::faulty::{Fault, Outage};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Change;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, is_settled, layout, owners};
@@ -314,7 +314,7 @@ async fn an_unreadable_registration_is_not_gone() {
     let key = Key::Consumer("a".parse().unwrap());
     let record = cluster.get(&key).await.unwrap();
     let put = |value: &'static [u8]| {
-        kafka_assigner_core::kv::Op::put_leased(record.key.clone(), value, record.lease)
+        kafka_assigner_types::kv::Op::put_leased(record.key.clone(), value, record.lease)
     };
     cluster.apply(vec![put(b"{")]).await;
     let _other = Worker::start(&cluster.nodes, "b").await;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::topics::Found;
 use kafka_assigner_proto::v1::{RegisterRequest, UnassignReason, assignment_command::Command};
 use kafka_assigner_server::topics::{self, TopicSource};
 use kafka_assigner_store::faulty::Outage;
+use kafka_assigner_types::name::TopicName;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, group};
@@ -121,15 +121,15 @@ async fn topics_come_grow_and_go_with_kafka() {
 #[tokio::test(start_paused = true)]
 async fn instances_that_start_after_the_consumers_share_everything_without_a_handoff() {
     use kafka_assigner_core::key::{DEFAULT_PREFIX, Key};
-    use kafka_assigner_core::kv::Op;
-    use kafka_assigner_core::moment::WallMillis;
     use kafka_assigner_core::record::{Consumer, GroupConfig, Renewal, encode};
     use kafka_assigner_store::Store as _;
+    use kafka_assigner_types::kv::Op;
+    use kafka_assigner_types::moment::WallMillis;
     let mut cluster = Cluster::empty();
     cluster.topic("t", 6).await;
     let lease = cluster.memory.grant(Duration::from_secs(60)).await.unwrap();
     for name in ["a", "b"] {
-        let incarnation = kafka_assigner_core::id::Incarnation::new(name).unwrap();
+        let incarnation = kafka_assigner_types::id::Incarnation::new(name).unwrap();
         let consumer = Consumer::new(incarnation, 60_000, Renewal::Client, WallMillis(0));
         let key = crate::cluster::layout().encode(&Key::Consumer(name.parse().unwrap()));
         cluster.apply(vec![Op::put_leased(key, encode(&consumer), lease.id)]).await;
@@ -154,7 +154,7 @@ async fn instances_that_start_after_the_consumers_share_everything_without_a_han
 #[tokio::test(start_paused = true)]
 async fn a_deleted_group_ends_its_streams() {
     use kafka_assigner_core::key::DEFAULT_PREFIX;
-    use kafka_assigner_core::kv::Op;
+    use kafka_assigner_types::kv::Op;
     let cluster = Cluster::start(2, 2).await;
     let mut here = Member::join(&cluster.nodes[0], "a").await;
     here.until("both", |roles| roles.assigned.len() == 2).await;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
     self, AckOutcome, DescribeGroupRequest, RegisterRequest, SetGroupConfigRequest, SetTopicRequest,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::AdminService;
+use kafka_assigner_types::mode::Mode;
 use tonic::{Code, Status};
 
 use crate::cluster::{Cluster, GROUP};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{LeaseId, Op};
 use kafka_assigner_proto::v1::{FenceReason, HeartbeatOutcome};
 use kafka_assigner_store::Store as _;
+use kafka_assigner_types::kv::{LeaseId, Op};
 use tokio::time::sleep;
 
 use crate::cluster::{Cluster, layout};

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::record::{Assignment, decode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_store::{Store as _, Watch};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Change;
 use tokio::time::{sleep, timeout};
 
 use crate::cluster::{self, Cluster, is_settled, layout};

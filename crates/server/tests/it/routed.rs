@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{AckOutcome, FenceReason, HeartbeatOutcome, RegisterRequest, RouteAck};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
+use kafka_assigner_types::mode::Mode;
 use tokio::time::Instant;
 
 use crate::cluster::Cluster;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::kv::{Op, Txn};
 use kafka_assigner_proto::v1::{Capability, FenceReason, HeartbeatOutcome, RegisterRequest, Renewal};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_store::Store as _;
 use kafka_assigner_store::faulty::{Fault, Outage};
+use kafka_assigner_types::kv::{Op, Txn};
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, layout, owners};

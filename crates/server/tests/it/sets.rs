@@ -3,11 +3,12 @@
 use std::future::Future;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{MAX_SET, Mode, Source, Topic, encode};
+use kafka_assigner_core::record::{MAX_SET, Source, Topic, encode};
 use kafka_assigner_core::state::Entry;
 use kafka_assigner_proto::v1::AckOutcome;
 use kafka_assigner_server::Options;
 use kafka_assigner_store::faulty::Fault;
+use kafka_assigner_types::mode::Mode;
 
 use crate::cluster::{Cluster, Node};
 use crate::member::{Member, ack, outcomes};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
 use kafka_assigner_core::action::Action;
-use kafka_assigner_core::id::{Member, TopicPartition};
-use kafka_assigner_core::kv::Txn;
 use kafka_assigner_core::lab::Lab;
-use kafka_assigner_core::moment::WallMillis;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{Handoff, Taken};
 use kafka_assigner_core::state::Touched;
 use kafka_assigner_core::view::ConsumerView;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::Txn;
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::MemberName;
 
 use crate::stopwatch::{median, timed};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::TopicPartition;
 use tokio::time::{Instant, sleep};
 
 use super::setting::Setting;

@@ -1,11 +1,11 @@
 //! Sessions come, live by their heartbeats, and end.
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Lease, Op, Txn};
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, GroupConfig, encode};
 use kafka_assigner_core::session::{Leaving, check, end, leave};
+use kafka_assigner_types::kv::{Lease, Op, Txn};
+use kafka_assigner_types::moment::WallMillis;
 
 use super::telling::is_fresh;
 use crate::session::{Life, Session};

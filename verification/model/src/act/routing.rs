@@ -1,13 +1,13 @@
 //! What routers do.
 
 use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
-use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Op, Txn};
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::record::{Router as Registration, encode};
 use kafka_assigner_core::route::{Route, route as routed};
+use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
+use kafka_assigner_types::kv::{Op, Txn};
+use kafka_assigner_types::moment::WallMillis;
 
 use crate::router::{Request, Router};
 use crate::step::{Protocol, Step};
@@ -110,7 +110,7 @@ fn say(protocol: &Protocol, world: &mut World, number: usize, at: &TopicPartitio
     let Verdict::Record { mut write, .. } = judge(&view.state, &router.member, &ack, WallMillis(0)) else {
         return None;
     };
-    let others = |name: &kafka_assigner_core::name::MemberName| {
+    let others = |name: &kafka_assigner_types::name::MemberName| {
         *name != router.member.name
             && view.state.router_acks().get(at).is_none_or(|acks| !acks.contains_key(name))
     };

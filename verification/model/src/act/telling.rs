@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_core::ack::{MemberAck, Verdict, judge};
-use kafka_assigner_core::id::{HandoffId, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Change, Record, Revision};
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_core::record::{Consumer, Handoff, Phase, encode};
 use kafka_assigner_core::session::{Admission, Opening, admit, open};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::kv::{Change, Record, Revision};
+use kafka_assigner_types::moment::WallMillis;
 
 use super::leading::halves;
 use crate::property::Invariant;

@@ -1,8 +1,8 @@
 //! What owners do with their partitions.
 
-use kafka_assigner_core::id::{Epoch, Offset, TopicPartition};
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 
 use crate::log::{Flight, Log, Sent};
 use crate::property::Invariant;

@@ -1,8 +1,8 @@
 //! The protocol as it is shipped: every invariant, in every state within the bounds.
 
-use kafka_assigner_core::record::Mode;
 use kafka_assigner_model::report::{Verdict, explore};
 use kafka_assigner_model::suite::scenarios;
+use kafka_assigner_types::mode::Mode;
 
 fn holds(mode: Mode, name: &str) {
     let scenario =

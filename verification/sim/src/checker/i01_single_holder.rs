@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kafka_assigner_core::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
 
 use super::revoked::Revoked;
 use super::{Findings, Invariant, Step};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kafka_assigner_core::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};

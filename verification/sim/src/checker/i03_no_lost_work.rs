@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_core::id::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 use super::{Findings, Invariant};
 use crate::history::{Entry, What};

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Epoch, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_types::kv::Change;
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, Scope, What, Why};

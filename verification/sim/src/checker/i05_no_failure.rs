@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_router::{StashLimits, Unsent};
+use kafka_assigner_types::id::{Member, TopicPartition};
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Answer, Entry, Scope, What};

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kafka_assigner_core::id::{Epoch, TopicPartition};
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::{Epoch, TopicPartition};
 
 use super::revoked::Revoked;
 use super::{Findings, Invariant, Step};

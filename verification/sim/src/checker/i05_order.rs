@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_core::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
 
 use super::{Findings, Invariant};
 use crate::history::{Entry, What};

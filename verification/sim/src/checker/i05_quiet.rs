@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::TopicPartition;
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What, Word};

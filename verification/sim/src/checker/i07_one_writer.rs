@@ -1,8 +1,8 @@
 //! I7: what only the leader may write is written by whoever leads in that very moment.
 
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{Assignment, Handoff, Phase};
+use kafka_assigner_types::id::TopicPartition;
 
 use super::{Findings, Invariant, Step};
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Handoff, Mode, Phase, Wish};
+use kafka_assigner_core::record::{Handoff, Phase, Wish};
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What, Word};

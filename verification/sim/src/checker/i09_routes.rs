@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::census::partitions;
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteCommand;
 use kafka_assigner_proto::v1::route_command::Command;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Revision;
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::id::{Member, TopicPartition};
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{Role, consumer_view};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
     AssignedPartition, AssignmentCommand, CatchUpPartition, DrainPartition, ReleasePartition, WarmPartition,
 };
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::Revision;
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};

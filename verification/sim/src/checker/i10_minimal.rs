@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use kafka_assigner_core::action::Step as Action;
 use kafka_assigner_core::claim::Leases;
-use kafka_assigner_core::id::{Member, TopicPartition};
 use kafka_assigner_core::leader::{Leader, StepInputs};
-use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::plan::WhatIf;
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::moment::{Moment, WallMillis};
 
 use super::{Findings, Invariant, Step};
 

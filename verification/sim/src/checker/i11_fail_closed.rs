@@ -1,10 +1,10 @@
 //! I11: what can't be read is left alone, and nobody counts as gone whose registration can't be read.
 
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::Change;
 use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::Presence;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Change;
 
 use super::i07_one_writer::is_ack;
 use super::{Findings, Invariant, Step};

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use kafka_assigner_core::claim::Leases;
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_core::leader::{Leader, StepInputs};
-use kafka_assigner_core::moment::{Moment, WallMillis};
 use kafka_assigner_core::plan::WhatIf;
 use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::Standing;
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::moment::{Moment, WallMillis};
 use tokio::time::sleep;
 
 use super::{Driver, PATROL};

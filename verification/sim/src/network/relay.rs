@@ -4,10 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::{Stream as Items, StreamExt as _};
-use kafka_assigner_core::id::Member;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
 use kafka_assigner_server::Commands;
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::kv::Revision;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_stream::wrappers::ReceiverStream;

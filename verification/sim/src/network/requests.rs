@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_core::id::Epoch;
 use kafka_assigner_router::{Forward, SendError, Target};
+use kafka_assigner_types::id::Epoch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Fate, Network};
@@ -32,7 +32,7 @@ pub(crate) struct Carrier {
 struct Journey {
     carrier: Carrier,
     owner: u32,
-    at: kafka_assigner_core::id::TopicPartition,
+    at: kafka_assigner_types::id::TopicPartition,
     epoch: Epoch,
     call: Call,
     fate: Fate,

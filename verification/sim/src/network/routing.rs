@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kafka_assigner_core::kv::Revision;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::routing_server::Routing;
 use kafka_assigner_router::{RouteStream, RoutingTransport};
+use kafka_assigner_types::kv::Revision;
 use tonic::{Request, Status};
 
 use super::Server;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{Acks, CommandStream, Transport};
-use kafka_assigner_core::id::{Incarnation, Member, TopicPartition};
-use kafka_assigner_core::kv::Revision;
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{self, PartitionAck};
 use kafka_assigner_server::grpc::Consumers;
+use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::name::MemberName;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};

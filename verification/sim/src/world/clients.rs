@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kafka_assigner_client::TopicPartition as Named;
-use kafka_assigner_core::id::TopicPartition;
 use kafka_assigner_core::state::{GroupState, SharedMap};
 use kafka_assigner_router::Forwarder;
+use kafka_assigner_types::id::TopicPartition;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;

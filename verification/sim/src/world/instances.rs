@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::moment::WallMillis;
 use kafka_assigner_server::grpc::{Consumers, Routers};
 use kafka_assigner_server::{ConsumerService, Instance, Options, RouterService, WallClock};
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
+use kafka_assigner_types::moment::WallMillis;
 use prometheus_client::registry::Registry;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep};

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use futures::StreamExt as _;
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::kv::{Change, Revision};
 use kafka_assigner_core::record::{Handoff, Phase};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::{MemoryStore, Store as _, WatchBatch};
+use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::mpsc;
 
 use crate::fault::{Moment, Strike};

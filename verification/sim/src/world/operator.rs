@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::kv::{Compare, LeaseId, Must, Op, Record, Txn};
-use kafka_assigner_core::name::MemberName;
 use kafka_assigner_core::record::{GroupConfig, Source, Topic, encode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::Store as _;
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Record, Txn};
+use kafka_assigner_types::name::MemberName;
 use rand::RngExt as _;
 use tokio::task::yield_now;
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use kafka_assigner_core::name::TopicName;
 use kafka_assigner_core::topics::Found;
 use kafka_assigner_server::topics::{Error, TopicSource};
+use kafka_assigner_types::name::TopicName;
 
 /// A Kafka that consists of partition counts.
 #[derive(Debug)]

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Verdict};
-use kafka_assigner_core::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::reason::CancelReason;
-use kafka_assigner_core::record::{Mode, Phase};
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 
 use super::{at, id, id_at, is_recorded, lab, moving, phase, role};
 

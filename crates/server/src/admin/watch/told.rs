@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_assigner_core::census::{census, partitions};
-use kafka_assigner_core::id::TopicPartition;
-use kafka_assigner_core::name::{MemberName, TopicName};
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::{self, HandoffEnded, WatchEvent};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::{MemberName, TopicName};
 
 use crate::admin::show;
 use crate::convert::wire_partition;
@@ -188,10 +188,10 @@ impl News {
 #[cfg(test)]
 mod tests {
     use kafka_assigner_core::ack::Ack;
-    use kafka_assigner_core::kv::Revision;
     use kafka_assigner_core::lab::{Lab, tp};
-    use kafka_assigner_core::moment::WallMillis;
     use kafka_assigner_core::record::Taken;
+    use kafka_assigner_types::kv::Revision;
+    use kafka_assigner_types::moment::WallMillis;
 
     use super::*;
 
