@@ -14,6 +14,7 @@ mod network;
 mod owner_runs;
 mod release;
 mod roles;
+mod spread_topics;
 mod standbys;
 mod topic_counts;
 mod turns;
@@ -110,6 +111,7 @@ impl Strategy for Balanced {
             (equal::place(problem, &roles, &classes), Surplus::Count)
         };
         budget::restrict(problem, &roles, &mut owner);
+        spread_topics::spread(problem, &roles, &mut owner);
         let standbys = standbys::place(problem, &roles, &classes, &owner);
         Placement { standbys, ..Placement::new(problem, owner, surplus) }
     }

@@ -55,7 +55,6 @@ mod registry;
 pub mod sets;
 mod sticky_balanced;
 mod strategy;
-pub mod threads;
 
 pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
@@ -64,7 +63,7 @@ pub use placement::{Choice, Move, MoveReason, Placement, Run, Standbys, Unassign
 pub use problem::{
     Capacity, InvalidProblem, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
     ProblemBuilder, ProblemMember, ProblemTopic, RackHandle, RackIndex, ReplicaRacks, Standby, Subscription,
-    TopicHandle, TopicIndex, UnitIndex, Weight,
+    TopicHandle, TopicIndex, TopicSpread, UnitIndex, Weight,
 };
 pub(crate) use problem::{Place, RackReader};
 pub use registry::Registry;

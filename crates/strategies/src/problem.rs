@@ -26,7 +26,7 @@ pub use index::{MemberHandle, MemberIndex, RackHandle, RackIndex, TopicHandle, T
 pub use invalid::InvalidProblem;
 pub use measure::{Capacity, Weight};
 pub use member::{MemberSpec, MemberState, ProblemMember, Subscription};
-pub use options::Options;
+pub use options::{Options, TopicSpread};
 pub(crate) use rack::RackReader;
 use rack::ReplicaSets;
 pub use replica_racks::ReplicaRacks;

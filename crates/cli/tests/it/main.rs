@@ -12,6 +12,7 @@ mod instance;
 mod lines;
 mod scripts;
 mod serve;
+mod spread;
 
 use trycmd::TestCases;
 

@@ -1,11 +1,12 @@
 //! `balanced` against every placement there is.
 
 use kafka_assigner_strategies::{
-    Balanced, MemberIndex, MemberState, Placement, Problem, Strategy as _, UnitIndex,
+    Balanced, MemberIndex, MemberState, Options, Placement, Problem, ProblemMember, Strategy as _,
+    TopicSpread, UnitIndex,
 };
 use proptest::prelude::*;
 
-use crate::scenario::small_scenario;
+use crate::scenario::{small_scenario, topics_scenario};
 
 /// What counts, in this order; less is better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,8 +95,28 @@ fn score(problem: &Problem, owners: &Owners, loads: &[u32]) -> Score {
     }
 }
 
+/// The sum over topics and members of squared numbers of units over capacities, times the common multiple of these.
+fn unevenness(problem: &Problem, owners: &Owners) -> u64 {
+    let of_topic = |topic| {
+        let mut counts = vec![0_u64; problem.members().len()];
+        let owned = problem.units_of(topic).filter_map(|unit| owners[unit.index()]);
+        owned.for_each(|owner| counts[owner.index()] += 1);
+        let square = |(count, member): (u64, &ProblemMember)| {
+            count * count * COMMON * 1_000 / u64::from(member.capacity.thousandths())
+        };
+        counts.into_iter().zip(problem.members()).map(square).sum::<u64>()
+    };
+    problem.topic_indices().map(of_topic).sum()
+}
+
 /// The best score of all legal placements.
 fn best(problem: &Problem) -> (Score, Owners) {
+    let (score, _, owners) = best_of(problem, |score, uneven| (score, uneven));
+    (score, owners)
+}
+
+/// The legal placement with the least key, with its score and its unevenness by topic.
+fn best_of<K: Ord>(problem: &Problem, key: impl Fn(Score, u64) -> K) -> (Score, u64, Owners) {
     let fates: Vec<Owners> = problem.unit_indices().map(|unit| fates(problem, unit)).collect();
     let placements: usize = fates.iter().map(Vec::len).product();
     let nth = |mut number: usize| -> Owners {
@@ -110,9 +131,10 @@ fn best(problem: &Problem) -> (Score, Owners) {
         .map(nth)
         .filter_map(|owners| {
             let loads = loads(problem, &owners);
-            is_legal(problem, &owners, &loads).then(|| (score(problem, &owners, &loads), owners))
+            let uneven = unevenness(problem, &owners);
+            is_legal(problem, &owners, &loads).then(|| (score(problem, &owners, &loads), uneven, owners))
         })
-        .min_by(|a, b| a.0.cmp(&b.0))
+        .min_by_key(|(score, uneven, _)| key(score.clone(), *uneven))
         .expect("nobody moves: that is legal")
 }
 
@@ -128,5 +150,25 @@ proptest! {
         let (least, better) = best(&problem);
         let score = score(&problem, &owner, &loads);
         prop_assert!(score == least, "{:?} has {:?}, but {:?} has {:?}", owner, score, better, least);
+    }
+
+    #[test]
+    fn of_placements_as_good_that_of_balanced_spreads_topics_best(scenario in topics_scenario()) {
+        let problem = scenario.problem();
+        let Placement { owner, .. } = Balanced.assign(&problem);
+        let (least, uneven, better) = best_of(&problem, |score, uneven| (score, uneven));
+        prop_assert_eq!(&score(&problem, &owner, &loads(&problem, &owner)), &least);
+        prop_assert_eq!(unevenness(&problem, &owner), uneven, "{:?}, but {:?}", owner, better);
+    }
+
+    #[test]
+    fn with_moves_to_spend_topics_are_as_even_as_balance_allows(scenario in topics_scenario()) {
+        let options = Options { spread_topics: TopicSpread::Moves, ..Options::default() };
+        let problem = scenario.problem_with(options);
+        let Placement { owner, .. } = Balanced.assign(&problem);
+        let key = |score: Score, uneven| (Score { moves: 0, ..score.clone() }, uneven, score.moves);
+        let (least, uneven, better) = best_of(&problem, key);
+        prop_assert_eq!(&score(&problem, &owner, &loads(&problem, &owner)), &least, "{:?}, but {:?}", &owner, &better);
+        prop_assert_eq!(unevenness(&problem, &owner), uneven, "{:?}, but {:?}", owner, better);
     }
 }
