@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use kafka_assigner_audit::{Record, Slot};
+use kafka_assigner_audit::Record;
+use kafka_assigner_types::id::TopicPartition;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Message as _};
@@ -51,8 +52,9 @@ impl Produced {
     }
 
     /// All of them, in the order of their offsets.
-    pub(crate) fn by_slot(&self) -> BTreeMap<Slot, Vec<Record>> {
-        let slot = |partition: &i32| Slot { topic: topic::NAME.to_owned(), partition: *partition };
+    pub(crate) fn by_slot(&self) -> BTreeMap<TopicPartition, Vec<Record>> {
+        let slot =
+            |partition: &i32| TopicPartition::from_kafka(topic::NAME, *partition).expect("the topic has it");
         let records = self.records();
         records.iter().map(|(partition, of)| (slot(partition), of.values().cloned().collect())).collect()
     }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kafka_assigner_audit::requests::{self, Asked, Window, Written};
-use kafka_assigner_audit::{Incident, Ledger, Record, Slot};
+use kafka_assigner_audit::{Incident, Ledger, Record};
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Pace, Traffic, read_log};
 use tokio::task::block_in_place;
@@ -117,10 +118,12 @@ impl Done {
     }
 
     /// What had to be handled: in the mode routed, what was acknowledged.
-    fn produced(&self) -> BTreeMap<Slot, Vec<Record>> {
+    fn produced(&self) -> BTreeMap<TopicPartition, Vec<Record>> {
         match self {
             Self::Records(produced) => produced.by_slot(),
-            Self::Requests(asked, log) => requests::to_handle(asked, log, topic::NAME),
+            Self::Requests(asked, log) => {
+                requests::to_handle(asked, log, topic::NAME).expect("the topic has them")
+            }
         }
     }
 }

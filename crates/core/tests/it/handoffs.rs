@@ -144,7 +144,12 @@ fn what_is_complete_ends_though_its_new_owner_died_and_nobody_else_may_have_it()
     let id = lab.state.handoff(&tp("t", 0)).unwrap().id.clone();
     lab.say(&b, &tp("t", 0), Some(&id), &Ack::Ready);
     lab.pass();
-    lab.say(&a, &tp("t", 0), Some(&id), &Ack::Drained(Drained { offset: Some(Offset(7)), last_at: None }));
+    lab.say(
+        &a,
+        &tp("t", 0),
+        Some(&id),
+        &Ack::Drained(Drained { offset: Offset::new(7).ok(), last_at: None }),
+    );
     assert_eq!(lab.state.handoff(&tp("t", 0)).unwrap().phase, Phase::Complete);
     lab.crash("b");
     lab.settle();
