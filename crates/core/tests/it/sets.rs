@@ -192,3 +192,20 @@ fn a_limit_counts_partitions_and_not_sets() {
     group.settle();
     assert_eq!(group.loads()["a"], 4, "two whole units, and no third");
 }
+
+#[test]
+fn the_rest_of_a_set_does_not_follow_a_part_to_a_consumer_that_does_not_take_it() {
+    let mut lab = Lab::with_topics(&[("t", 2), ("u", 2)]);
+    lab.join("c");
+    lab.settle();
+    let a = lab.join_as("a", |consumer| consumer.topics = ["t".parse().unwrap()].into());
+    lab.pass();
+    let moving = lab.state.handoffs().keys().next().expect("a gets a part of t").clone();
+    // While it moves, both topics get a label: now they move together.
+    ["t", "u"].iter().for_each(|topic| lab.topic_in_set(topic, 2, "s"));
+    let rest = tp("u", moving.partition);
+    let gives = |step: &Step| matches!(step, Step::Begin { to, .. } if *to == a);
+    let wrong: Vec<_> =
+        lab.plan().actions.into_iter().filter(|act| gives(&act.step) && act.unit.contains(&rest)).collect();
+    assert_eq!(wrong, [], "a does not subscribe to u");
+}
