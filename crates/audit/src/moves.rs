@@ -1,4 +1,4 @@
-//! Where a partition changed hands, and how long nobody handled its records.
+//! The changes of a partition's owner, and the time without an owner that handled its records.
 
 use std::collections::BTreeMap;
 

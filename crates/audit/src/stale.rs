@@ -1,4 +1,4 @@
-//! What a process did as the owner of what others owned already.
+//! The records that a process handled as the owner of a partition that others owned already.
 
 use std::collections::BTreeMap;
 

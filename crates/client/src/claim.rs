@@ -11,7 +11,7 @@ use crate::session::Term;
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::moment::micros;
 
-/// Until when the session lets its owner act, shared by all of its partitions.
+/// The end of the time for which the session lets its owner act, shared by all of its partitions.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionClaim(Arc<Shared>);
 
@@ -37,7 +37,7 @@ impl SessionClaim {
         self.0.changed.notify_waiters();
     }
 
-    /// Whether the owner of a partition may act that is owned in the mode `overlap`.
+    /// True if the owner of a partition in the mode `overlap` may act.
     pub(crate) fn is_valid(&self) -> bool {
         !self.remaining(false).is_zero()
     }
@@ -83,20 +83,20 @@ pub struct Claim {
 pub struct ClaimEnded;
 
 impl Claim {
-    /// Whether its holder may act now: three atomic loads and one reading of each clock that counts.
+    /// True if its holder may act now: three atomic loads and one reading of each clock that counts.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// How long it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is about
-    /// to do. Zero = it is not valid.
+    /// The time for which it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is
+    /// about to do. Zero = it is not valid.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         if self.has_ended() { Duration::ZERO } else { self.session.remaining(self.is_strict()) }
     }
 
-    /// Whether it is over for good.
+    /// True if it is over for good.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.right.ended.load(Ordering::SeqCst)
@@ -108,8 +108,8 @@ impl Claim {
         Epoch(self.right.epoch.load(Ordering::SeqCst))
     }
 
-    /// Whether the mode of the grant promises one owner at a time. Such a claim ends by this client's own clock, a third
-    /// of the time to live before the session does; in `overlap` it goes on while the store can't be reached.
+    /// True if the mode of the grant promises one owner at a time. Such a claim ends by this client's own clock, a
+    /// third of the time to live before the session does; in `overlap` it goes on while the store can't be reached.
     #[must_use]
     pub fn is_strict(&self) -> bool {
         self.right.strict.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! What a handler is given with each call.
+//! The contexts that a handler is given with each call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ impl WarmContext {
         &self.partition
     }
 
-    /// Who processes it meanwhile; `None` = nobody, so that every second counts.
+    /// The consumer that processes it meanwhile; `None` = nobody, so that every second counts.
     #[must_use]
     pub fn current_owner(&self) -> Option<&str> {
         self.current_owner.as_deref()
@@ -58,7 +58,7 @@ impl WarmContext {
     }
 }
 
-/// How far a preparation is.
+/// The progress of a preparation.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) done: AtomicU64,
@@ -104,8 +104,8 @@ impl ReservedContext {
         &self.claim
     }
 
-    /// Where the old owner stopped, and where this member starts; `None` = it did not say, and the group's committed
-    /// offset counts.
+    /// The offset at which the old owner stopped, and this member starts; `None` = it did not say, and the group's
+    /// committed offset counts.
     #[must_use]
     pub const fn until_offset(&self) -> Option<Offset> {
         self.until_offset
@@ -175,7 +175,7 @@ impl OwnedContext {
         if owned == epoch { Ok(permit) } else { Err(Refusal::OtherEpoch { asked: epoch, owned }) }
     }
 
-    /// Where to start; `None` = at the group's committed offset, to be read from now on.
+    /// The offset to start at; `None` = the group's committed offset, to be read from now on.
     #[must_use]
     pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
@@ -226,7 +226,7 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Whether it was raised since it was asked last.
+    /// True if it was raised since it was asked last.
     pub(crate) fn take(&self) -> bool {
         self.raised.swap(false, Ordering::SeqCst)
     }

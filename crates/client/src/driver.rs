@@ -37,10 +37,10 @@ use crate::transport::Transport;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 
-/// How long the loop sleeps at most; nothing depends on it, since every deadline wakes it.
+/// The longest sleep of the loop; nothing depends on it, since every deadline wakes it.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What the loop waited for.
+/// An event that the loop waited for.
 enum Turn {
     Reply(Reply),
     Stream(Event<AssignmentCommand>),
@@ -63,7 +63,7 @@ pub(crate) struct Driver<T, H> {
     alarms: Arc<Notify>,
     group: Arc<str>,
     progress: Progress,
-    /// When the claim of the stricter modes runs out; `None` = it has, and the roles know it.
+    /// The time at which the claim of the stricter modes runs out; `None` = it has, and the roles know it.
     lapses_at: Option<Moment>,
     stage: Stage,
     verdict: Verdict,

@@ -50,7 +50,7 @@ impl Gate {
         Self { wake, ..Self::default() }
     }
 
-    /// Whether any permit is left.
+    /// True if any permit is left.
     pub(crate) fn is_occupied(&self) -> bool {
         self.state.load(Ordering::SeqCst) & !CLOSED != 0
     }

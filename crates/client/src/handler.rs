@@ -1,4 +1,4 @@
-//! What the user implements.
+//! The trait that a user implements.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 #[error("what was prepared can't be used")]
 pub struct Spoiled;
 
-/// What happens to partitions, told one call at a time for each partition.
+/// Handles the changes of partitions, one call at a time for each partition.
 ///
 /// ```text
 ///  warm ──► (reserved) ──► assigned ──► (processing) ──► drain ──► release
@@ -97,7 +97,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
         let _ = context;
     }
 
-    /// Whether some record has been in the works for longer than `bound`: the time since the heartbeat before, each
+    /// True if some record has been in the works for longer than `bound`: the time since the heartbeat before, each
     /// of which asks. The answer is reported; the service ends a session whose answers stay true for its
     /// `max_poll_interval`.
     fn is_stuck(&self, bound: Duration) -> bool {

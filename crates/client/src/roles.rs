@@ -13,7 +13,7 @@
 //!     └──── Release ────┴──────────────────────┴──── Release ───────┘
 //! ```
 //!
-//! What it holds to: one call at a time for each partition; never more than the given number of preparations at
+//! Guarantees: one call at a time for each partition; never more than the given number of preparations at
 //! once; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
 //! goes on without a call, or with the state that it kept when it was drained; what its handler calls spoiled is lost
 //! and prepared again; a failed call is repeated, and nothing counts as given up before the handler said so. Under a
@@ -38,9 +38,9 @@ pub use role::{
 pub enum Call {
     /// Prepare.
     Warm {
-        /// What the preparation is for.
+        /// The purpose of the preparation.
         provenance: Provenance,
-        /// Who owns the partition meanwhile; `None` = nobody.
+        /// The consumer that owns the partition meanwhile; `None` = nobody.
         current_owner: Option<String>,
     },
     /// Take every fence, then read what is left.
@@ -49,18 +49,18 @@ pub enum Call {
         handoff: HandoffId,
         /// The epoch that is reserved for it.
         epoch: Epoch,
-        /// Where the old owner stopped; `None` = it did not say.
+        /// The offset at which the old owner stopped; `None` = it did not say.
         until: Option<Offset>,
     },
     /// Begin to process.
     Assigned {
         /// The fencing token.
         epoch: Epoch,
-        /// Where to start; `None` = at the committed offset.
+        /// The offset to start at; `None` = the committed one.
         start: Option<Offset>,
         /// True = after a drain, with the state that was kept.
         resumed: bool,
-        /// Whether the mode of the grant promises one owner at a time.
+        /// True if the mode of the grant promises one owner at a time.
         strict: bool,
     },
     /// Stop, finish and commit.
@@ -72,17 +72,17 @@ pub enum Call {
 }
 
 impl Call {
-    /// Whether it may only begin while the claim of the stricter modes is valid. A fence that is taken without it
+    /// True if it may only begin while the claim of the stricter modes is valid. A fence that is taken without it
     /// would shut out the rightful owner.
     const fn needs_claim(&self) -> bool {
         matches!(self, Self::CatchUp { .. } | Self::Assigned { strict: true, .. })
     }
 }
 
-/// How a call ended. A drain returns the offset after the last handled record, where it knows one.
+/// The result of a call. A drain returns the offset after the last handled record, where it knows one.
 pub type CallResult = Result<Option<Offset>, CallFailure>;
 
-/// Why a call failed.
+/// The failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {
     /// For people.
@@ -91,7 +91,7 @@ pub struct CallFailure {
     pub spoiled: bool,
 }
 
-/// What the service is told about a partition.
+/// The kinds of acknowledgements about a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AckKind {
     /// The preparation is done.
@@ -117,7 +117,7 @@ impl AckKind {
 /// One acknowledgement that waits for a definite answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleAck {
-    /// What it says.
+    /// The content.
     pub kind: AckKind,
     /// The handoff it is about.
     pub handoff: HandoffId,
@@ -127,7 +127,7 @@ pub struct RoleAck {
     pub next_offset: Option<Offset>,
 }
 
-/// What happened.
+/// An event that the machine takes in.
 #[derive(Debug)]
 pub enum RoleEvent {
     /// The service said something about partitions.
@@ -144,7 +144,7 @@ pub enum RoleEvent {
     CallEnded {
         /// For this partition.
         partition: TopicPartition,
-        /// How.
+        /// Its result.
         result: CallResult,
     },
     /// The handler can't go on with what it holds of this partition.
@@ -153,7 +153,7 @@ pub enum RoleEvent {
     Acked {
         /// For this partition.
         partition: TopicPartition,
-        /// Which.
+        /// The kind of the acknowledgement.
         kind: AckKind,
         /// For this handoff.
         handoff: HandoffId,
@@ -162,7 +162,7 @@ pub enum RoleEvent {
     Timer,
 }
 
-/// What to do.
+/// An action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoleAction {
     /// Call the handler; the end comes back as [`RoleEvent::CallEnded`].
@@ -178,7 +178,7 @@ pub enum RoleAction {
         partition: TopicPartition,
         /// The epoch.
         epoch: Epoch,
-        /// Whether the mode of the new grant promises one owner at a time.
+        /// True if the mode of the new grant promises one owner at a time.
         strict: bool,
     },
     /// Nothing is left of the partition.
@@ -190,12 +190,12 @@ pub enum RoleAction {
 pub struct Roles {
     max_warming: usize,
     leaving: bool,
-    /// Whether the claim of the stricter modes has run out.
+    /// True if the claim of the stricter modes has run out.
     lapsed: bool,
     entries: BTreeMap<TopicPartition, Entry>,
 }
 
-/// How many partitions are in which state.
+/// The number of partitions in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoleCounts {
     /// Processed by this member.
@@ -221,13 +221,13 @@ impl Roles {
         actions
     }
 
-    /// When [`RoleEvent::Timer`] is due; `None` = not at all.
+    /// The time at which [`RoleEvent::Timer`] is due; `None` = not at all.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         self.entries.values().filter_map(Entry::retry_at).min()
     }
 
-    /// What the service should be told, by partition.
+    /// The acknowledgements that are due, by partition.
     pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
     }
@@ -244,7 +244,7 @@ impl Roles {
         self.entries.values().any(Entry::is_lost)
     }
 
-    /// How many partitions are in which state.
+    /// The number of partitions in each state.
     #[must_use]
     pub fn counts(&self) -> RoleCounts {
         RoleCounts {

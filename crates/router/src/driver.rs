@@ -310,7 +310,7 @@ async fn next_drain(draining: &mut JoinSet<DrainEnd>) -> DrainEnd {
     }
 }
 
-/// When the future is dropped, the session is not renewed any more: no request may be sent by its table.
+/// If the future is dropped, the session is not renewed any more: no request may be sent by its table.
 impl<C, T> Drop for Driver<C, T> {
     fn drop(&mut self) {
         self.router.table.claim(None);

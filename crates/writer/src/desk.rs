@@ -1,4 +1,4 @@
-//! Where the requests for one owned partition are served: one after the other, by one task.
+//! The service of the requests for one owned partition: one after the other, by one task.
 //!
 //! ```text
 //!  request ──► admitted? known? ──► appended, with its permit ──► in the log? claim valid? ──► counted, acknowledged
@@ -25,8 +25,8 @@ use crate::log::LogError;
 use crate::message::{Answer, Code, Request};
 use crate::replica::Replica;
 
-/// How many requests wait for their turn at most, and how many for the log: several routers with a full window (64)
-/// each. More are refused, or wait for their turn.
+/// The most requests that wait for their turn, and the most that wait for the log: several routers with a full window
+/// (64) each. More are refused, or wait for their turn.
 const WAITING: usize = 256;
 
 /// A request for the owner of `epoch`.
@@ -93,7 +93,7 @@ struct Clerk {
     writes: FuturesOrdered<BoxFuture<'static, PendingWrite>>,
     /// The number of the last request of each caller that waits for the log.
     on_their_way: BTreeMap<String, u64>,
-    /// Whether nobody knows what is in the log.
+    /// True if the content of the log is not known.
     is_lost: bool,
 }
 
@@ -191,13 +191,13 @@ impl Clerk {
             answer.send(done.unwrap_or_else(|| Answer::not_done(Code::Unknown, "not known to be written")));
     }
 
-    /// Whether what was written is known to count: the claim is valid, so that it came before any other owner's fence;
+    /// True if what was written is known to count: the claim is valid, so that it came before any other owner's fence;
     /// and where that can't be relied on, as after a session was revoked from outside, nobody has written in between.
     fn may_count(&self, offset: Offset) -> bool {
         !self.is_lost && self.context.claim().is_valid() && self.replica.counters().is_next(offset)
     }
 
-    /// What can't be written down is not acknowledged either.
+    /// An addition that can't be written down is not acknowledged either.
     fn count(&mut self, offset: Offset, entry: &Entry) -> Option<Answer> {
         if let (Some(witness), What::Added(addition)) = (&self.witness, &entry.what) {
             let noted = witness.executed(&self.context, entry.epoch, offset, addition.number);

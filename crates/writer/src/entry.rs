@@ -1,4 +1,4 @@
-//! What is in the log: lines of JSON, so that Kafka's own tools show them.
+//! The entries of the log: lines of JSON, so that Kafka's own tools show them.
 
 use kafka_assigner_types::id::Epoch;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,7 @@ pub struct Wire {
 /// A connection that is being opened, or was; whoever needs it waits for the same one.
 type Opening = Shared<BoxFuture<'static, Result<Connection, Arc<io::Error>>>>;
 
-/// Whether it may still become of use.
+/// True if it may still become of use.
 fn is_useful(opening: &Opening) -> bool {
     opening.peek().is_none_or(|opened| opened.as_ref().is_ok_and(Connection::is_open))
 }

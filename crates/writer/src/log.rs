@@ -18,8 +18,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::entry::{Entry, What};
 
-/// How entries are written: in order, each once, and acknowledged when every replica in sync has it. One that is not
-/// acknowledged in time has an unknown outcome, and the writer that waited for it reads its log again.
+/// The settings for writing entries: in order, each once, and acknowledged when every replica in sync has it. One that
+/// is not acknowledged in time has an unknown outcome, and the writer that waited for it reads its log again.
 const WRITING: [(&str, &str); 4] = [
     ("acks", "all"),
     ("enable.idempotence", "true"),
@@ -28,7 +28,7 @@ const WRITING: [(&str, &str); 4] = [
     ("message.timeout.ms", "10000"),
 ];
 
-/// How entries are read.
+/// The settings for reading entries.
 const READING: [(&str, &str); 9] = [
     // Required, and never used: nothing is committed, nobody subscribes.
     ("group.id", "single-writer"),
@@ -45,7 +45,7 @@ const READING: [(&str, &str); 9] = [
     ("fetch.queue.backoff.ms", "10"),
 ];
 
-/// How long a start waits for brokers.
+/// The wait of a start for brokers.
 const CONNECTING: Duration = Duration::from_secs(5);
 
 /// The reason why the log can't be read or written.
@@ -59,9 +59,9 @@ pub enum LogError {
     Entry {
         /// The partition.
         at: TopicPartition,
-        /// Where.
+        /// The offset.
         offset: Offset,
-        /// Why.
+        /// The error of reading it.
         #[source]
         source: serde_json::Error,
     },

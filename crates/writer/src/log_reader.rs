@@ -15,7 +15,7 @@ use crate::entry::{Entry, What};
 /// A broker that runs gives all of it within seconds.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// How long one look for a record takes.
+/// The longest wait of one poll.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The additions in the log that count, by partition, in their order. Blocks.

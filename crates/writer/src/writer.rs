@@ -39,7 +39,7 @@ pub struct Reception(Slots);
 
 type Slots = Arc<Mutex<BTreeMap<TopicPartition, Slot>>>;
 
-/// What there is of one partition.
+/// The state of one partition.
 #[derive(Debug)]
 enum Slot {
     /// It is read only.
@@ -61,7 +61,7 @@ impl Writer {
         Reception(self.slots.clone())
     }
 
-    /// What is known of a partition that is not written just now.
+    /// The replica of a partition that is not written just now.
     fn still(&self, at: &TopicPartition) -> Box<Replica> {
         match lock(&self.slots).remove(at) {
             Some(Slot::Still(replica)) => replica,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kafka_assigner_client::TopicPartition;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-/// How long a write waits for another process's: many times what a transaction takes, and far less than a session.
+/// The longest wait of a write for another process's: many times what a transaction takes, and far less than a session.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Two tables, so that one transaction can hold an effect, its offset and the epoch that it was made under.
@@ -49,7 +49,7 @@ const ADD: &str = "
 #[derive(Debug)]
 pub(crate) struct Sink(Mutex<Connection>);
 
-/// What one record does to the totals.
+/// The effect of one record on the totals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) offset: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Effect {
     pub(crate) bytes: u64,
 }
 
-/// What became of an effect.
+/// The outcome of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is in the totals now.
@@ -66,7 +66,7 @@ pub(crate) enum Outcome {
     Repeated,
 }
 
-/// Why nothing was written.
+/// The reasons for which nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SinkError {
     /// Whoever writes is not the owner any more, whatever it believes. Trying again under this epoch can't help.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_router::{Epoch, Forward, Router, RouterOptions, SendError, Target, TopicPartition, stop};
 
-/// What a connection to an owner fails with, after the request was sent.
+/// The error of a connection to an owner, after the request was sent.
 type Broken = Box<dyn Error + Send + Sync>;
 
 /// An owner's reply to one request.

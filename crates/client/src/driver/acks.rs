@@ -25,7 +25,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 /// Long against a store transaction, short against a phase's 30 s.
 const ACK_BOUND: Duration = Duration::from_secs(5);
 
-/// Which acknowledgements are under way. One call of each kind at a time: what comes up meanwhile goes together
+/// The acknowledgements under way. One call of each kind at a time: what comes up meanwhile goes together
 /// with the next one.
 #[derive(Debug)]
 pub(super) struct PendingAcks {
@@ -36,10 +36,10 @@ pub(super) struct PendingAcks {
     dice: Dice,
 }
 
-/// What the service can't decide just now. It waits by itself, and keeps nothing else waiting.
+/// Acknowledgements that the service can't decide just now. They wait by themselves, and keeps nothing else waiting.
 #[derive(Debug)]
 struct Undecided {
-    /// Which, with their handoffs.
+    /// Their kinds, partitions and handoffs.
     items: BTreeSet<(AckKind, TopicPartition, HandoffId)>,
     until: Option<Moment>,
     retry: Backoff,
@@ -105,8 +105,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    /// Whether it would prove the end of work that may still have effects: a request outlives the loss of its partition.
-    /// Where one never ends, the service cancels, or the session's own end is the proof.
+    /// True if it would prove the end of work that may still have effects: a request outlives the loss of its
+    /// partition. If one never ends, the service cancels, or the session's own end is the proof.
     fn is_early(&self, partition: &TopicPartition, ack: &RoleAck) -> bool {
         ack.kind == AckKind::Drained && self.is_occupied(partition)
     }

@@ -17,7 +17,7 @@ use crate::roles::{Call, CallFailure, CallResult, Provenance, RoleEvent};
 use crate::transport::Transport;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 
-/// What the shell keeps of one partition.
+/// The driver's part of one partition: its gate, and the contexts of its handler.
 #[derive(Debug)]
 pub(super) struct Held {
     /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
@@ -198,17 +198,17 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    /// Whether a request that was admitted for `partition` may still act.
+    /// True if a request that was admitted for `partition` may still act.
     pub(super) fn is_occupied(&self, partition: &TopicPartition) -> bool {
         self.held.get(partition).is_some_and(|held| held.gate.is_occupied())
     }
 
-    /// Whether nothing of this member may act any more, so that others may be told so.
+    /// True if nothing of this member may act any more, so that others may be told so.
     pub(super) fn is_quiet(&self) -> bool {
         self.roles.is_idle() && !self.has_requests()
     }
 
-    /// Whether a request that was admitted for any partition may still act.
+    /// True if a request that was admitted for any partition may still act.
     pub(super) fn has_requests(&self) -> bool {
         self.held.values().any(|held| held.gate.is_occupied())
     }

@@ -25,7 +25,7 @@ const BOUND: Duration = Duration::from_secs(3);
 const ATTEMPT_BOUND: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);
 
-/// What is owed to the service for a session that is over.
+/// The notice that is owed to the service for a session that is over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Farewell {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! Whether processing goes on, as the service hears of it.
+//! The progress of processing, as it is reported to the service.
 //!
 //! The service decides when a session has stood still for too long: it alone knows `max_poll_interval` for every
 //! client. This side only counts. Applying the interval here as well would end a session after twice as long.

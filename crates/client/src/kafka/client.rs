@@ -22,8 +22,8 @@ use super::{KafkaOptions, KafkaRunnerError};
 /// Long against an election of a group coordinator's successor, short against a phase's 30 s. Who asks for a committed
 /// offset may wait for another request first, so for twice that.
 pub(super) const KAFKA_BOUND: Duration = Duration::from_secs(5);
-/// Where a log ends is asked for at a switch, and the switch goes on without an answer. Up to three requests may have to
-/// end before: another one, one together with others, and one alone.
+/// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
+/// have to end before: another one, one together with others, and one alone.
 const END_BOUND: Duration = Duration::from_secs(1);
 
 /// One offset to commit.
@@ -61,7 +61,7 @@ pub(super) struct Client(Arc<Inner>);
 struct Inner {
     /// Taken only when it is dropped.
     consumer: Option<Arc<StreamConsumer<Events>>>,
-    /// What librdkafka reads: it complains when anything else is ended.
+    /// The partitions that librdkafka reads: it complains when another one is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
     committed: Lookup,

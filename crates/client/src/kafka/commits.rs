@@ -1,4 +1,4 @@
-//! What was processed and has to be committed.
+//! The offsets that were processed and have to be committed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,9 @@ use super::KafkaRunnerError;
 use super::client::{Client, Position};
 use crate::claim::Claim;
 
-/// How often the offset of an owned partition is committed at least, though it has not moved. Kafka drops what was not
-/// committed again for `offsets.retention.minutes`: 7 days by default, and a day in clusters that were set up tight.
+/// The longest time between two commits of the offset of an owned partition, though it has not moved. Kafka drops what
+/// was not committed again for `offsets.retention.minutes`: 7 days by default, and a day in clusters that were set up
+/// tight.
 const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Positions by partition; clones share them.
@@ -24,7 +25,7 @@ struct Tracked {
     claim: Claim,
     next: Offset,
     committed: Offset,
-    /// When the broker last took a commit under this grant; `None` = it has not.
+    /// The time at which the broker last took a commit under this grant; `None` = it has not.
     at: Option<Instant>,
 }
 
@@ -33,7 +34,7 @@ impl Tracked {
         self.next > self.committed
     }
 
-    /// Whether the broker has to be reminded of the offset, moved or not.
+    /// True if the broker has to be reminded of the offset, moved or not.
     fn is_stale(&self, now: Instant) -> bool {
         self.at.is_none_or(|at| now.duration_since(at) >= REFRESH)
     }
@@ -66,8 +67,8 @@ impl Commits {
         self.tracked().remove(partition);
     }
 
-    /// What may and must be committed at `now`: of one partition what has moved, and of all what is stale as well. A drain
-    /// is on the path of a switch, so it commits nothing that it need not.
+    /// The offsets that may and must be committed at `now`: of one partition if it has moved, and of all those that are
+    /// stale as well. A drain is on the path of a switch, so it commits nothing that it need not.
     fn due(&self, only: Option<&TopicPartition>, now: Instant) -> Vec<Position> {
         let is_due = |partition: &TopicPartition, tracked: &Tracked| match only {
             Some(only) => only == partition && tracked.has_moved(),

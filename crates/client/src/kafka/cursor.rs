@@ -1,11 +1,11 @@
-//! Where a reader stands in its partition: pure, so that every order of records and ends can be tested.
+//! The position of a reader in its partition: pure, so that every order of records and ends can be tested.
 
 use kafka_assigner_types::id::Offset;
 use rdkafka::message::Message as _;
 
 use super::Record;
 
-/// What comes next.
+/// The next item of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
     /// A record with this offset.
@@ -27,7 +27,7 @@ pub(super) struct Cursor {
     held: Option<Record>,
     at_end: bool,
     is_reset: bool,
-    /// When the last record that came was written, in milliseconds since 1970.
+    /// The time at which the last record that came was written, in milliseconds since 1970.
     written_ms: Option<i64>,
 }
 
@@ -41,17 +41,17 @@ impl Cursor {
         self.next
     }
 
-    /// When the last record that came was written, in milliseconds since 1970; `None` = not known.
+    /// The time at which the last record that came was written, in milliseconds since 1970; `None` = not known.
     pub(super) const fn written_ms(&self) -> Option<i64> {
         self.written_ms
     }
 
-    /// Whether the next record has to be waited for.
+    /// True if the next record has to be waited for.
     pub(super) const fn needs_more(&self) -> bool {
         self.held.is_none() && !self.is_reset
     }
 
-    /// What comes next, as far as it is known.
+    /// The next item, if it is known.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Cursor {
 ///
 /// # Panics
 ///
-/// Where it is negative: no log has such a record, and librdkafka delivers records of logs.
+/// The offset is negative: no log has such a record, and librdkafka delivers records of logs.
 pub(super) fn offset_of(record: &Record) -> Offset {
     Offset::new(record.offset()).expect("a record of a log has an offset from 0")
 }

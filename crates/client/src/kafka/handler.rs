@@ -45,7 +45,7 @@ pub trait RecordHandler: PartitionHandler {
 
     /// Handles one record: state and side effects. Put the context's epoch beside every effect.
     ///
-    /// When the partition is lost, the call may be dropped at an await.
+    /// If the partition is lost, the call may be dropped at an await.
     ///
     /// # Errors
     ///

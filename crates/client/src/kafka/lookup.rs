@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::client::blocking;
 
-/// Who waits for which partition; those that gave up stay until the next request.
+/// The callers that wait, by partition; those that gave up stay until the next request.
 type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<Offset>>>>;
 
 /// One kind of question. What is asked while a request is under way goes out together in the next one: a member that gets

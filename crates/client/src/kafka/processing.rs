@@ -21,16 +21,16 @@ use super::{KafkaRunnerError, Record};
 use crate::context::OwnedContext;
 use crate::handler::HandlerError;
 
-/// How many records of a partition are handled before another partition gets its turn.
+/// The most records of a partition that are handled before another partition gets its turn.
 const BATCH: usize = 64;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
-/// How long a record is waited for that may be on its way to a quiet partition: as long as a fetch may wait.
+/// The wait for a record that may be on its way to a quiet partition: as long as a fetch may wait.
 const QUIET_WAIT: Duration = Duration::from_millis(20);
 /// The same where records come all the time. It ends with the next one, so its length costs nothing; only a producer
 /// that stops just then makes a switch last that long.
 const IN_USE_WAIT: Duration = Duration::from_millis(500);
-/// How long a record is waited for that is in the log. A slow fetch takes less; what the log counts but never delivers,
+/// The wait for a record that is in the log. A slow fetch takes less; what the log counts but never delivers,
 /// such as the markers of transactions, must not hold a switch up for longer.
 pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
 
@@ -40,7 +40,7 @@ pub(super) struct Partition<S> {
     pub(super) state: S,
 }
 
-/// Since when the record in the works has been there.
+/// The time since which the current record is being handled.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Busy(Arc<Mutex<Option<Instant>>>);
 
@@ -71,9 +71,9 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) stop: CancellationToken,
     /// Told when processing runs.
     pub(super) live: Option<oneshot::Sender<()>>,
-    /// How often the record that is ahead has failed.
+    /// The number of failures of the record that is ahead.
     pub(super) failures: u32,
-    /// Whether a record was handled after the word to stop.
+    /// True if a record was handled after the word to stop.
     pub(super) overlapped: bool,
 }
 
@@ -155,7 +155,7 @@ impl<H: RecordHandler> Processing<H> {
     ///
     /// # Errors
     ///
-    /// Where the log ends can't be read, so there is no saying.
+    /// The end of the log can't be read.
     async fn next_comes(&self, reader: &mut Reader) -> Result<bool, KafkaRunnerError> {
         let wait = if reader.is_in_use() { IN_USE_WAIT } else { QUIET_WAIT };
         if timeout(wait, reader.record()).await.is_ok() {

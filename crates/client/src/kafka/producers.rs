@@ -100,7 +100,7 @@ impl fmt::Debug for FencedProducers {
 }
 
 impl FencedProducers {
-    /// How many partitions of a process may have producers.
+    /// The most partitions of a process that may have producers.
     pub const MOST: usize = 32;
 
     /// No producers yet. `options` name the brokers, the group, and settings of librdkafka for producers.
@@ -265,7 +265,7 @@ const fn is_fenced(code: RDKafkaErrorCode) -> bool {
 }
 
 /// The only one that works with the producer of a partition. Dropped without giving it back, the producer goes with it.
-/// Where the partition was forgotten meanwhile, its slot may be that of another lease, which this one leaves alone.
+/// If the partition was forgotten meanwhile, its slot may be that of another lease, which this one leaves alone.
 struct Lease<'a> {
     of: &'a FencedProducers,
     at: TopicPartition,

@@ -35,7 +35,7 @@ impl Reader {
         self.cursor.next()
     }
 
-    /// Whether a record was written a moment ago, by the clock of whoever wrote it.
+    /// True if a record was written a moment ago, by the clock of whoever wrote it.
     pub(super) fn is_in_use(&self) -> bool {
         self.cursor.written_ms().is_some_and(|written| current_time_millis() - written <= IN_USE_MS)
     }
@@ -70,7 +70,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is known without waiting.
+    /// The next item, if it is known without waiting.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ use super::{KafkaOptions, KafkaRunnerError};
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 
-/// How long a start in the stricter modes waits for its first record. It already processes; only the service hears of
+/// The wait of a start in the stricter modes for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
 const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
 
@@ -46,7 +46,7 @@ impl<H: RecordHandler> fmt::Debug for KafkaRunner<H> {
     }
 }
 
-/// What is held of one partition.
+/// The state of one partition in the runner.
 enum Slot<S> {
     /// Read, but not processed: warm or drained.
     Still(Box<Partition<S>>),
@@ -195,7 +195,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         Ok(stopped.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
     }
 
-    /// What is left to do of a drain once processing has stopped.
+    /// The rest of a drain once processing has stopped.
     async fn finish(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         self.handler.drain(context).await?;
         Ok(self.commits.commit(&self.client, Some(context.partition())).await?)

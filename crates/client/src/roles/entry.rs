@@ -12,7 +12,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The longest wait. The service's phases take at most 30 s by default, so a retry still falls within one.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// What the handler holds of a partition.
+/// The handler's state of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Held {
     /// Nothing.
@@ -30,7 +30,7 @@ pub(super) enum Held {
     Drained(Stop),
 }
 
-/// Where an owner stopped.
+/// The point at which an owner stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stop {
     /// The last epoch that it held.
@@ -44,7 +44,7 @@ pub(super) struct Stop {
 struct Running {
     call: Call,
     cancelled: bool,
-    /// Whether it is a drain that is not wanted any more, and ends undone if it still waits for requests.
+    /// True if it is a drain that is not wanted any more, and ends undone if it still waits for requests.
     recalled: bool,
 }
 
@@ -52,24 +52,24 @@ struct Running {
 pub(super) struct Entry {
     pub(super) target: ConsumerRole,
     held: Held,
-    /// What is held was taken away: it must be dropped, whatever the target has become since.
+    /// The partition was taken away: its state must be dropped, whatever the target has become since.
     lost: bool,
     /// The highest epoch that was started, in whichever run.
     epoch: Epoch,
-    /// Whether the last grant that was started promises one owner at a time.
+    /// True if the last grant that was started promises one owner at a time.
     strict: bool,
-    /// Whether it owns what it was told to drain and could not: it processes, but admits no requests.
+    /// True if it owns what it was told to drain and could not: it processes, but admits no requests.
     closed: bool,
     running: Option<Running>,
     failures: u32,
     retry_at: Option<Moment>,
     /// The handoff whose preparation failed, with the failure's text.
     declined: Option<(HandoffId, String)>,
-    /// What the service has answered definitely.
+    /// The acknowledgement that the service has answered definitely.
     acked: Option<(AckKind, HandoffId)>,
 }
 
-/// What to do next for a partition.
+/// The next action for a partition.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
@@ -84,7 +84,7 @@ impl Entry {
         self.running.is_none() && matches!(self.held, Held::Nothing)
     }
 
-    /// Whether what is held, or runs, has to be dropped whatever the target is.
+    /// True if what is held, or runs, has to be dropped whatever the target is.
     pub(super) const fn is_lost(&self) -> bool {
         self.lost
     }
@@ -93,7 +93,7 @@ impl Entry {
         matches!(self.held, Held::Owned)
     }
 
-    /// How many calls have failed in a row.
+    /// The number of calls that have failed in a row.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
     }
@@ -128,12 +128,12 @@ impl Entry {
         self.lost = !self.is_idle();
     }
 
-    /// What is owned is of no use any more: it is lost, and prepared again if the target stays.
+    /// The state of the owner is of no use any more: it is lost, and prepared again if the target stays.
     pub(super) fn spoil(&mut self) {
         self.lost |= self.acts();
     }
 
-    /// Whether it acts as an owner, or is about to.
+    /// True if it acts as an owner, or is about to.
     fn acts(&self) -> bool {
         let starting = self.running.as_ref().is_some_and(|r| matches!(r.call, Call::Assigned { .. }));
         starting || self.is_owned()
@@ -147,7 +147,7 @@ impl Entry {
         stops && self.running.as_ref().is_some_and(may_act) && self.cancel()
     }
 
-    /// Whether any epoch of `run` was started here.
+    /// True if any epoch of `run` was started here.
     fn has_started(&self, run: Epoch) -> bool {
         self.epoch >= run
     }
@@ -195,7 +195,7 @@ impl Entry {
         }
     }
 
-    /// Whether a running call still leads where the target is. Calls that give something up always do.
+    /// True if a running call still leads where the target is. Calls that give something up always do.
     fn wants(&self, call: &Call) -> bool {
         match (call, &self.target) {
             (Call::Warm { provenance, .. }, ConsumerRole::Warming(w)) => {
@@ -307,7 +307,7 @@ impl Entry {
         }
     }
 
-    /// Whether there was something to cancel.
+    /// True if there was something to cancel.
     pub(super) fn cancel(&mut self) -> bool {
         let Some(running) = &mut self.running else { return false };
         !std::mem::replace(&mut running.cancelled, true)
@@ -372,7 +372,7 @@ impl Entry {
         if self.running.is_some() { None } else { self.retry_at }
     }
 
-    /// What the service should be told and has not answered yet.
+    /// The acknowledgement that is due and has no answer yet.
     pub(super) fn due_ack(&self) -> Option<RoleAck> {
         let (kind, handoff, next_offset) = self.reached()?;
         let answered = self.acked.as_ref().is_some_and(|(k, id)| *k == kind && id == handoff);
@@ -383,7 +383,7 @@ impl Entry {
         (!answered).then(|| RoleAck { kind, handoff: handoff.clone(), message, next_offset })
     }
 
-    /// What the service should hear, about which handoff, and with [`AckKind::Drained`] where this one stopped.
+    /// The kind of the acknowledgement that is due, its handoff, and with [`AckKind::Drained`] where this one stopped.
     fn reached(&self) -> Option<(AckKind, &HandoffId, Option<Offset>)> {
         let (kind, id) = match (&self.target, &self.held) {
             (
@@ -409,7 +409,7 @@ impl Entry {
         Some((kind, id, None))
     }
 
-    /// Where it stopped, and whether it knows; `None` = it has not stopped yet.
+    /// The offset at which it stopped, if it knows one; `None` = it has not stopped yet.
     #[expect(clippy::option_option, reason = "having stopped, and knowing where, are two things")]
     fn stopped_at(&self, draining: &DrainingRole) -> Option<Option<Offset>> {
         match &self.held {

@@ -1,4 +1,4 @@
-//! What the tests of the roles share.
+//! The common part of the tests of the roles.
 
 mod ending;
 mod failing;
@@ -102,7 +102,7 @@ fn drained(number: u32, next_offset: i64) -> RoleEvent {
     RoleEvent::CallEnded { partition: p(number), result: Ok(Some(at_offset(next_offset))) }
 }
 
-/// What the service hears of partition 0 being drained for a handoff: nothing yet, or where it stopped.
+/// The report that partition 0 is drained for a handoff, with its offset; `None` = no report yet.
 fn heard_drained(roles: &Roles, id: &str) -> Option<Option<i64>> {
     let is_it = |ack: &RoleAck| ack.kind == AckKind::Drained && ack.handoff.as_str() == id;
     roles.due_acks().map(|(_, ack)| ack).find(is_it).map(|ack| ack.next_offset.map(Offset::get))

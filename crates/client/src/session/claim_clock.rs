@@ -1,4 +1,4 @@
-//! Until when the session lets its owner act.
+//! The end of the time for which the session lets its owner act.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use kafka_assigner_types::claim;
 
 use kafka_assigner_types::moment::Moment;
 
-/// Until when the member may act that a session belongs to. In the stricter modes never longer than in `overlap`.
+/// The end of the time for which a session's member may act. In the stricter modes never longer than in `overlap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
     /// For what is owned in the mode `overlap`.

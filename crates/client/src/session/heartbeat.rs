@@ -65,7 +65,7 @@ impl Heartbeats {
         Some(self.sent)
     }
 
-    /// When the answered heartbeat was sent; `None` = it is not the one that is waited for.
+    /// The time at which the answered heartbeat was sent; `None` = it is not the one that is waited for.
     fn answered(&mut self, number: u64) -> Option<Moment> {
         let (_, sent) = self.waiting.take_if(|(waiting, _)| *waiting == number)?;
         Some(sent)

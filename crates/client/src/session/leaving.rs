@@ -27,7 +27,7 @@ impl Leaving {
         Self { mode, accepted: false, retry_at: None, retry }
     }
 
-    /// Whether the service has taken it on.
+    /// True if the service has taken it on.
     pub(super) const fn is_accepted(&self) -> bool {
         self.accepted
     }

@@ -478,7 +478,7 @@ fn a_late_answer_to_the_drain_does_not_end_leaving_now() {
     assert_eq!(rig.ending, Some(Ending::Left));
 }
 
-/// What the service and the network do next.
+/// The next act of the service or the network.
 #[derive(Debug, Clone)]
 enum Random {
     Snapshot,

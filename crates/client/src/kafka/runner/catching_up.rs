@@ -16,14 +16,14 @@ use crate::kafka::handler::RecordHandler;
 use crate::kafka::processing::{FETCH_WAIT, Partition};
 use crate::kafka::reader::Reader;
 
-/// How many records are caught up with before other tasks get their turn.
+/// The number of records to catch up with before other tasks get their turn.
 const CATCH_UP_BATCH: usize = 256;
-/// How long a preparation for a direct grant waits for its first record, or for the word that there is none, before it
+/// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
 /// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// How long it waits for each further one. What was read so far is lost then, so this is as long as the service waits by
+/// The wait for each further one. What was read so far is lost then, so this is as long as the service waits by
 /// default for a preparation without progress: long against the restart of a broker.
 const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a random run does next.
+/// The next step of a random run.
 #[derive(Debug, Clone)]
 enum Random {
     Change(u32, ConsumerRole),
@@ -44,7 +44,7 @@ fn random() -> impl Strategy<Value = Random> {
     ]
 }
 
-/// What a handler would see of one partition.
+/// The state of one partition as a handler sees it.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 enum Seen {
     #[default]

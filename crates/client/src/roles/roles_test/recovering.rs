@@ -1,4 +1,5 @@
-//! What failed, hangs or is over, and what goes on beside it. The numbers are those of `docs/design/scenarios.md`.
+//! Failures, hanging calls and endings, and the partitions that go on beside them. The numbers are those of
+//! `docs/design/scenarios.md`.
 
 use super::*;
 
