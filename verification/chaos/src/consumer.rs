@@ -8,13 +8,14 @@ use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner, Message as _, Reco
 use kafka_assigner_client::{
     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition, stop,
 };
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::journal::Journal;
 
 use crate::arguments::ConsumerSettings;
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
-use crate::history::{Claimed, Entry, Journal};
-use crate::moment::Moment;
+use crate::history::{Claimed, Entry};
+use crate::load::TOPIC;
 use crate::sink::{Connection, Verdict, Write};
-use crate::topic;
 
 /// Runs until SIGTERM, and then until everything was handed over.
 pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
@@ -27,7 +28,7 @@ pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
     let transport = settings.place.transport();
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
-        topics: vec![topic::NAME.to_owned()],
+        topics: vec![TOPIC.to_owned()],
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,
         ..ConsumerOptions::new(settings.place.name, settings.place.endpoints)

@@ -10,28 +10,29 @@ use kafka_assigner_client::{
     Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition,
     WarmContext, stop,
 };
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::journal::Journal;
 use kafka_assigner_writer::{Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 
 use crate::arguments::WriterSettings;
 use crate::consumer::look;
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
-use crate::history::{Entry, Journal};
-use crate::moment::Moment;
+use crate::history::Entry;
+use crate::load::TOPIC;
 use crate::sink::Verdict;
-use crate::topic;
 
 /// Runs until SIGTERM, and then until everything was handed over.
 pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
     let history = Arc::new(History(Journal::open(&settings.history)?));
-    let log = Log::connect(&settings.brokers, topic::NAME).await?;
+    let log = Log::connect(&settings.brokers, TOPIC).await?;
     let writer = Writer::new(log, Some(history.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let transport = settings.place.transport();
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
-        topics: vec![topic::NAME.to_owned()],
+        topics: vec![TOPIC.to_owned()],
         endpoint: listener.local_addr()?.to_string(),
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,

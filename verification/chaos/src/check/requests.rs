@@ -19,9 +19,9 @@ impl Run {
     pub(super) fn judge_requests(&self, requested: &Requested, findings: &mut Findings) {
         let Requested { asked, log } = requested;
         let requests = judge(asked, log, &[]);
-        findings.acknowledged = requests.acknowledged;
-        findings.acknowledged_lost = requests.acknowledged_lost;
-        findings.refused = self.judged.len() - self.applied().count();
+        findings.figures.acknowledged = requests.acknowledged;
+        findings.figures.acknowledged_lost = requests.acknowledged_lost;
+        findings.figures.refused = self.judged.len() - self.applied().count();
         let none_of = [
             (requests.acknowledged_lost, "acknowledged requests lost"),
             (requests.counted_twice, "requests counted twice"),
@@ -69,7 +69,7 @@ mod tests {
         let findings = |numbers: &[u64]| {
             let mut findings = Findings::default();
             Run::default().judge_requests(&requested(numbers), &mut findings);
-            (findings.acknowledged_lost, findings.violations.len())
+            (findings.figures.acknowledged_lost, findings.violations.len())
         };
         assert_eq!(findings(&[1, 2]), (0, 0));
         // Beside what is lost or twice, the state differs from the log.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Write;
 use super::server::Book;
-use crate::topic;
+use crate::load::{PARTITIONS, TOPIC};
 
 /// How long one look for an entry takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -22,8 +22,8 @@ pub(super) fn follow(brokers: &str, book: Book, stop: CancellationToken) -> Resu
     config.set("bootstrap.servers", brokers).set("group.id", "chaos-sink").set("fetch.wait.max.ms", "20");
     let consumer: BaseConsumer = config.set("enable.auto.commit", "false").create()?;
     let mut all = TopicPartitionList::new();
-    for partition in 0..topic::PARTITIONS {
-        all.add_partition_offset(topic::NAME, partition, Offset::Beginning)?;
+    for partition in 0..PARTITIONS {
+        all.add_partition_offset(TOPIC, partition, Offset::Beginning)?;
     }
     consumer.assign(&all)?;
     thread::Builder::new().name("log".to_owned()).spawn(move || {

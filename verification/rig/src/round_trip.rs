@@ -153,20 +153,14 @@ impl Commits {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_rig as testkit;
-    use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
-    use rdkafka::client::DefaultClientContext;
-
     use super::*;
+    use crate::{self as testkit, topics};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn both_servers_are_measured() {
         let (Some(etcd), Some(kafka)) = (testkit::etcd(), testkit::kafka()) else { return };
         let topic = format!("round-trip-{}", std::process::id());
-        let admin: AdminClient<DefaultClientContext> =
-            ClientConfig::new().set("bootstrap.servers", &kafka).create().unwrap();
-        let new = NewTopic::new(&topic, 1, TopicReplication::Fixed(1));
-        admin.create_topics(&[new], &AdminOptions::new()).await.unwrap()[0].as_ref().unwrap();
+        topics::create(&kafka, &topic, 1).await.unwrap();
         let mut answers = Commits::new(&kafka, &topic).unwrap();
         // A new broker says for a while that it has no coordinator yet.
         assert!(testkit::holds_within(Duration::from_secs(60), || answers.is_answered()));
