@@ -30,8 +30,6 @@ pub mod explain;
 mod facts;
 mod handover;
 pub mod key;
-#[cfg(any(test, feature = "testing"))]
-pub mod lab;
 pub mod leader;
 pub mod plan;
 pub mod reason;
@@ -40,6 +38,8 @@ pub mod route;
 pub mod rules;
 pub mod session;
 pub mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod test_group;
 pub mod topics;
 pub mod view;
 pub mod write;

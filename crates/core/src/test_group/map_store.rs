@@ -1,4 +1,4 @@
-//! The store of a lab.
+//! The store of a [`TestGroup`](super::TestGroup): a map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use kafka_assigner_types::kv::{Change, Compare, LeaseId, Must, Op, Record, Revis
 
 /// A store in a map: records, revisions and guards as the real ones have them; leases end when it is said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shelf {
+pub struct MapStore {
     records: BTreeMap<Bytes, Record>,
     revision: Revision,
 }
 
-impl Shelf {
+impl MapStore {
     /// Carries out a transaction; `None` where a guard does not hold, else what changed.
     ///
     /// # Panics

@@ -1,10 +1,11 @@
 //! A group on a store in a map, for tests: decisions are carried out at once and in order, time passes only
 //! when it is told to, and every change is held against the rule that epochs rise (I2).
 //!
-//! Not part of the public interface; behind the feature `testing`.
+//! It is here, behind the feature `testing`, because the tests of this crate and of the server are made of it, and nothing
+//! that ships may depend on a crate of `verification/`. It is not part of the public interface.
 
+mod map_store;
 mod members;
-mod shelf;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,13 +28,13 @@ use kafka_assigner_types::kv::{Change, Compare, LeaseId, Limits, Must, Op, Revis
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::{Moment, WallMillis};
 
-pub use shelf::Shelf;
+pub use map_store::MapStore;
 
 /// One group with its only leader and its members.
 #[derive(Debug, Clone)]
-pub struct Lab {
+pub struct TestGroup {
     /// The store.
-    pub shelf: Shelf,
+    pub store: MapStore,
     /// The view of it, always up to date.
     pub state: GroupState,
     /// The records touched since this was last taken.
@@ -53,12 +54,12 @@ pub struct Lab {
 /// When the leader's clock begins.
 const START: Moment = Moment(Duration::from_secs(1));
 
-impl Default for Lab {
+impl Default for TestGroup {
     fn default() -> Self {
         let layout = Layout::new(DEFAULT_PREFIX, "g".parse().expect("a valid name"));
         let key = layout.encode(&Key::Leader);
-        let mut lab = Self {
-            shelf: Shelf::default(),
+        let mut group = Self {
+            store: MapStore::default(),
             state: GroupState::new(layout),
             touched: Touched::default(),
             leader: Leader::new(START),
@@ -69,22 +70,22 @@ impl Default for Lab {
             dealt: 0,
             epochs: BTreeMap::new(),
         };
-        lab.put(
+        group.put(
             &Key::Leader,
             encode(&LeaderRecord::new("i".to_owned(), "http://i".to_owned(), WallMillis(0))),
         );
-        lab
+        group
     }
 }
 
 /// What is written and changed by hand.
-impl Lab {
+impl TestGroup {
     /// A group with these topics of so many partitions.
     #[must_use]
     pub fn with_topics(topics: &[(&str, u32)]) -> Self {
-        let mut lab = Self::default();
-        topics.iter().for_each(|(name, partitions)| lab.topic(name, *partitions));
-        lab
+        let mut group = Self::default();
+        topics.iter().for_each(|(name, partitions)| group.topic(name, *partitions));
+        group
     }
 
     /// Writes a record as somebody at a shell would.
@@ -126,13 +127,13 @@ impl Lab {
 
     /// Carries out a transaction of anybody; whether its guards held.
     pub fn apply(&mut self, txn: &Txn) -> bool {
-        let Some(changes) = self.shelf.txn(txn) else { return false };
+        let Some(changes) = self.store.txn(txn) else { return false };
         self.take_in(&changes);
         true
     }
 
     fn take_in(&mut self, changes: &[Change]) {
-        let touched = self.state.apply(changes, self.shelf.revision());
+        let touched = self.state.apply(changes, self.store.revision());
         self.leader.observe(&self.state, &touched, self.moment);
         for at in touched.units.clone() {
             self.check_epochs(&at);
@@ -199,7 +200,7 @@ impl Lab {
 }
 
 /// What the leader does.
-impl Lab {
+impl TestGroup {
     /// The leader's knowledge.
     #[must_use]
     pub const fn context(&self) -> LeaderContext<'_> {
@@ -320,7 +321,7 @@ impl Lab {
     /// Where it is absent or can't be read.
     #[must_use]
     pub fn stored<T: serde::de::DeserializeOwned>(&self, key: &Key) -> T {
-        let record = self.shelf.get(&self.state.layout().encode(key)).expect("it is stored");
+        let record = self.store.get(&self.state.layout().encode(key)).expect("it is stored");
         decode(&record.value).expect("it can be read")
     }
 }
@@ -340,19 +341,19 @@ pub fn tp(topic: &str, number: u32) -> TopicPartition {
 /// # Panics
 /// Where the handoff does not go as handoffs go.
 #[must_use]
-pub fn catching_up() -> (Lab, TopicPartition) {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
-    lab.configure(&GroupConfig { mode: Mode::Exclusive, catch_up: true, ..GroupConfig::default() });
-    let a = lab.join("a");
-    lab.settle();
-    let b = lab.join("b");
-    lab.pass();
-    let at = lab.state.handoffs().keys().next().expect("something moves to the second consumer").clone();
-    let id = lab.state.handoff(&at).expect("it leads the handoff").id.clone();
-    lab.say(&b, &at, Some(&id), &Ack::Ready);
-    lab.pass();
-    lab.say(&a, &at, Some(&id), &Ack::Drained(Drained::default()));
-    let phase = lab.state.handoff(&at).map(|handoff| handoff.phase);
+pub fn catching_up() -> (TestGroup, TopicPartition) {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.configure(&GroupConfig { mode: Mode::Exclusive, catch_up: true, ..GroupConfig::default() });
+    let a = group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    let at = group.state.handoffs().keys().next().expect("something moves to the second consumer").clone();
+    let id = group.state.handoff(&at).expect("it leads the handoff").id.clone();
+    group.say(&b, &at, Some(&id), &Ack::Ready);
+    group.pass();
+    group.say(&a, &at, Some(&id), &Ack::Drained(Drained::default()));
+    let phase = group.state.handoff(&at).map(|handoff| handoff.phase);
     assert_eq!(phase, Some(Phase::CatchingUp), "the old owner has stopped");
-    (lab, at)
+    (group, at)
 }

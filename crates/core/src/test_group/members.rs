@@ -1,9 +1,9 @@
-//! What members do in a lab.
+//! The members of a [`TestGroup`]: they join, answer and leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Lab;
+use super::TestGroup;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
 use crate::key::Key;
 use crate::record::{Capability, Consumer, Progress, Renewal, Router, Taken, encode};
@@ -19,7 +19,7 @@ fn recording(judged: &Judged) -> Option<&Write> {
     if let Verdict::Record { write, .. } = &judged.verdict { Some(write) } else { None }
 }
 
-impl Lab {
+impl TestGroup {
     /// A new session of the consumer `name`, which takes over where one is registered.
     pub fn join(&mut self, name: &str) -> Member {
         self.join_as(name, |_| {})
@@ -77,7 +77,7 @@ impl Lab {
         let name = name.parse().expect("a valid name");
         let lease = self.state.registration(&name).expect("registered").lease;
         self.running.remove(&lease);
-        let changes = self.shelf.end_lease(lease);
+        let changes = self.store.end_lease(lease);
         self.take_in(&changes);
     }
 
@@ -109,7 +109,7 @@ impl Lab {
 
     /// A lease ends.
     pub fn end_lease(&mut self, lease: LeaseId) {
-        let changes = self.shelf.end_lease(lease);
+        let changes = self.store.end_lease(lease);
         self.take_in(&changes);
     }
 
