@@ -35,12 +35,14 @@ fn overlap(spans: &[Span<'_>]) -> Micros {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+
     use super::*;
-    use crate::{Incident, Slot};
+    use crate::Incident;
 
     fn handled(epoch: u64, process: &str, at: Micros) -> Handled {
-        let slot = Slot { topic: "t".to_owned(), partition: 0 };
-        Handled { slot, offset: 0, id: at, epoch, process: process.to_owned(), at }
+        let slot = TopicPartition::try_from(("t", 0)).unwrap();
+        Handled { slot, offset: Offset::ZERO, id: at, epoch: Epoch(epoch), process: process.to_owned(), at }
     }
 
     fn together(handled: Vec<Handled>, incidents: Vec<Incident>) -> Micros {

@@ -6,10 +6,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::SessionClaim;
+use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::grpc::GrpcTransport;
 use crate::handler::PartitionHandler;
-use crate::moment::Clock;
 use crate::options::{ConsumerOptions, OptionsError};
 use crate::status::{ConsumerHandle, ConsumerStatus};
 use crate::transport::Transport;

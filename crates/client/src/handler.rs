@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
-use crate::partition::TopicPartition;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
@@ -68,7 +68,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError>;
 
     /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or
-    /// `None` where there is no such thing; a negative one counts as `None`. The state is kept until
+    /// `None` where there is no such thing. The state is kept until
     /// [`release`](Self::release), and `assigned` may follow instead of it, to go on where this stopped. Nothing is
     /// [admitted](OwnedContext::admit) any more, and what was admitted has ended. Known from Kafka as
     /// `onPartitionsRevoked`.
@@ -76,7 +76,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
     /// # Errors
     ///
     /// Anything; the partition then still counts as processed here, until another drain succeeds.
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let _ = context;
         Ok(None)
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kafka_assigner_types::moment::millis;
+
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
@@ -176,10 +178,6 @@ impl ConsumerOptions {
             version: self.version.clone(),
         }
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

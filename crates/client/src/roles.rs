@@ -1,7 +1,7 @@
-//! Which role this member has for each partition, and the handler calls that lead there.
+//! The roles of this member, and the handler calls that lead from one to the next.
 //!
-//! A pure, level-triggered machine: commands only set *targets*; at every step each partition's next call follows
-//! from its target and from what the handler holds of it. So a command that is repeated, skipped or overtaken
+//! A pure, level-triggered machine: commands only set the *wanted* role; at every step each
+//! partition's next call follows from that role and from what the handler holds of it. So a command that is repeated, skipped or overtaken
 //! changes nothing that a later one doesn't set right.
 //!
 //! ```text
@@ -21,16 +21,17 @@
 
 mod change;
 mod entry;
-mod target;
+mod role;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::RoleChange;
 use entry::{Entry, Next};
-pub use target::{Draining, Grant, Leave, Provenance, Reserved, Target, Warming};
-
-use crate::moment::Moment;
-use crate::partition::TopicPartition;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::moment::Moment;
+pub use role::{
+    CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
+};
 
 /// A call of the handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,18 +46,18 @@ pub enum Call {
     /// Take every fence, then read what is left.
     CatchUp {
         /// The handoff.
-        handoff_id: String,
+        handoff: HandoffId,
         /// The epoch that is reserved for it.
-        epoch: u64,
+        epoch: Epoch,
         /// Where the old owner stopped; `None` = it did not say.
-        until_offset: Option<i64>,
+        until: Option<Offset>,
     },
     /// Begin to process.
     Assigned {
         /// The fencing token.
-        epoch: u64,
+        epoch: Epoch,
         /// Where to start; `None` = at the committed offset.
-        start_offset: Option<i64>,
+        start: Option<Offset>,
         /// True = after a drain, with the state that was kept.
         resumed: bool,
         /// Whether the mode of the grant promises one owner at a time.
@@ -79,7 +80,7 @@ impl Call {
 }
 
 /// How a call ended. A drain returns the offset after the last handled record, where it knows one.
-pub type CallResult = Result<Option<i64>, CallFailure>;
+pub type CallResult = Result<Option<Offset>, CallFailure>;
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,15 +116,15 @@ impl AckKind {
 
 /// One acknowledgement that waits for a definite answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ack {
+pub struct RoleAck {
     /// What it says.
     pub kind: AckKind,
     /// The handoff it is about.
-    pub handoff_id: String,
+    pub handoff: HandoffId,
     /// With [`AckKind::WarmFailed`]: why.
     pub message: String,
     /// With [`AckKind::Drained`]: where it stopped; `None` = it does not know.
-    pub next_offset: Option<i64>,
+    pub next_offset: Option<Offset>,
 }
 
 /// What happened.
@@ -155,7 +156,7 @@ pub enum RoleEvent {
         /// Which.
         kind: AckKind,
         /// For this handoff.
-        handoff_id: String,
+        handoff: HandoffId,
     },
     /// Time passed.
     Timer,
@@ -176,7 +177,7 @@ pub enum RoleAction {
         /// For this partition.
         partition: TopicPartition,
         /// The epoch.
-        epoch: u64,
+        epoch: Epoch,
         /// Whether the mode of the new grant promises one owner at a time.
         strict: bool,
     },
@@ -227,7 +228,7 @@ impl Roles {
     }
 
     /// What the service should be told, by partition.
-    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, Ack)> {
+    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
     }
 
@@ -275,25 +276,29 @@ impl Roles {
                     entry.spoil();
                 }
             }
-            RoleEvent::Acked { partition, kind, handoff_id } => {
+            RoleEvent::Acked { partition, kind, handoff } => {
                 if let Some(entry) = self.entries.get_mut(&partition) {
-                    entry.acked(kind, &handoff_id);
+                    entry.acked(kind, &handoff);
                 }
             }
             RoleEvent::Timer => {}
         }
     }
 
-    fn replace(&mut self, targets: Vec<(TopicPartition, Target)>, undecided: &BTreeSet<TopicPartition>) {
+    fn replace(
+        &mut self,
+        targets: Vec<(TopicPartition, ConsumerRole)>,
+        undecided: &BTreeSet<TopicPartition>,
+    ) {
         let listed: BTreeMap<_, _> = targets.into_iter().collect();
         let is_over = |at: &TopicPartition| !listed.contains_key(at) && !undecided.contains(at);
         for (_, entry) in self.entries.iter_mut().filter(|(partition, _)| is_over(partition)) {
-            entry.aim(Target::None, false);
+            entry.aim(ConsumerRole::None, false);
         }
         self.aim(listed, false);
     }
 
-    fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, Target)>, unbroken: bool) {
+    fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, ConsumerRole)>, unbroken: bool) {
         for (partition, target) in targets {
             self.entries.entry(partition).or_default().aim(target, unbroken);
         }

@@ -43,7 +43,7 @@ use stream::Attempt;
 use tonic::{Code, Status};
 
 use crate::backoff::{Backoff, Dice};
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);

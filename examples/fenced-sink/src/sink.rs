@@ -103,10 +103,10 @@ impl Sink {
     ) -> Result<Outcome, SinkError> {
         self.transact(|transaction| {
             raise_fence(transaction, at, epoch)?;
-            if transaction.execute(ADVANCE, params![at.topic(), at.partition(), effect.offset])? == 0 {
+            if transaction.execute(ADVANCE, params![at.topic.as_str(), at.partition, effect.offset])? == 0 {
                 return Ok(Outcome::Repeated);
             }
-            transaction.execute(ADD, params![at.topic(), at.partition(), effect.key, effect.bytes])?;
+            transaction.execute(ADD, params![at.topic.as_str(), at.partition, effect.key, effect.bytes])?;
             Ok(Outcome::Applied)
         })
     }
@@ -117,7 +117,7 @@ impl Sink {
         let next = connection
             .query_row(
                 "SELECT next_offset FROM fences WHERE topic = ?1 AND partition = ?2",
-                params![at.topic(), at.partition()],
+                params![at.topic.as_str(), at.partition],
                 |row| row.get(0),
             )
             .optional()?;
@@ -139,12 +139,12 @@ impl Sink {
 }
 
 fn raise_fence(transaction: &Transaction<'_>, at: &TopicPartition, epoch: u64) -> Result<(), SinkError> {
-    if transaction.execute(RAISE_FENCE, params![at.topic(), at.partition(), epoch])? == 1 {
+    if transaction.execute(RAISE_FENCE, params![at.topic.as_str(), at.partition, epoch])? == 1 {
         return Ok(());
     }
     let held = transaction.query_row(
         "SELECT epoch FROM fences WHERE topic = ?1 AND partition = ?2",
-        params![at.topic(), at.partition()],
+        params![at.topic.as_str(), at.partition],
         |row| row.get(0),
     )?;
     Err(SinkError::Fenced { offered: epoch, held })

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use kafka_assigner_audit::watcher::{Observed, Observer};
 use kafka_assigner_client::{
-    Consumer, ConsumerError, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, Stopped,
+    Consumer, ConsumerError, ConsumerOptions, HandlerError, Offset, OwnedContext, PartitionHandler, Stopped,
 };
 use kafka_assigner_core::record::{HandoffRecord, Phase};
 use kafka_assigner_proto::v1::GroupConfig;
@@ -172,7 +172,7 @@ impl PartitionHandler for Idle {
         Ok(())
     }
 
-    async fn drain(&self, _: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, _: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.may_drain.clone().wait_for(|may| *may).await?;
         Ok(None)
     }

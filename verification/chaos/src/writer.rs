@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition,
-    WarmContext, stop,
+    Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext,
+    TopicPartition, WarmContext, stop,
 };
 use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_rig::journal::Journal;
@@ -48,8 +48,12 @@ pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
 struct History(Journal);
 
 impl Witness for History {
-    fn executed(&self, context: &OwnedContext, _: u64, offset: i64, _: u64) -> io::Result<()> {
-        self.0.write(&Entry::Wrote { claimed: look(context), offset, verdict: Verdict::Applied })
+    fn executed(&self, context: &OwnedContext, _: Epoch, offset: Offset, _: u64) -> io::Result<()> {
+        self.0.write(&Entry::Wrote {
+            claimed: look(context),
+            offset: offset.get(),
+            verdict: Verdict::Applied,
+        })
     }
 }
 
@@ -62,7 +66,7 @@ struct Watched {
 
 impl Watched {
     fn note_end(&self, context: &OwnedContext) -> io::Result<()> {
-        let partition = context.partition().partition();
+        let partition = context.partition().kafka_number();
         self.history.0.write(&Entry::Ended { partition, at: Moment::now() })
     }
 }
@@ -82,7 +86,7 @@ impl PartitionHandler for Watched {
         self.writer.assigned(context).await
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let drained = self.writer.drain(context).await?;
         self.note_end(context)?;
         Ok(drained)

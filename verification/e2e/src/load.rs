@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
-use kafka_assigner_audit::{Record, Slot};
+use kafka_assigner_audit::Record;
 use kafka_assigner_rig::producer::{Content, Load, Produced, Production};
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::scale::Scale;
 
@@ -32,10 +33,10 @@ pub(crate) fn start(kafka: &str, scale: &Scale) -> Result<Production> {
 }
 
 /// Everything that was produced, in the order of the offsets.
-pub(crate) fn by_slot(produced: &Produced, scale: &Scale) -> BTreeMap<Slot, Vec<Record>> {
+pub(crate) fn by_slot(produced: &Produced, scale: &Scale) -> BTreeMap<TopicPartition, Vec<Record>> {
     let of_partition = |(partition, rounds): (i32, Vec<usize>)| {
         let records = rounds.into_iter().map(|round| record(scale.partitions, round, partition)).collect();
-        (Slot { topic: TOPIC.to_owned(), partition }, records)
+        (TopicPartition::from_kafka(TOPIC, partition).expect("the topic has it"), records)
     };
     produced.rounds().into_iter().map(of_partition).collect()
 }

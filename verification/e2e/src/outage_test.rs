@@ -5,12 +5,13 @@ use std::fs;
 use std::time::Duration;
 
 use clap::Parser as _;
-use kafka_assigner_audit::{Handled, Micros, Slot};
+use kafka_assigner_audit::{Handled, Micros};
 use kafka_assigner_core::key::DEFAULT_PREFIX;
 use kafka_assigner_rig::clock::wall;
 use kafka_assigner_rig::observer::Observing;
 use kafka_assigner_rig::{self as testkit, Etcd, EtcdConfig, Kafka, journal, topics, until};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
+use kafka_assigner_types::id::TopicPartition;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -108,7 +109,7 @@ impl Site {
     async fn handle(&self, partitions: usize, after: Micros) {
         let seen = || {
             let late = self.handled().into_iter().filter(|handled| handled.at > after);
-            let slots: BTreeSet<Slot> = late.map(|handled| handled.slot).collect();
+            let slots: BTreeSet<TopicPartition> = late.map(|handled| handled.slot).collect();
             Ok((slots.len() == partitions).then_some(()))
         };
         until("a record of every partition", PATIENCE, seen).await.unwrap();
@@ -129,7 +130,7 @@ impl Site {
 
 /// The longest time between two records of one partition within a stretch of time, its ends included.
 fn longest_gap(handled: &[Handled], from: Micros, to: Micros) -> Duration {
-    let mut moments: BTreeMap<&Slot, Vec<Micros>> = BTreeMap::new();
+    let mut moments: BTreeMap<&TopicPartition, Vec<Micros>> = BTreeMap::new();
     for one in handled {
         let of_slot = moments.entry(&one.slot).or_insert_with(|| vec![from, to]);
         of_slot.extend((from..to).contains(&one.at).then_some(one.at));

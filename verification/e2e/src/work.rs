@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kafka_assigner_audit::requests::{self, Asked, Window, Written};
-use kafka_assigner_audit::{Incident, Ledger, Record, Slot};
+use kafka_assigner_audit::{Incident, Ledger, Record};
 use kafka_assigner_rig::clock::wall;
 use kafka_assigner_rig::journal;
 use kafka_assigner_rig::producer::{Produced, Production};
 use kafka_assigner_rig::topics::Committed;
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Pace, Traffic, read_log};
 use tokio::task::block_in_place;
@@ -118,10 +119,10 @@ impl Done {
     }
 
     /// What had to be handled: in the mode routed, what was acknowledged.
-    fn produced(&self, scale: &Scale) -> BTreeMap<Slot, Vec<Record>> {
+    fn produced(&self, scale: &Scale) -> BTreeMap<TopicPartition, Vec<Record>> {
         match self {
             Self::Records(produced) => load::by_slot(produced, scale),
-            Self::Requests(asked, log) => requests::to_handle(asked, log, TOPIC),
+            Self::Requests(asked, log) => requests::to_handle(asked, log, TOPIC).expect("the topic has them"),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::Driver;
 use super::service::Reply;
 use crate::handler::PartitionHandler;
 use crate::session::is_refusal;
-use crate::shell::bounded;
+use crate::session_io::bounded;
 use crate::transport::Transport;
 
 /// The service is told for this long, and no longer: a process that was superseded ends then.

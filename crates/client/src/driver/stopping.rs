@@ -22,11 +22,11 @@ use super::Driver;
 use super::farewell::Farewell;
 use crate::consumer::{ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
-use crate::moment::Moment;
 use crate::options::OnStop;
 use crate::roles::RoleEvent;
 use crate::session::{Ending, Event};
 use crate::transport::Transport;
+use kafka_assigner_types::moment::Moment;
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
 const DEREGISTER_BOUND: Duration = Duration::from_secs(3);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use kafka_assigner_types::id::Offset;
 use rdkafka::message::Message as _;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -13,7 +14,7 @@ use tracing::{debug, error, warn};
 
 use super::client::Client;
 use super::commits::Commits;
-use super::cursor::{Ahead, LogReset};
+use super::cursor::{Ahead, LogReset, offset_of};
 use super::handler::RecordHandler;
 use super::reader::Reader;
 use super::{KafkaRunnerError, Record};
@@ -62,7 +63,7 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) handler: Arc<H>,
     pub(super) context: OwnedContext,
     /// Records before this offset were processed by another owner.
-    pub(super) start: i64,
+    pub(super) start: Offset,
     pub(super) permits: Arc<Semaphore>,
     pub(super) client: Client,
     pub(super) commits: Commits,
@@ -221,7 +222,7 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     async fn handle(&mut self, state: &mut H::State, record: &Record) -> Result<(), String> {
-        let offset = record.offset();
+        let offset = offset_of(record);
         if offset < self.start {
             let catch_up =
                 AssertUnwindSafe(|| self.handler.catch_up(self.context.partition(), state, record));
@@ -230,7 +231,7 @@ impl<H: RecordHandler> Processing<H> {
         let process = AssertUnwindSafe(self.handler.process(&self.context, state, record));
         text(process.catch_unwind().await)?;
         self.context.handled(offset);
-        self.commits.processed(self.context.partition(), offset + 1);
+        self.commits.processed(self.context.partition(), offset.next());
         self.is_live();
         Ok(())
     }

@@ -7,7 +7,7 @@ use kafka_assigner_types::claim;
 
 use super::{Action, Dialect, Life, Loss, SendHeartbeat, Session};
 use crate::backoff::Backoff;
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// The shortest and the longest time to wait for an answer. A heartbeat is due a third of the time to live before the
 /// claim lapses; a tenth for each attempt lets three of them fit in with the waits between. It is twice what an

@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 use super::{Action, Dialect, Ending, Life, Session};
 use crate::backoff::Backoff;
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Dialect;
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// An instance that does not send the whole first snapshot for this long is given up. Its worst case is a slow store: it
 /// reads the registration, grants a lease, writes, and waits for its view, each for up to 5 s by default. To give up earlier

@@ -145,7 +145,12 @@ fn what_is_complete_ends_though_its_new_owner_died_and_nobody_else_may_have_it()
     let id = group.state.handoff(&tp("t", 0)).unwrap().id.clone();
     group.say(&b, &tp("t", 0), Some(&id), &Ack::Ready);
     group.pass();
-    group.say(&a, &tp("t", 0), Some(&id), &Ack::Drained(Drained { offset: Some(Offset(7)), last_at: None }));
+    group.say(
+        &a,
+        &tp("t", 0),
+        Some(&id),
+        &Ack::Drained(Drained { offset: Offset::new(7).ok(), last_at: None }),
+    );
     assert_eq!(group.state.handoff(&tp("t", 0)).unwrap().phase, Phase::Complete);
     group.crash("b");
     group.settle();

@@ -223,7 +223,7 @@ impl Story {
             Ack::Taken(Taken::default()),
             Ack::Released { last_at: None },
             Ack::WarmFailed { reason: "no".to_owned() },
-            Ack::Drained(Drained { offset: Some(Offset(1)), last_at: None }),
+            Ack::Drained(Drained { offset: Offset::new(1).ok(), last_at: None }),
             Ack::CaughtUp,
         ][what]
             .clone();

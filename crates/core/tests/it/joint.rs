@@ -15,7 +15,7 @@ use crate::histories::{Story, event};
 
 /// The ack of the kind `what` that is the `number`th of its call.
 fn ack(what: usize, number: usize) -> Ack {
-    let offset = i64::try_from(number).ok().map(Offset);
+    let offset = i64::try_from(number).ok().and_then(|number| Offset::new(number).ok());
     match what {
         0 => Ack::Ready,
         1 => Ack::Taken(Taken { first_offset: offset, first_at: None }),

@@ -37,6 +37,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use kafka_assigner_audit::requests::Acknowledged;
+    use kafka_assigner_types::id::{Epoch, Offset};
 
     use super::*;
 
@@ -51,8 +52,8 @@ mod tests {
             ended: 0,
         };
         let written = |number: &u64| Written {
-            offset: 0,
-            epoch: 1,
+            offset: Offset::ZERO,
+            epoch: Epoch(1),
             caller: caller.clone(),
             number: *number,
             key: key.clone(),

@@ -38,7 +38,7 @@ impl Work {
             Self::Requests(traffic) => {
                 let asked = traffic.stop().await?;
                 let log = block_in_place(|| read_log(&settings.kafka, TOPIC, PARTITIONS))?;
-                let end = |written: &Vec<Written>| written.last().map_or(0, |last| last.offset + 1);
+                let end = |written: &Vec<Written>| written.last().map_or(0, |last| last.offset.next().get());
                 let ends = log.iter().map(|(partition, written)| (*partition, end(written))).collect();
                 Ok((ends, Some(Requested { asked, log })))
             }

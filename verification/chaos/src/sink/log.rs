@@ -40,6 +40,6 @@ pub(super) fn follow(brokers: &str, book: Book, stop: CancellationToken) -> Resu
 fn judge(book: &Book, partition: i32, offset: i64, payload: &[u8]) {
     // What is no entry is found when the log is read at the end.
     if let Ok(Entry { epoch, .. }) = serde_json::from_slice(payload).context("no entry") {
-        book.judge(Write { partition, epoch, offset, process: String::new() });
+        book.judge(Write { partition, epoch: epoch.0, offset, process: String::new() });
     }
 }

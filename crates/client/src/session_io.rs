@@ -1,8 +1,7 @@
-//! What every shell around a [`Session`](crate::session::Session) needs to carry its actions out: the stream that there
-//! is, and calls that end.
+//! The I/O around a [`Session`](crate::session::Session): its stream of commands, calls with a bound, and the names that
+//! commands carry.
 //!
-//! The shells of consumers and routers differ in what they do with the news; how they hear it is the same. Of use to nobody
-//! who writes no shell, and free to change with any version.
+//! The drivers of consumers and routers share it. It is not for users of the library, and may change with any version.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,39 +9,41 @@ use std::time::Duration;
 use futures::future::pending;
 use futures::stream::{BoxStream, once};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use kafka_assigner_types::id::TopicPartition;
 use tokio::task::JoinError;
 use tokio::time::timeout;
 use tonic::Status;
+use tracing::error;
 
 use crate::session::Event;
 
-/// The stream of commands that there is, if there is one.
-pub struct Commands<C>(Option<Attempt<C>>);
+/// The stream of commands of the current attempt, if there is one.
+pub struct CommandSource<C>(Option<NumberedStream<C>>);
 
-struct Attempt<C> {
+struct NumberedStream<C> {
     number: u64,
     stream: BoxStream<'static, Result<C, Status>>,
 }
 
-impl<C> Default for Commands<C> {
+impl<C> Default for CommandSource<C> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<C> fmt::Debug for Commands<C> {
+impl<C> fmt::Debug for CommandSource<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Commands").field(&self.0.as_ref().map(|attempt| attempt.number)).finish()
+        f.debug_tuple("CommandSource").field(&self.0.as_ref().map(|attempt| attempt.number)).finish()
     }
 }
 
-impl<C: Send + 'static> Commands<C> {
+impl<C: Send + 'static> CommandSource<C> {
     /// Begins to open the stream of an attempt, in place of the one that there is.
     pub fn open<S>(&mut self, attempt: u64, opening: impl Future<Output = Result<S, Status>> + Send + 'static)
     where
         S: Stream<Item = Result<C, Status>> + Send + 'static,
     {
-        self.0 = Some(Attempt { number: attempt, stream: once(opening).try_flatten().boxed() });
+        self.0 = Some(NumberedStream { number: attempt, stream: once(opening).try_flatten().boxed() });
     }
 
     /// Drops the stream that there is.
@@ -50,11 +51,11 @@ impl<C: Send + 'static> Commands<C> {
         self.0 = None;
     }
 
-    /// What it tells next. After anything but a command there is no stream any more; without one it pends for ever.
+    /// The next event of the stream. After anything but a command there is no stream any more; without one it pends for ever.
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Event<C> {
-        let Some(Attempt { number, stream }) = &mut self.0 else { return pending().await };
+        let Some(NumberedStream { number, stream }) = &mut self.0 else { return pending().await };
         let event = Event::of_stream(*number, stream.next().await);
         if !matches!(event, Event::Command { .. }) {
             // An ended stream must not be polled again.
@@ -62,6 +63,15 @@ impl<C: Send + 'static> Commands<C> {
         }
         event
     }
+}
+
+/// The partition that a command names. A name that no partition can have is logged and passed over, since the service
+/// checks what it stores.
+#[must_use]
+pub fn named(topic: &str, partition: i32) -> Option<TopicPartition> {
+    TopicPartition::from_kafka(topic, partition)
+        .inspect_err(|error| error!(topic, partition, %error, "a partition of the service is passed over"))
+        .ok()
 }
 
 /// Fails a call that is not answered within `bound`, as if the answer had been lost.
@@ -75,7 +85,7 @@ pub async fn bounded<R>(bound: Duration, call: impl Future<Output = Result<R, St
     timeout(bound, call).await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")))
 }
 
-/// What the task of a call to the service came to; `None` only while the runtime itself shuts down.
+/// The result of the task of a call to the service; `None` only while the runtime itself shuts down.
 ///
 /// # Panics
 ///
@@ -95,9 +105,15 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_name_that_no_partition_can_have_is_passed_over() {
+        assert_eq!(named("t", 3).map(|at| at.to_string()).as_deref(), Some("t/3"));
+        assert_eq!((named("t", -1), named("a/b", 0)), (None, None));
+    }
+
     #[tokio::test]
     async fn a_stream_is_heard_until_it_ends_and_then_there_is_none() {
-        let mut commands = Commands::default();
+        let mut commands = CommandSource::default();
         commands.open(3, async { Ok(iter([Ok('a')])) });
         assert!(matches!(commands.next().await, Event::Command { attempt: 3, command: 'a' }));
         assert!(matches!(commands.next().await, Event::StreamEnded { attempt: 3 }));
@@ -106,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_can_not_be_opened_has_failed_and_a_closed_one_is_silent() {
-        let mut commands = Commands::<char>::default();
+        let mut commands = CommandSource::<char>::default();
         commands.open(4, async { Err::<futures::stream::Empty<_>, _>(Status::unavailable("down")) });
         assert!(matches!(commands.next().await, Event::StreamFailed { attempt: 4, .. }));
         commands.open(5, async { Ok(empty()) });

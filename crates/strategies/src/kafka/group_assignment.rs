@@ -1,22 +1,22 @@
-//! Who gets what: [`Assignment`].
+//! Units by member: [`GroupAssignment`].
 
 use super::Group;
 use crate::{MemberIndex, UnitIndex};
 
-/// What each member of a [`Group`] gets.
+/// The units that each member of a [`Group`] gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
+pub struct GroupAssignment {
     owned: Vec<Vec<UnitIndex>>,
     withheld: Vec<(UnitIndex, MemberIndex)>,
 }
 
-impl Assignment {
+impl GroupAssignment {
     /// By member what it gets, in Kafka's order.
     pub(super) fn new(owned: Vec<Vec<UnitIndex>>) -> Self {
         Self { owned, withheld: Vec::new() }
     }
 
-    /// What `member` gets, in the order in which Kafka would list it.
+    /// The units that `member` gets, in the order in which Kafka would list them.
     ///
     /// # Panics
     ///
@@ -25,14 +25,14 @@ impl Assignment {
         &self.owned[member.index()]
     }
 
-    /// What nobody gets yet, as somebody else may still work on it, each with the member that is
-    /// to have it, ascending. Empty except for [`cooperative_sticky`](super::cooperative_sticky()),
-    /// which gives it in the next rebalance.
+    /// The units that no member gets yet, as their owners may still work on them, each with the member that is to have
+    /// it, ascending. Empty except for [`cooperative_sticky`](super::cooperative_sticky()), which gives them in the
+    /// next rebalance.
     pub fn withheld(&self) -> &[(UnitIndex, MemberIndex)] {
         &self.withheld
     }
 
-    /// By unit who gets it; `None` if nobody does, be it that it is withheld or not wanted.
+    /// By unit who gets it; `None` if no member does, be it that it is withheld or not wanted.
     pub fn owners(&self, group: &Group) -> Vec<Option<MemberIndex>> {
         let mut owners = vec![None; group.units()];
         for member in group.member_indices() {

@@ -1,4 +1,4 @@
-//! Which topics are co-partitioned: [`Set`].
+//! Topics that are co-partitioned: [`CopartitionedSet`].
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::{MemberIndex, MemberState, Place, Problem, Subscription, TopicIndex, 
 /// Topics with as many partitions as each other and the same subscribers. Its slot number `n` is
 /// partition `n` of each of them.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct CopartitionedSet {
     /// Ascending.
     topics: Vec<Part>,
     pub(super) slots: u32,
@@ -28,11 +28,11 @@ pub(super) fn place_of(members: &[MemberIndex], absent: usize, member: MemberInd
 struct Part {
     index: TopicIndex,
     first_unit: usize,
-    /// How many each unit should have.
+    /// The number of standbys that each unit should have.
     standbys: u32,
 }
 
-impl Set {
+impl CopartitionedSet {
     /// All sets with at least one slot, those with the fewest takers first: they have least choice.
     pub(super) fn all(problem: &Problem) -> Vec<Self> {
         let mut sets: Vec<_> = grouped(problem).iter().map(|topics| Self::of(problem, topics)).collect();
@@ -53,12 +53,12 @@ impl Set {
         }
     }
 
-    /// How many units a slot has.
+    /// The number of units of a slot.
     pub(super) fn size(&self) -> u32 {
         count(self.topics.len())
     }
 
-    /// How many units of a slot have standbys.
+    /// The number of units of a slot that have standbys.
     pub(super) fn copied(&self) -> u32 {
         count(self.topics.iter().filter(|topic| topic.standbys > 0).count())
     }
@@ -81,12 +81,12 @@ impl Set {
             .map(move |topic| slots.clone().map(move |slot| (slot, UnitIndex::new(topic.first_unit + slot))))
     }
 
-    /// Whether `member` must not own some unit of `slot`.
+    /// True if `member` must not own some unit of `slot`.
     pub(super) fn bars(&self, problem: &Problem, slot: u32, member: MemberIndex) -> bool {
         self.bars_from(Place::Owner, problem, slot, member)
     }
 
-    /// Whether `member` must not hold a copy of some unit of `slot`.
+    /// True if `member` must not hold a copy of some unit of `slot`.
     pub(super) fn bars_copy(&self, problem: &Problem, slot: u32, member: MemberIndex) -> bool {
         self.bars_from(Place::Standby, problem, slot, member)
     }
@@ -95,15 +95,15 @@ impl Set {
         problem.is_ever_banned() && self.units(slot).any(|unit| problem.is_barred(unit, member, place))
     }
 
-    /// Whether `slot` is with several members today, where it is on its way to one included. What is nobody's, such as
-    /// a new topic's part, is with none.
+    /// True if `slot` is with several members today, counting one that it is on its way to. A unit without an owner,
+    /// such as a new topic's part, is with none.
     pub(super) fn is_spread(&self, problem: &Problem, slot: u32) -> bool {
         let mut holders = self.units(slot).filter_map(|unit| problem.fixed(unit).or(problem.current(unit)));
         let first = holders.next();
         holders.any(|holder| Some(holder) != first)
     }
 
-    /// Whether `member` may become or stay standby: who drains or wants no partitions may not.
+    /// True if `member` may become or stay standby: one that drains or wants no partitions may not.
     pub(super) fn may_copy(problem: &Problem, member: MemberIndex) -> bool {
         let member = problem.member(member);
         member.state != MemberState::Draining && member.max_partitions != Some(0)

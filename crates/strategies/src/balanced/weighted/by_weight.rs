@@ -1,23 +1,23 @@
-//! Who can give what: [`Shelves`].
+//! Units that members can give, by weight: [`GivableUnits`].
 
 use super::scales::Scales;
-use crate::balanced::roles::Role;
+use crate::balanced::roles::MemberRole;
 use crate::{MemberIndex, UnitIndex};
 
 /// Units of one member and class, the lightest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct UnitsByWeight {
     pub(super) class: u32,
     pub(super) units: Vec<(u64, UnitIndex)>,
 }
 
-impl Shelf {
+impl UnitsByWeight {
     /// The weight of its heaviest unit.
     pub(super) fn heaviest(&self) -> u64 {
         self.units.last().map_or(0, |(weight, _)| *weight)
     }
 
-    /// What its units weigh together at most, by the heaviest.
+    /// The most that its units weigh together, by the heaviest.
     pub(super) fn at_most(&self) -> u64 {
         self.heaviest().saturating_mul(self.units.len() as u64)
     }
@@ -50,17 +50,17 @@ impl Shelf {
 }
 
 /// The units that members can give.
-pub(super) struct Shelves {
+pub(super) struct GivableUnits {
     /// By member, by class.
-    of_member: Vec<Vec<Shelf>>,
+    of_member: Vec<Vec<UnitsByWeight>>,
     /// By member: the weight of the heaviest unit that it has and cannot give.
     heaviest_kept: Vec<u64>,
 }
 
-impl Shelves {
+impl GivableUnits {
     pub(super) fn of(scales: &Scales<'_>) -> Self {
         let members = scales.problem.members().len();
-        let mut shelves = Self { of_member: vec![Vec::new(); members], heaviest_kept: vec![0; members] };
+        let mut givable = Self { of_member: vec![Vec::new(); members], heaviest_kept: vec![0; members] };
         let mut units: Vec<(u32, u64, UnitIndex)> = Vec::with_capacity(scales.problem.units());
         for unit in scales.problem.unit_indices() {
             units.push((scales.class_of[unit.index()], scales.weight(unit), unit));
@@ -68,33 +68,33 @@ impl Shelves {
         units.sort_unstable();
         for (class, weight, unit) in units {
             let Some(owner) = scales.owner[unit.index()] else { continue };
-            if scales.is_free[unit.index()] && scales.roles.role(owner) == Role::Takes {
-                shelves.shelf(owner, class).units.push((weight, unit));
+            if scales.is_free[unit.index()] && scales.roles.role(owner) == MemberRole::Takes {
+                givable.list(owner, class).units.push((weight, unit));
             } else {
-                let heaviest = &mut shelves.heaviest_kept[owner.index()];
+                let heaviest = &mut givable.heaviest_kept[owner.index()];
                 *heaviest = (*heaviest).max(weight);
             }
         }
-        shelves
+        givable
     }
 
-    /// What `member` can give, by class.
-    pub(super) fn of_member(&self, member: MemberIndex) -> &[Shelf] {
+    /// The units that `member` can give, by class.
+    pub(super) fn of_member(&self, member: MemberIndex) -> &[UnitsByWeight] {
         &self.of_member[member.index()]
     }
 
-    /// Whether `member` can give anything.
+    /// True if `member` can give anything.
     pub(super) fn gives(&self, member: MemberIndex) -> bool {
-        self.of_member(member).iter().any(|shelf| !shelf.units.is_empty())
+        self.of_member(member).iter().any(|list| !list.units.is_empty())
     }
 
     /// The weight of the heaviest unit of `member`, whether it can give it or not.
     pub(super) fn heaviest(&self, member: MemberIndex) -> u64 {
-        let free = self.of_member(member).iter().map(Shelf::heaviest);
+        let free = self.of_member(member).iter().map(UnitsByWeight::heaviest);
         free.fold(self.heaviest_kept[member.index()], u64::max)
     }
 
-    /// Puts units of that class, the lightest first, from the shelf of `giver` on that of `taker`.
+    /// Puts units of that class, the lightest first, from the list of `giver` on that of `taker`.
     pub(super) fn pass(
         &mut self,
         class: u32,
@@ -102,16 +102,16 @@ impl Shelves {
         giver: MemberIndex,
         taker: MemberIndex,
     ) {
-        self.shelf(giver, class).remove(batch);
-        self.shelf(taker, class).insert(batch);
+        self.list(giver, class).remove(batch);
+        self.list(taker, class).insert(batch);
     }
 
-    fn shelf(&mut self, member: MemberIndex, class: u32) -> &mut Shelf {
-        let shelves = &mut self.of_member[member.index()];
-        let position = shelves.partition_point(|shelf| shelf.class < class);
-        if shelves.get(position).is_none_or(|shelf| shelf.class != class) {
-            shelves.insert(position, Shelf { class, units: Vec::new() });
+    fn list(&mut self, member: MemberIndex, class: u32) -> &mut UnitsByWeight {
+        let lists = &mut self.of_member[member.index()];
+        let position = lists.partition_point(|list| list.class < class);
+        if lists.get(position).is_none_or(|list| list.class != class) {
+            lists.insert(position, UnitsByWeight { class, units: Vec::new() });
         }
-        &mut shelves[position]
+        &mut lists[position]
     }
 }

@@ -1,4 +1,4 @@
-//! The units that sets make of partitions: [`Layout`].
+//! The units that sets make of partitions: [`UnitLayout`].
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use crate::problem::{Problem, TopicIndex, UnitIndex};
 
 /// The partitions of each unit. Units are numbered set after set, sets by the name of their longest topic.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct UnitLayout {
     /// The longest topic first, those of one length by name.
     pub(super) sets: Vec<Vec<TopicIndex>>,
     /// By unit: where its partitions begin in `partitions`, and at the end their number.
@@ -18,7 +18,7 @@ pub(super) struct Layout {
     set_of: Vec<u32>,
 }
 
-impl Layout {
+impl UnitLayout {
     pub(super) fn new(problem: &Problem, sets: &[Vec<TopicIndex>]) -> Self {
         let mut layout = Self {
             sets: complete(problem, sets),

@@ -1,42 +1,16 @@
-//! Time as the pure machines see it.
+//! The clock of a client: its moments are counted from the client's start.
 
-use std::ops::Add;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kafka_assigner_types::moment::Moment;
 use tokio::time::{Instant, sleep_until};
 
 use crate::suspensions::{self, Suspensions};
 
-/// How soon after its end a suspension is noticed at the latest: it stops the runtime's timers as well, so none of them
+/// The longest time after its end until a suspension is noticed: it stops the runtime's timers as well, so none of them
 /// runs for longer than this in one piece. Short against the third of a time to live in which others wait.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
-
-/// A point in time: how long after the client's start it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Moment(Duration);
-
-impl Moment {
-    /// The moment `since_start` after the client's start.
-    #[must_use]
-    pub const fn after_start(since_start: Duration) -> Self {
-        Self(since_start)
-    }
-
-    /// How long after the client's start this is.
-    #[must_use]
-    pub const fn since_start(self) -> Duration {
-        self.0
-    }
-}
-
-impl Add<Duration> for Moment {
-    type Output = Self;
-
-    fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(span))
-    }
-}
 
 /// Reads the time of the runtime, so that a paused clock works, and counts suspended time with it.
 ///
@@ -78,7 +52,7 @@ impl Clock {
         Moment(awake + self.suspended())
     }
 
-    /// How long the process could run since the clock started: time without suspensions, by which to judge whether a
+    /// The time for which the process could run since the clock started, without suspensions, by which to judge whether a
     /// task stands still.
     #[must_use]
     pub fn awake(&self) -> Duration {
@@ -108,7 +82,7 @@ impl Clock {
     /// Now in milliseconds since 1970.
     #[must_use]
     pub fn unix_ms(&self) -> i64 {
-        let wall = self.wall_origin + self.now().since_start();
+        let wall = self.wall_origin + self.now().0;
         i64::try_from(wall.as_millis()).unwrap_or(i64::MAX)
     }
 }
@@ -125,7 +99,7 @@ mod tests {
         let wall = clock.unix_ms();
         tokio::time::advance(Duration::from_secs(2)).await;
         suspensions.suspend(Duration::from_secs(30));
-        assert_eq!(clock.now(), Moment::after_start(Duration::from_secs(32)));
+        assert_eq!(clock.now(), Moment(Duration::from_secs(32)));
         assert_eq!(clock.unix_ms() - wall, 32_000);
         assert_eq!(clock.awake(), Duration::from_secs(2));
     }
@@ -134,7 +108,7 @@ mod tests {
     async fn a_sleeper_is_woken_soon_after_a_suspension_and_on_time_without_one() {
         let suspensions = Arc::new(Scripted::default());
         let clock = Clock::counting(suspensions.clone());
-        let at = |seconds| Moment::after_start(Duration::from_secs(seconds));
+        let at = |seconds| Moment(Duration::from_secs(seconds));
         clock.sleep_until(at(10)).await;
         assert_eq!(clock.now(), at(10));
         let (sleeping, begun) = (clock.sleep_until(at(100)), Instant::now());

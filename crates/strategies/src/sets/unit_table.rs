@@ -1,16 +1,16 @@
-//! Units with their owners while these are settled, and loads in partitions: [`Table`].
+//! Units with their owners while these are settled, and loads in partitions: [`UnitTable`].
 
-use super::layout::Layout;
+use super::unit_layout::UnitLayout;
 use super::united::Parts;
 use crate::problem::{MemberIndex, MemberState, Problem, UnitIndex};
 
-/// Owners by unit and, always in step with them, loads by member in partitions. The parts of a unit without an owner count
-/// with the members that keep them.
+/// Owners by unit and, always in step with them, loads by member in partitions. The parts of a unit without an owner
+/// count with the members that keep them.
 #[derive(Clone, Debug)]
-pub(super) struct Table<'a> {
+pub(super) struct UnitTable<'a> {
     /// The problem of placing units, without limits.
     pub(super) units: &'a Problem,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a UnitLayout,
     pub(super) parts: &'a Parts,
     /// By member, in partitions.
     limit: Vec<u32>,
@@ -28,26 +28,26 @@ enum Bond {
     /// It may move.
     Free,
     /// It stays with its owner.
-    Settled,
-    /// A part of it stays with a member on hold, so that nobody can have all of it.
+    RestingPlacement,
+    /// A part of it stays with a member on hold, so that no member can have all of it.
     Waits,
 }
 
 /// The shortcomings of a table, in the order in which they count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Score {
-    nobodys: u64,
+    unowned: u64,
     at_draining: u64,
     above_limits: u64,
     imbalance: u128,
 }
 
-impl<'a> Table<'a> {
+impl<'a> UnitTable<'a> {
     /// The table in which those units have owners that do not move.
     pub(super) fn new(
         told: &Problem,
         units: &'a Problem,
-        layout: &'a Layout,
+        layout: &'a UnitLayout,
         parts: &'a Parts,
         is_sticky: bool,
     ) -> Self {
@@ -85,7 +85,7 @@ impl<'a> Table<'a> {
         };
         if owner.is_some() {
             self.put(unit, owner);
-            self.bond[unit.index()] = Bond::Settled;
+            self.bond[unit.index()] = Bond::RestingPlacement;
         }
     }
 
@@ -196,8 +196,8 @@ impl<'a> Table<'a> {
         parts.filter(move |(member, _)| self.units.may_own(unit, *member))
     }
 
-    /// The member that is best for `unit` of those with room: first who has most of it, if that counts, then the newest,
-    /// then who is the least loaded with it.
+    /// The member that is best for `unit` of those with room: first who has most of it, if that counts, then the
+    /// newest, then who is the least loaded with it.
     pub(super) fn choose(&self, unit: UnitIndex, without: &[MemberIndex]) -> Option<MemberIndex> {
         let able = self.units.member_indices().filter(|member| !without.contains(member));
         able.filter(|member| self.fits(unit, *member)).min_by_key(|member| {
@@ -225,7 +225,7 @@ impl<'a> Table<'a> {
             load * load / u128::from(self.units.member(member).capacity.thousandths())
         };
         Score {
-            nobodys: sizes(&|owner| owner.is_none()),
+            unowned: sizes(&|owner| owner.is_none()),
             at_draining: sizes(&draining),
             above_limits: above.sum(),
             imbalance: active().map(square).sum(),
