@@ -195,7 +195,7 @@ fn a_limit_counts_partitions_and_not_sets() {
 
 #[test]
 fn the_rest_of_a_set_does_not_follow_a_part_to_a_consumer_that_does_not_take_it() {
-    let mut lab = Lab::with_topics(&[("t", 2), ("u", 2)]);
+    let mut lab = TestGroup::with_topics(&[("t", 2), ("u", 2)]);
     lab.join("c");
     lab.settle();
     let a = lab.join_as("a", |consumer| consumer.topics = ["t".parse().unwrap()].into());
