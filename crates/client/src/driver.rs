@@ -29,18 +29,18 @@ use tracing::{info, warn};
 use crate::backoff::Dice;
 use crate::consumer::{Consumer, ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
-use crate::moment::Moment;
-use crate::partition::TopicPartition;
 use crate::roles::{RoleAction, RoleChange, RoleEvent, Roles};
 use crate::session::{Action, Event, Session, SessionOptions, Term};
-use crate::shell::{Commands, joined};
+use crate::session_io::{CommandSource, joined};
 use crate::status::SessionStatus;
 use crate::transport::Transport;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 
-/// How long the loop sleeps at most; nothing depends on it, since every deadline wakes it.
+/// The longest sleep of the loop; nothing depends on it, since every deadline wakes it.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What the loop waited for.
+/// An event that the loop waited for.
 enum Turn {
     Reply(Reply),
     Stream(Event<AssignmentCommand>),
@@ -57,13 +57,13 @@ pub(crate) struct Driver<T, H> {
     roles: Roles,
     acks: PendingAcks,
     held: BTreeMap<TopicPartition, Held>,
-    commands: Commands<AssignmentCommand>,
+    commands: CommandSource<AssignmentCommand>,
     calls: JoinSet<CallEnd>,
     replies: JoinSet<Reply>,
     alarms: Arc<Notify>,
     group: Arc<str>,
     progress: Progress,
-    /// When the claim of the stricter modes runs out; `None` = it has, and the roles know it.
+    /// The time at which the claim of the stricter modes runs out; `None` = it has, and the roles know it.
     lapses_at: Option<Moment>,
     stage: Stage,
     verdict: Verdict,
@@ -84,7 +84,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             // Another seed than the session's, or both would roll the same numbers.
             acks: PendingAcks::new(Dice::new(seed.wrapping_add(1))),
             held: BTreeMap::new(),
-            commands: Commands::default(),
+            commands: CommandSource::default(),
             calls: JoinSet::new(),
             replies: JoinSet::new(),
             alarms: Arc::default(),

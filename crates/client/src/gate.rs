@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kafka_assigner_types::id::Epoch;
 use tokio::sync::Notify;
 
 /// The highest bit of the state: nothing is admitted any more. The rest counts permits.
@@ -34,9 +35,9 @@ pub enum Refusal {
     #[error("owned under epoch {owned}, not {asked}; nothing was executed")]
     OtherEpoch {
         /// The epoch that the request carried.
-        asked: u64,
+        asked: Epoch,
         /// The epoch of the grant.
-        owned: u64,
+        owned: Epoch,
     },
     /// The partition is about to go to another owner.
     #[error("the partition is being handed over; nothing was executed")]
@@ -49,7 +50,7 @@ impl Gate {
         Self { wake, ..Self::default() }
     }
 
-    /// Whether any permit is left.
+    /// True if any permit is left.
     pub(crate) fn is_occupied(&self) -> bool {
         self.state.load(Ordering::SeqCst) & !CLOSED != 0
     }

@@ -43,21 +43,21 @@ use stream::Attempt;
 use tonic::{Code, Status};
 
 use crate::backoff::{Backoff, Dice};
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
-/// How long an abandoned first Register may still arrive somewhere: an instance drops a cancelled call, so this
-/// covers the network and one store transaction with its bound.
+/// The time within which an abandoned first Register may still arrive somewhere: an instance drops a cancelled call, so
+/// this covers the network and one store transaction with its bound.
 pub const GHOST_BOUND: Duration = Duration::from_secs(15);
 
-/// What the machine needs to know.
+/// The options of the machine.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
     /// The instances, as "http://host:port"; at least one.
     pub endpoints: Vec<String>,
-    /// How long the claim goes on while instances answer that the store can't be reached.
+    /// The time for which the claim goes on while instances answer that the store can't be reached.
     pub outage_grace: Duration,
     /// Seeds incarnations and jitter.
     pub seed: u64,
@@ -79,7 +79,7 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     /// be a busy loop.
     losses: Backoff,
     heartbeats: Heartbeats,
-    /// Until when an abandoned Register may still take over.
+    /// The end of the time within which an abandoned Register may still take over.
     ghost_until: Option<Moment>,
     leaving: Option<Leaving>,
 }
@@ -153,7 +153,7 @@ impl<D: Dialect> Session<D> {
         actions
     }
 
-    /// When [`Event::Timer`] is due; `None` = not at all.
+    /// The time at which [`Event::Timer`] is due; `None` = not at all.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         if matches!(self.life, Life::Finished) {
@@ -307,7 +307,7 @@ impl<D: Dialect> Session<D> {
         actions.push(Action::News(D::news(whole)));
     }
 
-    /// Whether a snapshot of this session is one of the session that was asked for.
+    /// True if a snapshot of this session is one of the session that was asked for.
     fn may_be(&self, session: &SessionInfo) -> bool {
         match &self.life {
             Life::Opening { incarnation } => {
@@ -398,7 +398,7 @@ impl<D: Dialect> Session<D> {
     }
 }
 
-/// Whether the same request would be refused again, everywhere.
+/// True if the same request would be refused again, everywhere.
 pub(crate) const fn is_refusal(code: Code) -> bool {
     matches!(
         code,

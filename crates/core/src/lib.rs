@@ -31,8 +31,6 @@ pub mod explain;
 mod facts;
 mod handover;
 pub mod key;
-#[cfg(any(test, feature = "testing"))]
-pub mod lab;
 pub mod leader;
 pub mod lint;
 pub mod plan;
@@ -42,6 +40,8 @@ pub mod route;
 pub mod rules;
 pub mod session;
 pub mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod test_group;
 pub mod topics;
 pub mod view;
 pub mod write;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::route::Target;
 

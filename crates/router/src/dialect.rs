@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_client::TopicPartition;
 use kafka_assigner_client::session::{Dialect, Heard, What};
+use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::{RouteChange, RouteCommand, RouteTable};
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::route::Route;
 
@@ -51,8 +52,8 @@ impl Dialect for RouterDialect {
     fn news(whole: RouteTable) -> RouteUpdate {
         let undecided = whole.undecided.into_iter();
         RouteUpdate::All {
-            routes: whole.routes.into_iter().map(Route::read).collect(),
-            undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+            routes: whole.routes.into_iter().filter_map(Route::read).collect(),
+            undecided: undecided.filter_map(|at| named(&at.topic, at.partition)).collect(),
         }
     }
 }
@@ -60,7 +61,7 @@ impl Dialect for RouterDialect {
 fn some(change: RouteChange) -> RouteUpdate {
     let removed = change.removed.into_iter();
     RouteUpdate::Some {
-        routes: change.routes.into_iter().map(Route::read).collect(),
-        removed: removed.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+        routes: change.routes.into_iter().filter_map(Route::read).collect(),
+        removed: removed.filter_map(|at| named(&at.topic, at.partition)).collect(),
     }
 }

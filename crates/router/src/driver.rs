@@ -15,9 +15,11 @@ use std::time::Duration;
 
 use draining::{DrainEnd, Failures};
 use kafka_assigner_client::session::{Action, Event, Session, SessionOptions};
-use kafka_assigner_client::shell::{Commands, joined};
-use kafka_assigner_client::{Backoff, Dice, Moment, SessionStatus, TopicPartition};
+use kafka_assigner_client::session_io::{CommandSource, joined};
+use kafka_assigner_client::{Backoff, Dice, SessionStatus};
 use kafka_assigner_proto::v1::RouteCommand;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 use service::RouterReply;
 use stall::StallDetector;
 use stopping::{RouterEnd, RouterStage};
@@ -68,7 +70,7 @@ pub(crate) struct Driver<C, T> {
     failures: Failures,
     ack_under_way: bool,
     ack_retry: Backoff,
-    commands: Commands<RouteCommand>,
+    commands: CommandSource<RouteCommand>,
     replies: JoinSet<RouterReply>,
     side_tasks: JoinSet<SideTask>,
     /// Tells if this loop ran without a pause, so that it can judge the forwarder.
@@ -94,7 +96,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             failures: Failures::new(),
             ack_under_way: false,
             ack_retry: Backoff::new(FIRST_RETRY, LONGEST_RETRY),
-            commands: Commands::default(),
+            commands: CommandSource::default(),
             replies: JoinSet::new(),
             side_tasks: JoinSet::new(),
             stall: StallDetector::new(router.table.clock().now()),
@@ -308,7 +310,7 @@ async fn next_drain(draining: &mut JoinSet<DrainEnd>) -> DrainEnd {
     }
 }
 
-/// When the future is dropped, the session is not renewed any more: no request may be sent by its table.
+/// If the future is dropped, the session is not renewed any more: no request may be sent by its table.
 impl<C, T> Drop for Driver<C, T> {
     fn drop(&mut self) {
         self.router.table.claim(None);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::lanes::Unsent;
 use crate::route::Target;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_client::{Moment, TopicPartition};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, oneshot};
 

@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kafka_assigner_client::Moment;
+use kafka_assigner_types::moment::Moment;
 
 use crate::route::Target;
 

@@ -6,7 +6,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use kafka_assigner_client::{Moment, TopicPartition};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 
 use crate::lane::{Lane, RequestId};

@@ -62,7 +62,7 @@
 //! - A handoff is acknowledged once none of its requests is in flight, until a definite answer came and again on each
 //!   new stream. A router that makes no progress leaves the group.
 //!
-//! Of the project the crate uses the proto, the client's session, and from `core` identifiers and the rule for names.
+//! Of the project the crate uses the proto, the client's session, and the shared types.
 
 mod cutover;
 mod dialect;
@@ -83,10 +83,12 @@ mod transport;
 pub use cutover::{Cutover, CutoverError};
 pub use forward::{Forward, RequestError, SendError};
 pub use forwarder::{Answer, Forwarder};
-pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TopicPartition, stop};
+pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, stop};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
-pub use kafka_assigner_types::id::{Epoch, HandoffId};
+/// The identities that routes and requests carry.
+pub use kafka_assigner_types::id::{Epoch, HandoffId, InvalidPartition, TopicPartition};
+pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
 pub use route::{Owner, Route, Target};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteState;
-use kafka_assigner_types::id::{Epoch, HandoffId};
+use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 
 /// The owner that requests for a partition are sent to, with its epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub enum Route {
 
 impl Route {
     /// Reads a route. One that this version does not know, or that lacks what it needs, holds requests back and
-    /// acknowledges nothing.
-    pub(crate) fn read(wire: v1::Route) -> (TopicPartition, Self) {
-        let at = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    /// acknowledges nothing; one of a name that no partition can have is `None`.
+    pub(crate) fn read(wire: v1::Route) -> Option<(TopicPartition, Self)> {
+        let at = named(&wire.topic, wire.partition)?;
         let route = match (wire.state(), wire.owner) {
             (RouteState::Open, Some(owner)) if wire.epoch > 0 => {
                 Self::Open(Target { owner: owner.into(), epoch: Epoch(wire.epoch) })
@@ -52,7 +52,7 @@ impl Route {
             }
             _ => Self::Unowned,
         };
-        (at, route)
+        Some((at, route))
     }
 }
 
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn an_open_route_names_its_owner() {
-        let (at, route) = Route::read(open());
-        assert_eq!(at, TopicPartition::new("t", 0));
+        let (at, route) = Route::read(open()).expect("a partition");
+        assert_eq!(at.to_string(), "t/0");
         let Route::Open(target) = route else { panic!("{route:?}") };
         assert_eq!((&*target.owner.name, &*target.owner.endpoint, target.epoch), ("c", "e", Epoch(7)));
     }
@@ -95,7 +95,7 @@ mod tests {
             v1::Route { state: RouteState::Stash.into(), ..open() },
             v1::Route { state: RouteState::Unspecified.into(), ..open() },
         ] {
-            assert_eq!(Route::read(wire).1, Route::Unowned);
+            assert_eq!(Route::read(wire).map(|(_, route)| route), Some(Route::Unowned));
         }
     }
 }

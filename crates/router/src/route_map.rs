@@ -4,10 +4,10 @@
 //! counts, so a repeated or merged message leads to the same state.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::num::NonZeroU32;
 
-use kafka_assigner_client::TopicPartition;
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::name::TopicName;
 use rustc_hash::FxHashMap;
 
 use crate::dialect::RouteUpdate;
@@ -32,7 +32,7 @@ pub(crate) struct RouteMap {
     is_open: bool,
     routes: FxHashMap<TopicPartition, Route>,
     /// The numbers of each topic's partitions.
-    topics: FxHashMap<Arc<str>, BTreeSet<i32>>,
+    topics: FxHashMap<TopicName, BTreeSet<u32>>,
 }
 
 impl RouteMap {
@@ -47,10 +47,10 @@ impl RouteMap {
         self.is_open
     }
 
-    /// The number of a topic's partitions: one more than the highest id. 0 = there is no such topic.
-    pub(crate) fn size(&self, topic: &str) -> i32 {
-        let last = self.topics.get(topic).and_then(BTreeSet::last);
-        last.map_or(0, |last| last.saturating_add(1))
+    /// A topic's name, and the number of its partitions: one more than the highest id. `None` = there is no such topic.
+    pub(crate) fn topic(&self, topic: &str) -> Option<(&TopicName, NonZeroU32)> {
+        let (name, numbers) = self.topics.get_key_value(topic)?;
+        Some((name, NonZeroU32::MIN.saturating_add(*numbers.last()?)))
     }
 
     /// Applies an update and returns the steps that follow. Only an open table switches: see [`open`](Self::open).
@@ -135,19 +135,15 @@ impl RouteMap {
 
     fn remove(&mut self, at: TopicPartition, steps: &mut Vec<RouteStep>) {
         if self.routes.remove(&at).is_some() {
-            if let Some(numbers) = self.topics.get_mut(at.topic()) {
-                numbers.remove(&at.partition());
+            if let Some(numbers) = self.topics.get_mut(&at.topic) {
+                numbers.remove(&at.partition);
             }
             steps.push(RouteStep::Remove(at));
         }
     }
 
     fn count(&mut self, at: &TopicPartition) {
-        if let Some(numbers) = self.topics.get_mut(at.topic()) {
-            numbers.insert(at.partition());
-        } else {
-            self.topics.insert(at.topic().into(), BTreeSet::from([at.partition()]));
-        }
+        self.topics.entry(at.topic.clone()).or_default().insert(at.partition);
     }
 
     /// In order, so that a run repeats exactly.

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use kafka_assigner_client::{Clock, Moment, TopicPartition};
+use kafka_assigner_client::Clock;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::{Moment, micros};
 
 use crate::key;
 use crate::lanes::Unsent;
@@ -69,8 +71,8 @@ impl RoutingTable {
     #[must_use]
     pub fn partition_of(&self, topic: &str, key: &[u8]) -> Option<TopicPartition> {
         let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
-        let size = if self.is_confirmed() && routes.is_open() { routes.size(topic) } else { 0 };
-        (size > 0).then(|| TopicPartition::new(topic, key::partition(key, size)))
+        let (name, size) = routes.topic(topic).filter(|_| self.is_confirmed() && routes.is_open())?;
+        Some(TopicPartition::new(name.clone(), key::partition(key, size)))
     }
 
     /// Returns true if lookups can succeed now.
@@ -89,19 +91,15 @@ impl RoutingTable {
 
     /// Moves the end of the session's claim; `None` closes the table at once.
     pub(crate) fn claim(&self, until: Option<Moment>) {
-        self.0.open_until.store(until.map_or(0, micros), Ordering::SeqCst);
+        self.0.open_until.store(until.map_or(0, |until| micros(until.0)), Ordering::SeqCst);
     }
 
     pub(crate) fn open_until(&self) -> Option<Moment> {
         let micros = self.0.open_until.load(Ordering::SeqCst);
-        (micros > 0).then(|| Moment::after_start(Duration::from_micros(micros)))
+        (micros > 0).then(|| Moment(Duration::from_micros(micros)))
     }
 
     fn is_confirmed(&self) -> bool {
         self.open_until().is_some_and(|until| self.0.clock.now() < until)
     }
-}
-
-fn micros(moment: Moment) -> u64 {
-    u64::try_from(moment.since_start().as_micros()).unwrap_or(u64::MAX)
 }

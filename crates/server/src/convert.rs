@@ -197,7 +197,7 @@ impl WireRoles {
                 partition,
                 epoch: epoch.0,
                 run: run.0,
-                start_offset: start.map(|offset| offset.0),
+                start_offset: start.map(Offset::get),
                 handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
                 mode: wire_mode(*mode).into(),
             }),
@@ -214,14 +214,14 @@ impl WireRoles {
                 handoff_id: handoff.to_string(),
                 epoch: epoch.0,
                 run: run.0,
-                start_offset: start.map(|offset| offset.0),
+                start_offset: start.map(Offset::get),
             }),
             Role::CatchingUp { handoff, epoch, until } => self.catching_up.push(CatchUpPartition {
                 topic,
                 partition,
                 handoff_id: handoff.to_string(),
                 epoch: epoch.0,
-                until_offset: until.map(|offset| offset.0),
+                until_offset: until.map(Offset::get),
             }),
             Role::Releasing { handoff, epoch, new_owner } => self.releasing.push(ReleasePartition {
                 topic,
@@ -296,18 +296,14 @@ pub(crate) fn partition(topic: &str, partition: i32) -> Result<TopicPartition, S
     Ok(TopicPartition::new(topic, number))
 }
 
-/// An offset of the wire. Clients of Kafka use negative numbers for "end", "beginning" and "unknown", and none of them is a
-/// place to start from.
+/// An offset of the wire.
 ///
 /// # Errors
 ///
 /// `INVALID_FIELD`, with the `field` and its rule.
 pub(crate) fn offset(field: &str, offset: i64) -> Result<Offset, Status> {
-    if offset < 0 {
-        let rule = "it must not be negative; what is not known is left out";
-        return Err(refusal::field(format!("{field} = {offset} is refused: {rule}")));
-    }
-    Ok(Offset(offset))
+    let refused = |error| refusal::field(format!("{field} = {error}; what is not known is left out"));
+    Offset::new(offset).map_err(refused)
 }
 
 /// The offset of the record at the edge of a switch, where one is told.

@@ -1,5 +1,6 @@
-//! What is in the log: lines of JSON, so that Kafka's own tools show them.
+//! The entries of the log: lines of JSON, so that Kafka's own tools show them.
 
+use kafka_assigner_types::id::Epoch;
 use serde::{Deserialize, Serialize};
 
 /// One record of the log.
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The epoch of the owner that wrote it.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// The content.
     #[serde(flatten)]
     pub what: What,
@@ -47,9 +48,9 @@ mod tests {
     fn the_form_in_the_log_stays() {
         let addition = Addition { caller: "c".to_owned(), number: 3, key: "k".to_owned(), amount: 2 };
         for (entry, line) in [
-            (Entry { epoch: 7, what: What::Opened }, r#"{"epoch":7,"entry":"opened"}"#),
+            (Entry { epoch: Epoch(7), what: What::Opened }, r#"{"epoch":7,"entry":"opened"}"#),
             (
-                Entry { epoch: 7, what: What::Added(addition) },
+                Entry { epoch: Epoch(7), what: What::Added(addition) },
                 r#"{"epoch":7,"entry":"added","caller":"c","number":3,"key":"k","amount":2}"#,
             ),
         ] {

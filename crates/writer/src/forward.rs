@@ -1,4 +1,4 @@
-//! How a router reaches writers.
+//! The way from a router to writers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ pub struct Wire {
 /// A connection that is being opened, or was; whoever needs it waits for the same one.
 type Opening = Shared<BoxFuture<'static, Result<Connection, Arc<io::Error>>>>;
 
-/// Whether it may still become of use.
+/// True if it may still become of use.
 fn is_useful(opening: &Opening) -> bool {
     opening.peek().is_none_or(|opened| opened.as_ref().is_ok_and(Connection::is_open))
 }
@@ -55,7 +55,7 @@ impl Forward for Wire {
     async fn send(&self, target: &Target, at: &TopicPartition, request: Bytes) -> Result<Answer, SendError> {
         let connection = self.connection(&target.owner.endpoint).await;
         let connection = connection.map_err(|error| SendError::Refused(error.to_string()))?;
-        let (topic, partition, epoch) = (at.topic().to_owned(), at.partition(), target.epoch.0);
+        let (topic, partition, epoch) = (at.topic.to_string(), at.kafka_number(), target.epoch.0);
         let order = Order { topic, partition, epoch, request };
         let answer = match connection.call(order.encode_to_vec().into()).await {
             Ok(answer) => Answer::read(answer),

@@ -13,7 +13,7 @@
 //! - [`Wire`] takes a router's requests to a writer, [`Door`] takes callers' requests to a router, and [`Caller`] is one
 //!   who asks. All speak [`wire`].
 //!
-//! What holds: an addition that was acknowledged is in the log, and counts once, whoever died and whatever was repeated.
+//! Guarantee: an addition that was acknowledged is in the log, and counts once, whoever died and whatever was repeated.
 
 mod caller;
 mod counters;

@@ -1,4 +1,4 @@
-//! What is asked and answered. Both sides check what they read: anybody can connect to a port.
+//! Requests and answers. Both sides check what they read: anybody can connect to a port.
 
 use bytes::Bytes;
 use prost::{Enumeration, Message};

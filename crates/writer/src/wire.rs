@@ -18,10 +18,10 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 /// The largest frame that is read. A request has less than a kilobyte.
 const LARGEST_FRAME: usize = 16 << 10;
 
-/// How many requests of one connection are unanswered at most; more are not read, or not sent.
+/// The most unanswered requests of one connection; more are not read, or not sent.
 const UNANSWERED: usize = 1_024;
 
-/// How long the other side may take to leave, or to take an answer.
+/// The time that the other side may take to leave, or to take an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Says that nothing more should be asked.

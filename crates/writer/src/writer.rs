@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use kafka_assigner_client::{
-    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+    Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
 use prost::Message as _;
 use tokio::sync::oneshot;
@@ -39,7 +39,7 @@ pub struct Reception(Slots);
 
 type Slots = Arc<Mutex<BTreeMap<TopicPartition, Slot>>>;
 
-/// What there is of one partition.
+/// The state of one partition.
 #[derive(Debug)]
 enum Slot {
     /// It is read only.
@@ -61,7 +61,7 @@ impl Writer {
         Reception(self.slots.clone())
     }
 
-    /// What is known of a partition that is not written just now.
+    /// The replica of a partition that is not written just now.
     fn still(&self, at: &TopicPartition) -> Box<Replica> {
         match lock(&self.slots).remove(at) {
             Some(Slot::Still(replica)) => replica,
@@ -118,7 +118,7 @@ impl PartitionHandler for Writer {
     }
 
     /// Whatever was admitted is answered by now. The counters are kept: the partition may come back.
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let slot = lock(&self.slots).remove(context.partition());
         let replica = match slot {
             Some(Slot::Open(desk)) => desk.close().await.map(Box::new),
@@ -161,10 +161,11 @@ impl Reception {
         let order = Order::decode(order).map_err(|error| invalid(error.to_string()))?;
         let request = Request::read(order.request).map_err(|error| invalid(error.to_string()))?;
         let (answer, answered) = oneshot::channel();
-        let at = TopicPartition::new(order.topic, order.partition);
+        let at = TopicPartition::from_kafka(&order.topic, order.partition);
+        let at = at.map_err(|error| invalid(error.to_string()))?;
         match lock(&self.0).get(&at) {
             Some(Slot::Open(desk)) => desk
-                .take(Job { request, epoch: order.epoch, answer })
+                .take(Job { request, epoch: Epoch(order.epoch), answer })
                 .map_err(|_| Answer::not_done(Code::NotExecuted, "too many requests wait"))?,
             Some(Slot::Still(_)) | None => {
                 return Err(Answer::not_done(Code::NotExecuted, format!("{at} is not open here")));

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::lab::tp;
 use kafka_assigner_core::record::{
     Capability, Consumer, GroupConfig, LeaderRecord, Renewal, Source, Topic, encode,
 };
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
+use kafka_assigner_core::test_group::tp;
 use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::{Lease, LeaseId, Op, Revision, Txn};
 use kafka_assigner_types::moment::WallMillis;

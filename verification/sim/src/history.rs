@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
 use kafka_assigner_router::{RequestError, Unsent};
-use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{Change, Revision};
 use rustc_hash::FxHasher;
 use tokio::time::Instant;
@@ -109,9 +109,9 @@ pub(crate) enum What {
     /// A process began to process a partition.
     Began { process: u32, consumer: Arc<str>, at: TopicPartition, epoch: Epoch },
     /// A process started from where it was told to; nothing where it was told nothing.
-    Started { process: u32, at: TopicPartition, offset: Option<i64> },
+    Started { process: u32, at: TopicPartition, offset: Option<Offset> },
     /// A process stopped in good order before that offset.
-    Stopped { process: u32, at: TopicPartition, offset: i64 },
+    Stopped { process: u32, at: TopicPartition, offset: Offset },
     /// A process processes a partition no more.
     Ended { process: u32, consumer: Arc<str>, at: TopicPartition, why: Why },
     /// A process went on after it was frozen for that long.

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use super::Driver;
 use crate::claim::Claim;
 use crate::context::{Alarm, Edges, OwnedContext, Progress, ReservedContext, WarmContext};
 use crate::gate::Gate;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
-use crate::partition::TopicPartition;
 use crate::roles::{Call, CallFailure, CallResult, Provenance, RoleEvent};
 use crate::transport::Transport;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 
-/// What the shell keeps of one partition.
+/// The driver's part of one partition: its gate, and the contexts of its handler.
 #[derive(Debug)]
 pub(super) struct Held {
     /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
@@ -35,7 +35,7 @@ pub(super) struct Held {
 }
 
 /// A call of the handler; a drain returns the next offset.
-type Run = BoxFuture<'static, Result<Option<i64>, HandlerError>>;
+type Run = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
 
 /// A call that ended.
 pub(super) struct CallEnd {
@@ -62,12 +62,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Call::Warm { provenance, current_owner } => {
                 self.warm(partition, provenance, current_owner.clone(), cancelled)
             }
-            Call::CatchUp { epoch, until_offset, .. } => {
-                self.catch_up(partition, *epoch, *until_offset, cancelled)
-            }
-            Call::Assigned { epoch, start_offset, resumed, strict } => {
+            Call::CatchUp { epoch, until, .. } => self.catch_up(partition, *epoch, *until, cancelled),
+            Call::Assigned { epoch, start, resumed, strict } => {
                 let claim = self.consumer.claim.partition(*epoch, *strict);
-                let context = self.granted(partition, claim, *start_offset, *resumed, cancelled);
+                let context = self.granted(partition, claim, *start, *resumed, cancelled);
                 let handler = self.handler.clone();
                 async move { handler.assigned(&context).await.map(|()| None) }.boxed()
             }
@@ -90,7 +88,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let context = WarmContext {
             group: self.group.clone(),
             partition: partition.clone(),
-            handoff_id: handoff_id(provenance),
+            handoff: handoff_of(provenance),
             current_owner,
             progress: Arc::new(Progress::default()),
             cancelled,
@@ -106,8 +104,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn catch_up(
         &mut self,
         partition: &TopicPartition,
-        epoch: u64,
-        until_offset: Option<i64>,
+        epoch: Epoch,
+        until_offset: Option<Offset>,
         cancelled: CancellationToken,
     ) -> Run {
         let context = ReservedContext {
@@ -144,7 +142,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         &mut self,
         partition: &TopicPartition,
         claim: Claim,
-        start_offset: Option<i64>,
+        start_offset: Option<Offset>,
         resumed: bool,
         cancelled: CancellationToken,
     ) -> OwnedContext {
@@ -200,22 +198,22 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    /// Whether a request that was admitted for `partition` may still act.
+    /// True if a request that was admitted for `partition` may still act.
     pub(super) fn is_occupied(&self, partition: &TopicPartition) -> bool {
         self.held.get(partition).is_some_and(|held| held.gate.is_occupied())
     }
 
-    /// Whether nothing of this member may act any more, so that others may be told so.
+    /// True if nothing of this member may act any more, so that others may be told so.
     pub(super) fn is_quiet(&self) -> bool {
         self.roles.is_idle() && !self.has_requests()
     }
 
-    /// Whether a request that was admitted for any partition may still act.
+    /// True if a request that was admitted for any partition may still act.
     pub(super) fn has_requests(&self) -> bool {
         self.held.values().any(|held| held.gate.is_occupied())
     }
 
-    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64, strict: bool) {
+    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: Epoch, strict: bool) {
         if let Some(owned) = self.held.get(partition).and_then(|held| held.owned.as_ref()) {
             owned.claim.go_on(epoch, strict);
             owned.gate.open();
@@ -284,7 +282,7 @@ impl Held {
         }
     }
 
-    fn drained(&self, next: Option<i64>) {
+    fn drained(&self, next: Option<Offset>) {
         self.end_claims();
         if let (Some(edges), Some(next)) = (&self.edges, next) {
             edges.drained(next);
@@ -292,7 +290,7 @@ impl Held {
     }
 }
 
-fn handoff_id(provenance: &Provenance) -> Option<String> {
+fn handoff_of(provenance: &Provenance) -> Option<HandoffId> {
     match provenance {
         Provenance::Handoff(id) => Some(id.clone()),
         Provenance::Run(_) => None,
@@ -304,7 +302,7 @@ async fn drained<H: PartitionHandler>(
     handler: Arc<H>,
     context: OwnedContext,
     recalled: CancellationToken,
-) -> Result<Option<i64>, HandlerError> {
+) -> Result<Option<Offset>, HandlerError> {
     tokio::select! {
         biased;
         // Its claim has ended; what is in flight may go on a while, and is answered for at the gate.
@@ -314,17 +312,11 @@ async fn drained<H: PartitionHandler>(
         // The owner goes on with all that is in flight.
         () = recalled.cancelled() => return Err("recalled while requests were in flight".into()),
     }
-    let next = handler.drain(&context).await?;
-    let known = next.filter(|next| *next >= 0);
-    if known != next {
-        let partition = context.partition();
-        error!(%partition, next, "the offset after the last record is negative, and counts as not known");
-    }
-    Ok(known)
+    handler.drain(&context).await
 }
 
 /// Turns errors and panics of a handler into failures. A panic may have left anything behind.
-async fn caught(call: impl Future<Output = Result<Option<i64>, HandlerError>>) -> CallResult {
+async fn caught(call: impl Future<Output = Result<Option<Offset>, HandlerError>>) -> CallResult {
     match AssertUnwindSafe(call).catch_unwind().await {
         Ok(Ok(next)) => Ok(next),
         Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),

@@ -16,7 +16,7 @@ use super::Driver;
 use super::service::Reply;
 use crate::handler::PartitionHandler;
 use crate::session::is_refusal;
-use crate::shell::bounded;
+use crate::session_io::bounded;
 use crate::transport::Transport;
 
 /// The service is told for this long, and no longer: a process that was superseded ends then.
@@ -25,7 +25,7 @@ const BOUND: Duration = Duration::from_secs(3);
 const ATTEMPT_BOUND: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);
 
-/// What is owed to the service for a session that is over.
+/// The notice that is owed to the service for a session that is over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Farewell {
     /// Nothing.

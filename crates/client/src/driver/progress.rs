@@ -1,11 +1,11 @@
-//! Whether processing goes on, as the service hears of it.
+//! The progress of processing, as it is reported to the service.
 //!
 //! The service decides when a session has stood still for too long: it alone knows `max_poll_interval` for every
 //! client. This side only counts. Applying the interval here as well would end a session after twice as long.
 
 use std::time::Duration;
 
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// A counter that rises with each heartbeat between which and the one before everything in the works moved on.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Progress {
     /// than it is given: since the heartbeat before, so a record stands still from the second one on that finds it.
     pub(super) fn count(&mut self, now: Moment, is_stuck: impl FnOnce(Duration) -> bool) -> u64 {
         let before = std::mem::replace(&mut self.asked, now);
-        let since = now.since_start().saturating_sub(before.since_start());
+        let since = now.since(before);
         self.counter += u64::from(!is_stuck(since));
         self.counter
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Moment {
-        Moment::after_start(Duration::from_secs(seconds))
+        Moment(Duration::from_secs(seconds))
     }
 
     #[test]

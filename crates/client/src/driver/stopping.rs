@@ -22,16 +22,16 @@ use super::Driver;
 use super::farewell::Farewell;
 use crate::consumer::{ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
-use crate::moment::Moment;
 use crate::options::OnStop;
 use crate::roles::RoleEvent;
 use crate::session::{Ending, Event};
 use crate::transport::Transport;
+use kafka_assigner_types::moment::Moment;
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
 const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
 
-/// How far the stop is.
+/// The stages of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Running,
@@ -54,7 +54,7 @@ pub(super) enum Stage {
     },
 }
 
-/// How the session ended; `None` = it has not, or not in time.
+/// The end of the session; `None` = it has not ended, or not in time.
 pub(super) type Verdict = Option<Ending>;
 
 impl Stage {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use kafka_assigner_types::id::Offset;
 use rdkafka::message::Message as _;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -13,23 +14,23 @@ use tracing::{debug, error, warn};
 
 use super::client::Client;
 use super::commits::Commits;
-use super::cursor::{Ahead, LogReset};
+use super::cursor::{Ahead, LogReset, offset_of};
 use super::handler::RecordHandler;
 use super::reader::Reader;
 use super::{KafkaRunnerError, Record};
 use crate::context::OwnedContext;
 use crate::handler::HandlerError;
 
-/// How many records of a partition are handled before another partition gets its turn.
+/// The most records of a partition that are handled before another partition gets its turn.
 const BATCH: usize = 64;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
-/// How long a record is waited for that may be on its way to a quiet partition: as long as a fetch may wait.
+/// The wait for a record that may be on its way to a quiet partition: as long as a fetch may wait.
 const QUIET_WAIT: Duration = Duration::from_millis(20);
 /// The same where records come all the time. It ends with the next one, so its length costs nothing; only a producer
 /// that stops just then makes a switch last that long.
 const IN_USE_WAIT: Duration = Duration::from_millis(500);
-/// How long a record is waited for that is in the log. A slow fetch takes less; what the log counts but never delivers,
+/// The wait for a record that is in the log. A slow fetch takes less; what the log counts but never delivers,
 /// such as the markers of transactions, must not hold a switch up for longer.
 pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
 
@@ -39,7 +40,7 @@ pub(super) struct Partition<S> {
     pub(super) state: S,
 }
 
-/// Since when the record in the works has been there.
+/// The time since which the current record is being handled.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Busy(Arc<Mutex<Option<Instant>>>);
 
@@ -62,7 +63,7 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) handler: Arc<H>,
     pub(super) context: OwnedContext,
     /// Records before this offset were processed by another owner.
-    pub(super) start: i64,
+    pub(super) start: Offset,
     pub(super) permits: Arc<Semaphore>,
     pub(super) client: Client,
     pub(super) commits: Commits,
@@ -70,9 +71,9 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) stop: CancellationToken,
     /// Told when processing runs.
     pub(super) live: Option<oneshot::Sender<()>>,
-    /// How often the record that is ahead has failed.
+    /// The number of failures of the record that is ahead.
     pub(super) failures: u32,
-    /// Whether a record was handled after the word to stop.
+    /// True if a record was handled after the word to stop.
     pub(super) overlapped: bool,
 }
 
@@ -154,7 +155,7 @@ impl<H: RecordHandler> Processing<H> {
     ///
     /// # Errors
     ///
-    /// Where the log ends can't be read, so there is no saying.
+    /// The end of the log can't be read.
     async fn next_comes(&self, reader: &mut Reader) -> Result<bool, KafkaRunnerError> {
         let wait = if reader.is_in_use() { IN_USE_WAIT } else { QUIET_WAIT };
         if timeout(wait, reader.record()).await.is_ok() {
@@ -221,7 +222,7 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     async fn handle(&mut self, state: &mut H::State, record: &Record) -> Result<(), String> {
-        let offset = record.offset();
+        let offset = offset_of(record);
         if offset < self.start {
             let catch_up =
                 AssertUnwindSafe(|| self.handler.catch_up(self.context.partition(), state, record));
@@ -230,7 +231,7 @@ impl<H: RecordHandler> Processing<H> {
         let process = AssertUnwindSafe(self.handler.process(&self.context, state, record));
         text(process.catch_unwind().await)?;
         self.context.handled(offset);
-        self.commits.processed(self.context.partition(), offset + 1);
+        self.commits.processed(self.context.partition(), offset.next());
         self.is_live();
         Ok(())
     }

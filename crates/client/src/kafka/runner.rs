@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,9 +23,8 @@ use super::producers::FencedProducers;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
-use crate::partition::TopicPartition;
 
-/// How long a start in the stricter modes waits for its first record. It already processes; only the service hears of
+/// The wait of a start in the stricter modes for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
 const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
 
@@ -46,7 +46,7 @@ impl<H: RecordHandler> fmt::Debug for KafkaRunner<H> {
     }
 }
 
-/// What is held of one partition.
+/// The state of one partition in the runner.
 enum Slot<S> {
     /// Read, but not processed: warm or drained.
     Still(Box<Partition<S>>),
@@ -126,7 +126,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         context: &OwnedContext,
         partition: Partition<H::State>,
-        start: i64,
+        start: Offset,
     ) -> oneshot::Receiver<()> {
         self.commits.begin(context.partition(), context.claim().clone(), start);
         self.process(context, partition, start)
@@ -137,7 +137,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         context: &OwnedContext,
         partition: Partition<H::State>,
-        start: i64,
+        start: Offset,
     ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
         let (stop, busy) = (CancellationToken::new(), Busy::default());
@@ -160,7 +160,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     /// Stops processing after the record that is in the works; a claim that ends meanwhile ends both at once.
-    async fn halt(&self, context: &OwnedContext) -> Result<i64, HandlerError> {
+    async fn halt(&self, context: &OwnedContext) -> Result<Offset, HandlerError> {
         let at = context.partition();
         let partition = match self.take(at)? {
             Slot::Still(partition) => partition,
@@ -195,7 +195,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         Ok(stopped.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
     }
 
-    /// What is left to do of a drain once processing has stopped.
+    /// The rest of a drain once processing has stopped.
     async fn finish(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         self.handler.drain(context).await?;
         Ok(self.commits.commit(&self.client, Some(context.partition())).await?)
@@ -203,7 +203,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
 
     /// Processes again after a drain that failed. The partition counts as processed here until one succeeds, and it may
     /// stay: nobody would say so.
-    fn go_on(&self, context: &OwnedContext, next: i64) {
+    fn go_on(&self, context: &OwnedContext, next: Offset) {
         if let Ok(Slot::Still(partition)) = self.take(context.partition()) {
             // Nobody waits for the first record of a partition that was processed before.
             drop(self.process(context, *partition, next));
@@ -279,7 +279,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         Ok(())
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let at = context.partition();
         let next = self.halt(context).await?;
         if let Err(error) = self.finish(context).await {

@@ -1,12 +1,12 @@
-//! Until when the session lets its owner act.
+//! The end of the time for which the session lets its owner act.
 
 use std::time::Duration;
 
 use kafka_assigner_types::claim;
 
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
-/// Until when the member may act that a session belongs to. In the stricter modes never longer than in `overlap`.
+/// The end of the time for which a session's member may act. In the stricter modes never longer than in `overlap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
     /// For what is owned in the mode `overlap`.
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Moment {
-        Moment::after_start(Duration::from_secs(seconds))
+        Moment(Duration::from_secs(seconds))
     }
 
     fn clock() -> ClaimClock {

@@ -7,7 +7,7 @@ use kafka_assigner_types::claim;
 
 use super::{Action, Dialect, Life, Loss, SendHeartbeat, Session};
 use crate::backoff::Backoff;
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// The shortest and the longest time to wait for an answer. A heartbeat is due a third of the time to live before the
 /// claim lapses; a tenth for each attempt lets three of them fit in with the waits between. It is twice what an
@@ -65,7 +65,7 @@ impl Heartbeats {
         Some(self.sent)
     }
 
-    /// When the answered heartbeat was sent; `None` = it is not the one that is waited for.
+    /// The time at which the answered heartbeat was sent; `None` = it is not the one that is waited for.
     fn answered(&mut self, number: u64) -> Option<Moment> {
         let (_, sent) = self.waiting.take_if(|(waiting, _)| *waiting == number)?;
         Some(sent)

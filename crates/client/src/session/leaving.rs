@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 use super::{Action, Dialect, Ending, Life, Session};
 use crate::backoff::Backoff;
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ impl Leaving {
         Self { mode, accepted: false, retry_at: None, retry }
     }
 
-    /// Whether the service has taken it on.
+    /// True if the service has taken it on.
     pub(super) const fn is_accepted(&self) -> bool {
         self.accepted
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kafka_assigner_strategies::sets::{Reason, SetPlacement, place};
+use kafka_assigner_strategies::sets::{PartitionReason, SetPlacement, place};
 use kafka_assigner_strategies::{
     Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Problem, ProblemBuilder, Strategy,
     Subscription, TopicHandle, TopicIndex, Unassigned, UnitIndex,
@@ -90,14 +90,16 @@ impl Desired {
 }
 
 /// A reason in the words of the service.
-fn why(reason: Reason) -> String {
+fn why(reason: PartitionReason) -> String {
     match reason {
-        Reason::OfSet(Unassigned::NobodySubscribed) => "no consumer takes all topics of its set".to_owned(),
-        Reason::OfSet(Unassigned::AllFull) => {
+        PartitionReason::OfSet(Unassigned::NobodySubscribed) => {
+            "no consumer takes all topics of its set".to_owned()
+        }
+        PartitionReason::OfSet(Unassigned::AllFull) => {
             "no consumer that takes its set has room within its limit for as many partitions as move together"
                 .to_owned()
         }
-        Reason::PartOnHold => {
+        PartitionReason::PartOnHold => {
             "the rest of its set is kept for somebody who is not here or can't be read".to_owned()
         }
         reason => reason.to_string(),

@@ -49,7 +49,7 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::tp;
+    use crate::test_group::tp;
 
     fn first(count: u32) -> Scope {
         let mut scope = Scope::default();

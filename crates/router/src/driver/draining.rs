@@ -4,8 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use kafka_assigner_client::{Backoff, TopicPartition};
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_client::Backoff;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use tracing::warn;
 
 use super::Driver;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 use tokio::time::timeout;
 
 use super::{Forwarder, LaneCommand, RequestError, RequestId, Target};

@@ -13,7 +13,7 @@ use kafka_assigner_router::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::{Asked, Fake, open, stash};
+use crate::fake::{Asked, Fake, at, open, stash};
 use crate::owners::{Owners, answer, options, start};
 
 /// Queues that fail to drain so many times, and get stuck on command.
@@ -179,7 +179,7 @@ async fn a_transport_that_blocks_is_noticed() {
     let (requests, mut status) = (router.cutover(), router.status());
     let run = tokio::spawn(router.run(CancellationToken::new()));
     status.wait_for(|status| status.is_open).await.expect("it runs");
-    let _blocked = requests.request(&TopicPartition::new("t", 0), Bytes::new());
+    let _blocked = requests.request(&at(0), Bytes::new());
     let end = run.await.expect("no panic");
     assert!(matches!(end, Err(RouterError::Stuck)), "{end:?}");
     assert_eq!(service.asked().last(), Some(&Asked::Detach));

@@ -227,7 +227,7 @@ fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::lab::catching_up;
+    use kafka_assigner_core::test_group::catching_up;
 
     use super::*;
 

@@ -56,8 +56,8 @@ impl Phases {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::lab::{Lab, tp};
     use kafka_assigner_core::record::Phase;
+    use kafka_assigner_core::test_group::{TestGroup, tp};
 
     use super::*;
 
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_phase_is_known_while_this_instance_leads_and_for_that_phase_only() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
         lab.later(Duration::from_secs(5));

@@ -142,7 +142,7 @@ fn undecided(at: &TopicPartition) -> UndecidedPartition {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::lab::{Lab, tp};
+    use kafka_assigner_core::test_group::{TestGroup, tp};
 
     use super::*;
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_large_table_comes_in_parts_of_bounded_size() {
-        let mut lab = Lab::with_topics(&[("t", 12_000)]);
+        let mut lab = TestGroup::with_topics(&[("t", 12_000)]);
         lab.join("a");
         lab.settle();
         let (table, commands) = SentRoutes::open(&lab.state, &SessionInfo::default());
@@ -168,13 +168,13 @@ mod tests {
 
     #[test]
     fn an_empty_table_is_told_too() {
-        let lab = Lab::with_topics(&[]);
+        let lab = TestGroup::with_topics(&[]);
         assert_eq!(sizes(&SentRoutes::open(&lab.state, &SessionInfo::default()).1), [(0, 0)]);
     }
 
     #[test]
     fn only_what_changed_is_told_and_nothing_twice() {
-        let mut lab = Lab::with_topics(&[("t", 3)]);
+        let mut lab = TestGroup::with_topics(&[("t", 3)]);
         lab.join("a");
         lab.settle();
         let (mut table, _) = SentRoutes::open(&lab.state, &SessionInfo::default());

@@ -188,8 +188,8 @@ impl EventBatch {
 #[cfg(test)]
 mod tests {
     use kafka_assigner_core::ack::Ack;
-    use kafka_assigner_core::lab::{Lab, tp};
     use kafka_assigner_core::record::Taken;
+    use kafka_assigner_core::test_group::{TestGroup, tp};
     use kafka_assigner_types::kv::Revision;
     use kafka_assigner_types::moment::WallMillis;
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_group_comes_first_and_then_everything_in_it_once() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         let mut told = WatchedEntries::default();
         let first = told.everything(&lab.state);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_move_is_told_from_its_beginning_to_its_end() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
         let mut told = WatchedEntries::default();
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_gap_of_a_move_is_told_with_its_end_and_with_nothing_else() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         let a = lab.join("a");
         lab.settle();
         let b = lab.join("b");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_move_that_was_given_up_is_not_called_a_move() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
         lab.join("b");
