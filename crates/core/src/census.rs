@@ -65,7 +65,7 @@ pub fn progress<'s>(state: &'s GroupState, handoff: &Handoff, at: &TopicPartitio
     (reported.handoff == handoff.id).then_some(reported)
 }
 
-/// How far the warm-ups of a group are, as shares of what there is to do, from 0 to 1.
+/// The progress of a group's warm-ups, as shares of what there is to do, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Warmth {
     /// That of the partition which is the least far.
@@ -74,7 +74,7 @@ pub struct Warmth {
     pub mean: f64,
 }
 
-/// How far the partitions in [`Phase::Warming`] are; `None` where of none is known how much there is to do. Those of
+/// The progress of the partitions in [`Phase::Warming`]; `None` where of none is known how much there is to do. Those of
 /// which it is not are left out.
 #[must_use]
 pub fn warmth(state: &GroupState) -> Option<Warmth> {

@@ -20,7 +20,7 @@ use crate::claim::{self, Leases, Remaining};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
 use crate::leader::{Leader, LeaderContext, StepInputs};
 use crate::plan::{Plan, WhatIf};
-use crate::record::{GroupConfig, Leader as LeaderRecord, Phase, Source, Topic, decode, encode};
+use crate::record::{GroupConfig, LeaderRecord, Phase, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
 use crate::write::{Fence, chunk};
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use kafka_assigner_core::record::GroupConfig;
-use kafka_assigner_server::Group;
+use kafka_assigner_server::ServedGroup;
 use kafka_assigner_store::{EtcdStore, Store};
 use kafka_assigner_types::kv::{Op, Txn};
 
@@ -72,7 +72,7 @@ async fn measure(etcd: &str, prefix: String) -> Result<Round> {
 }
 
 /// Waits until the instance's view, which is behind the store if anything, shows so many assignments.
-async fn assigned(group: &Group, partitions: usize) -> Result<Instant> {
+async fn assigned(group: &ServedGroup, partitions: usize) -> Result<Instant> {
     let mut updates = group.view().subscribe();
     while group.read(|state| state.assignments().len()) < partitions {
         updates.next().await.context("the view stopped")?;

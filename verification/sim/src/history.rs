@@ -94,6 +94,8 @@ pub(crate) enum What {
     Changed { revision: Revision, changes: Vec<Change> },
     /// The instance's transaction made that revision.
     Wrote { instance: Arc<str>, revision: Revision },
+    /// A leader on the instance decided something that breaks an invariant.
+    Linted { instance: Arc<str>, violation: String },
     /// A member said something, before it went over the network.
     Said { process: u32, by: Member, word: Word, handoff: String, of: TopicPartition },
     /// An instance accepted a stream of a member who has seen that revision.
@@ -235,6 +237,7 @@ impl fmt::Display for What {
                 changes.iter().try_for_each(|change| write_change(f, change))
             }
             Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
+            Self::Linted { instance, violation } => write!(f, "LINT   {instance}: {violation}"),
             Self::Said { by, word, handoff, of, .. } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
             Self::Attached { stream, member, seen } => {
                 write!(f, "stream {stream} of {member}, which has seen {seen}")

@@ -1,10 +1,10 @@
 //! Who owns a partition.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version};
+use super::{Extra, Version, in_log};
 use crate::reason::Reason;
 use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, Offset};
 use kafka_assigner_types::kv::LeaseId;
@@ -32,8 +32,9 @@ pub struct Assignment {
     /// granted in a strict mode last; 0: there were none. Claims of theirs may still run: nobody waited for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outlived_ttl_ms: u64,
-    /// The offset that was handed over at the start of the run; `None`: start at the committed one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The offset that was handed over at the start of the run; `None`: start at the committed one. A stored one that is
+    /// negative counts as `None`.
+    #[serde(default, deserialize_with = "start", skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
     /// The gap that the move to the owner left, in milliseconds by the clocks of both, where both told its edges. It is
     /// known only after the grant.
@@ -118,6 +119,10 @@ impl Avoid {
         let doublings = if failures == 0 { 0 } else { failures - 1 };
         if doublings >= 6 { Self::LONGEST_MS } else { Self::FIRST_MS << doublings }
     }
+}
+
+fn start<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Offset>, D::Error> {
+    Ok(Option::<Offset>::deserialize(deserializer)?.and_then(in_log))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -254,6 +259,19 @@ mod tests {
     fn backoff_doubles_from_ten_seconds_to_ten_minutes() {
         let seconds: Vec<u64> = (1..=9).map(|n| Avoid::backoff_ms(n) / 1000).collect();
         assert_eq!(seconds, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
+    }
+
+    /// An older version recorded whatever a client said.
+    #[test]
+    fn a_negative_start_in_the_store_counts_as_not_known() {
+        let stored = |start: i64| {
+            format!(
+                r#"{{"version":1,"owner":null,"epoch":3,"run":3,"mode":"exclusive","start":{start},"since":0,"why":{{"kind":"unowned"}}}}"#
+            )
+        };
+        let start = |start| crate::record::decode::<Assignment>(stored(start).as_bytes()).unwrap().start;
+        assert_eq!(start(-1001), None);
+        assert_eq!(start(0), Some(Offset(0)));
     }
 
     #[test]

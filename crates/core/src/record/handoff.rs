@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version};
+use super::{Extra, Version, in_log};
 use crate::reason::{CancelReason, Reason};
 use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
@@ -155,7 +155,7 @@ pub struct Handoff {
     /// The same of the old owner: that it has stopped, or that it let go.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub old_said: BTreeSet<TopicPartition>,
-    /// Where the old owner stopped, of the partitions of which it knows.
+    /// The offsets at which the old owner stopped, of the partitions of which it knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<FinalOffset>,
     /// The time at which the old owner handled its last record, by its own clock, where it said so.
@@ -258,10 +258,11 @@ impl Handoff {
         Self { phase, said: BTreeSet::new(), old_said: BTreeSet::new(), ..self.clone() }
     }
 
-    /// The offset at which the old owner stopped in `partition`, where it said so.
+    /// The offset at which the old owner stopped in `partition`, where it said so. A stored one that is negative counts as
+    /// unsaid.
     #[must_use]
     pub fn final_offset(&self, partition: &TopicPartition) -> Option<Offset> {
-        self.stopped_at.iter().find(|last| last.at == *partition).map(|last| last.offset)
+        self.stopped_at.iter().find(|last| last.at == *partition).and_then(|last| in_log(last.offset))
     }
 
     /// True if the old owner has said of the whole unit what the phase waits for.
@@ -298,5 +299,20 @@ mod tests {
         ] {
             assert_eq!(decode::<HandoffRecord>(&encode(&record)).unwrap(), record);
         }
+    }
+
+    /// An older version recorded whatever a client said.
+    #[test]
+    fn a_negative_final_offset_in_the_store_counts_as_not_known() {
+        let at = |n| TopicPartition::new("t".parse().unwrap(), n);
+        let parties = (member("a"), member("b"));
+        let unit = vec![at(0), at(1)];
+        let mut handoff =
+            Handoff::new(HandoffId::new("h"), unit, parties, Mode::Exclusive, WallMillis(5), Reason::Unowned);
+        handoff.stopped_at = [(0, -1001), (1, 7)]
+            .map(|(n, offset)| FinalOffset { at: at(n), offset: Offset(offset) })
+            .to_vec();
+        assert_eq!(handoff.final_offset(&at(0)), None);
+        assert_eq!(handoff.final_offset(&at(1)), Some(Offset(7)));
     }
 }

@@ -122,7 +122,7 @@ fn nothing_a_deposed_leader_decided_applies() {
     group.remove(&Key::Leader);
     group.put(
         &Key::Leader,
-        encode(&kafka_assigner_core::record::Leader::new(
+        encode(&kafka_assigner_core::record::LeaderRecord::new(
             "other".to_owned(),
             "http://other".to_owned(),
             kafka_assigner_types::moment::WallMillis(0),

@@ -2,11 +2,11 @@
 
 mod broken;
 
-use kafka_assigner_core::lab::Lab;
 use kafka_assigner_core::leader::Pass;
 use kafka_assigner_core::lint::{Invariant, lint};
+use kafka_assigner_core::test_group::TestGroup;
 
-fn broken_by(lab: &Lab, pass: &Pass) -> Vec<Invariant> {
+fn broken_by(lab: &TestGroup, pass: &Pass) -> Vec<Invariant> {
     lint(&lab.state, pass, lab.context()).into_iter().map(|violation| violation.invariant).collect()
 }
 

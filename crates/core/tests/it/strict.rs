@@ -8,7 +8,7 @@ use kafka_assigner_core::ack::{Ack, Drained, Verdict};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{DeferReason, Reason};
-use kafka_assigner_core::record::{Capability, GroupConfig, Phase, Taken};
+use kafka_assigner_core::record::{Assignment, Capability, GroupConfig, Phase, Taken, encode};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::Role;
@@ -354,4 +354,15 @@ fn a_topic_that_comes_back_finds_the_owner_that_may_still_act_on_it() {
     group.later(Duration::from_secs(20));
     group.pass();
     assert!(group.state.assignments().is_empty());
+}
+
+/// A log may be truncated, and an owner whose start is gone goes back: rather a record twice than a record lost.
+#[test]
+fn an_owner_that_stops_below_its_start_is_believed() {
+    let (mut lab, a, b) = draining(Mode::Exclusive);
+    let started = Assignment { start: Some(Offset(10)), ..lab.state.assignment(&at()).unwrap().clone() };
+    lab.put(&Key::Assignment(at()), encode(&started));
+    is_recorded(&lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(5)));
+    let Some(Role::Owner { start, .. }) = role(&lab, &b) else { panic!("{:?}", role(&lab, &b)) };
+    assert_eq!(start, Some(Offset(5)));
 }

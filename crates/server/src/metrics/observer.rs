@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Metrics, OfLabel, PhaseLabel, RouterLabel, of, whole};
 use crate::clock::Monotonic;
-use crate::group::Group;
+use crate::group::ServedGroup;
 
 /// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
 const EVERY: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct Observer {
 impl Metrics {
     /// Observes `group` until it is dropped, or the view stops. Afterwards its gauges are gone: another instance
     /// shows them.
-    pub(crate) async fn observe(&self, group: &Group, clock: Monotonic) {
+    pub(crate) async fn observe(&self, group: &ServedGroup, clock: Monotonic) {
         let mut updates = group.view().subscribe();
         let mut observer = Observer::new(self.clone(), group.name().clone());
         let mut tick = interval(EVERY);

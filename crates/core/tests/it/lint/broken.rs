@@ -3,13 +3,13 @@
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::leader::Pass;
 use kafka_assigner_core::plan::Plan;
 use kafka_assigner_core::reason::Reason;
 use kafka_assigner_core::record::{
     Assignment, GroupConfig, Handoff, HandoffRecord, Owner, Phase, Standing, decode, encode,
 };
+use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::write::Write;
 use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{Compare, Must, Op};
@@ -17,11 +17,11 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
 
 /// A group and a pass on it.
-type Broken = (Lab, Pass);
+type Broken = (TestGroup, Pass);
 
 /// `a` owns all partitions of `t`, and `b` has just joined.
-fn two_consumers(config: &GroupConfig) -> (Lab, Member, Member) {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
+fn two_consumers(config: &GroupConfig) -> (TestGroup, Member, Member) {
+    let mut lab = TestGroup::with_topics(&[("t", 2)]);
     lab.configure(config);
     let a = lab.join("a");
     lab.settle();
@@ -34,7 +34,7 @@ fn of_mode(mode: Mode) -> GroupConfig {
 }
 
 /// The same, and `t/1` is on its way to `b`, which says that it is ready.
-fn ready(config: &GroupConfig) -> (Lab, Member, Member) {
+fn ready(config: &GroupConfig) -> (TestGroup, Member, Member) {
     let (mut lab, a, b) = two_consumers(config);
     lab.pass();
     lab.say(&b, &tp("t", 1), Some(&handoff(&lab).id), &Ack::Ready);
@@ -42,7 +42,7 @@ fn ready(config: &GroupConfig) -> (Lab, Member, Member) {
 }
 
 /// The same, and `a` has stopped at offset 7.
-fn catching_up() -> Lab {
+fn catching_up() -> TestGroup {
     let (mut lab, a, _) = ready(&GroupConfig { catch_up: true, ..of_mode(Mode::Exclusive) });
     lab.pass();
     let drained = Drained { offset: Some(Offset(7)), last_at: None };
@@ -52,8 +52,8 @@ fn catching_up() -> Lab {
 }
 
 /// `t` and `u` move together; `a` owns everything, and `b` has just joined.
-fn set() -> (Lab, Member, Member) {
-    let mut lab = Lab::default();
+fn set() -> (TestGroup, Member, Member) {
+    let mut lab = TestGroup::default();
     ["t", "u"].iter().for_each(|topic| lab.topic_in_set(topic, 2, "s"));
     let a = lab.join("a");
     lab.settle();
@@ -61,18 +61,18 @@ fn set() -> (Lab, Member, Member) {
     (lab, a, b)
 }
 
-fn handoff(lab: &Lab) -> Handoff {
+fn handoff(lab: &TestGroup) -> Handoff {
     lab.state.handoff(&tp("t", 1)).expect("it moves").clone()
 }
 
 /// A write in the making; nothing keeps it from being wrong.
 struct Edit<'a> {
-    lab: &'a Lab,
+    lab: &'a TestGroup,
     write: Write,
 }
 
 impl<'a> Edit<'a> {
-    fn on(lab: &'a Lab) -> Self {
+    fn on(lab: &'a TestGroup) -> Self {
         Self { lab, write: Write::default() }
     }
 
@@ -95,11 +95,11 @@ impl<'a> Edit<'a> {
     }
 }
 
-fn steps(lab: Lab, action: Action) -> Broken {
+fn steps(lab: TestGroup, action: Action) -> Broken {
     (lab, Pass { steps: vec![action], ..Pass::default() })
 }
 
-fn planned(lab: Lab, actions: Vec<Action>) -> Broken {
+fn planned(lab: TestGroup, actions: Vec<Action>) -> Broken {
     let plan = Plan {
         revision: lab.state.revision(),
         strategy: "balanced".to_owned(),
@@ -109,12 +109,12 @@ fn planned(lab: Lab, actions: Vec<Action>) -> Broken {
     (lab, Pass { plan: Some(Ok(plan)), ..Pass::default() })
 }
 
-fn fresh_epoch(lab: &Lab, at: &TopicPartition) -> Epoch {
+fn fresh_epoch(lab: &TestGroup, at: &TopicPartition) -> Epoch {
     let highest = lab.state.assignment(at).map(Assignment::highest_epoch).unwrap_or_default();
     highest.next(lab.state.revision())
 }
 
-fn grant(lab: &Lab, at: &TopicPartition, to: &Member, mode: Mode, epoch: Epoch) -> Action {
+fn grant(lab: &TestGroup, at: &TopicPartition, to: &Member, mode: Mode, epoch: Epoch) -> Action {
     let registration = lab.state.registration(&to.name).expect("registered");
     let owner = Owner {
         name: to.name.clone(),
@@ -129,7 +129,7 @@ fn grant(lab: &Lab, at: &TopicPartition, to: &Member, mode: Mode, epoch: Epoch) 
     edit.step(vec![at.clone()], step)
 }
 
-fn begin(lab: &Lab, at: &TopicPartition, from: &Member, to: &Member, mode: Mode) -> Action {
+fn begin(lab: &TestGroup, at: &TopicPartition, from: &Member, to: &Member, mode: Mode) -> Action {
     let id = HandoffId::new(&format!("x-{at}"));
     let parties = (from.clone(), to.clone());
     let handoff = Handoff::new(id.clone(), vec![at.clone()], parties, mode, WallMillis(0), Reason::Unowned);
@@ -137,13 +137,13 @@ fn begin(lab: &Lab, at: &TopicPartition, from: &Member, to: &Member, mode: Mode)
     rewrite(lab, &handoff).gained_by(to).step(vec![at.clone()], step)
 }
 
-fn rewrite<'a>(lab: &'a Lab, handoff: &Handoff) -> Edit<'a> {
+fn rewrite<'a>(lab: &'a TestGroup, handoff: &Handoff) -> Edit<'a> {
     let record = HandoffRecord::Lead(Box::new(handoff.clone()));
     Edit::on(lab).put(&Key::Handoff(handoff.lead().clone()), encode(&record))
 }
 
 /// The step of `t/1`'s handoff into `phase`.
-fn into_phase(lab: Lab, phase: Phase) -> Broken {
+fn into_phase(lab: TestGroup, phase: Phase) -> Broken {
     let next = handoff(&lab).in_phase(phase);
     let step = Step::Advance { id: next.id.clone(), phase };
     let action = rewrite(&lab, &next).step(next.unit.clone(), step);
@@ -151,7 +151,7 @@ fn into_phase(lab: Lab, phase: Phase) -> Broken {
 }
 
 /// The only action that a leader would take.
-fn only_action(lab: &Lab) -> Action {
+fn only_action(lab: &TestGroup) -> Action {
     let mut actions: Vec<Action> = lab.steps().into_iter().chain(lab.plan().actions).collect();
     assert_eq!(actions.len(), 1, "{actions:?}");
     actions.remove(0)
@@ -165,13 +165,13 @@ fn key_of(op: &Op) -> &[u8] {
     }
 }
 
-fn without(lab: &Lab, mut action: Action, key: &Key) -> Action {
+fn without(lab: &TestGroup, mut action: Action, key: &Key) -> Action {
     let key = lab.state.layout().encode(key);
     action.write.ops.retain(|op| key_of(op) != key);
     action
 }
 
-fn unguarded(lab: &Lab, mut action: Action, key: &Key) -> Action {
+fn unguarded(lab: &TestGroup, mut action: Action, key: &Key) -> Action {
     let key = lab.state.layout().encode(key);
     action.write.guards.retain(|guard| guard.key != key);
     action
@@ -185,7 +185,7 @@ pub(super) fn another_owner_under_the_same_epoch() -> Broken {
 }
 
 pub(super) fn an_epoch_below_the_revision() -> Broken {
-    let mut lab = Lab::with_topics(&[("t", 1)]);
+    let mut lab = TestGroup::with_topics(&[("t", 1)]);
     let a = lab.join("a");
     let action = grant(&lab, &tp("t", 0), &a, Mode::Overlap, Epoch(1));
     steps(lab, action)
@@ -361,7 +361,7 @@ pub(super) fn two_moves_of_one_partition() -> Broken {
 
 /// Two partitions begin to move, and then the group is configured otherwise.
 fn two_moves(config: &GroupConfig) -> Broken {
-    let mut lab = Lab::with_topics(&[("t", 4)]);
+    let mut lab = TestGroup::with_topics(&[("t", 4)]);
     lab.join("a");
     lab.settle();
     lab.join("b");
@@ -380,7 +380,7 @@ pub(super) fn more_warm_ups_than_the_budget() -> Broken {
 }
 
 pub(super) fn more_partitions_than_the_limit() -> Broken {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
+    let mut lab = TestGroup::with_topics(&[("t", 2)]);
     let a = lab.join("a");
     lab.settle();
     let b = lab.join_as("b", |consumer| consumer.max_partitions = Some(1));

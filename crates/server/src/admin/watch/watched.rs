@@ -17,7 +17,7 @@ use crate::convert::wire_partition;
 
 /// Everything that was told, entry by entry.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct WatchedEntries {
     began: bool,
     consumers: BTreeMap<MemberName, v1::Consumer>,
     assignments: BTreeMap<TopicPartition, v1::PartitionAssignment>,
@@ -27,10 +27,10 @@ pub(super) struct Told {
     leader: Option<v1::Leader>,
 }
 
-impl Told {
-    /// What has to be told by a look at everything; the first time that begins with the group itself.
+impl WatchedEntries {
+    /// The events to tell by a look at everything; the first time that begins with the group itself.
     pub(super) fn everything(&mut self, state: &GroupState) -> Vec<WatchEvent> {
-        let mut news = News::new(state);
+        let mut news = EventBatch::new(state);
         if !self.began {
             self.began = true;
             self.config = Some(state.configured(show::config));
@@ -49,9 +49,9 @@ impl Told {
         news.events
     }
 
-    /// What has to be told after a change.
+    /// The events to tell after a change.
     pub(super) fn touched(&mut self, state: &GroupState, touched: &Touched) -> Vec<WatchEvent> {
-        let mut news = News::new(state);
+        let mut news = EventBatch::new(state);
         if touched.config || touched.leader {
             self.note_settings(state, &mut news);
         }
@@ -79,7 +79,7 @@ impl Told {
         all
     }
 
-    fn note_settings(&mut self, state: &GroupState, news: &mut News) {
+    fn note_settings(&mut self, state: &GroupState, news: &mut EventBatch) {
         let config = state.configured(show::config);
         if self.config.as_ref() != Some(&config) {
             news.push(Event::Config(config.clone()));
@@ -92,7 +92,7 @@ impl Told {
         }
     }
 
-    fn note_topics(&mut self, state: &GroupState, news: &mut News) {
+    fn note_topics(&mut self, state: &GroupState, news: &mut EventBatch) {
         for (name, entry) in state.topics() {
             let topic = show::topic(name, entry);
             if self.topics.get(name) != Some(&topic) {
@@ -109,7 +109,7 @@ impl Told {
         });
     }
 
-    fn note_consumer(&mut self, state: &GroupState, name: &MemberName, news: &mut News) {
+    fn note_consumer(&mut self, state: &GroupState, name: &MemberName, news: &mut EventBatch) {
         let now = state.consumers().get(name).map(|entry| show::consumer(state, name, entry));
         match now {
             Some(consumer) if self.consumers.get(name) != Some(&consumer) => {
@@ -123,7 +123,7 @@ impl Told {
         }
     }
 
-    fn note_partition(&mut self, state: &GroupState, at: &TopicPartition, news: &mut News) {
+    fn note_partition(&mut self, state: &GroupState, at: &TopicPartition, news: &mut EventBatch) {
         // The gap that a move left is told with its end.
         let assignment = v1::PartitionAssignment { gap_ms: None, ..show::assignment(state, at) };
         if self.assignments.get(at) != Some(&assignment) {
@@ -133,7 +133,7 @@ impl Told {
         self.note_handoff(state, at, news);
     }
 
-    fn note_handoff(&mut self, state: &GroupState, at: &TopicPartition, news: &mut News) {
+    fn note_handoff(&mut self, state: &GroupState, at: &TopicPartition, news: &mut EventBatch) {
         let now = state.handoff_of(at);
         let known = self.handoffs.get(at);
         if let Some((before, _)) = known.filter(|(before, _)| now.is_none_or(|now| now.id != before.id)) {
@@ -170,12 +170,12 @@ fn ended(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> HandoffE
 }
 
 /// Events of one look, all of its revision.
-struct News {
+struct EventBatch {
     revision: u64,
     events: Vec<WatchEvent>,
 }
 
-impl News {
+impl EventBatch {
     fn new(state: &GroupState) -> Self {
         Self { revision: state.revision().0, events: Vec::new() }
     }
@@ -216,7 +216,7 @@ mod tests {
     fn the_group_comes_first_and_then_everything_in_it_once() {
         let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
-        let mut told = Told::default();
+        let mut told = WatchedEntries::default();
         let first = told.everything(&lab.state);
         assert_eq!(kinds(&first), ["group", "topic", "consumer", "assignment", "assignment"]);
         assert!(first.iter().all(|event| Revision(event.revision) == lab.state.revision()));
@@ -228,7 +228,7 @@ mod tests {
         let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
-        let mut told = Told::default();
+        let mut told = WatchedEntries::default();
         let _before = told.everything(&lab.state);
         lab.join("b");
         lab.pass();
@@ -245,7 +245,7 @@ mod tests {
         lab.settle();
         let b = lab.join("b");
         lab.pass();
-        let mut told = Told::default();
+        let mut told = WatchedEntries::default();
         let _before = told.everything(&lab.state);
         let at = tp("t", 1);
         lab.say(&b, &at, None, &Ack::Ready);
@@ -267,7 +267,7 @@ mod tests {
         lab.settle();
         lab.join("b");
         lab.pass();
-        let mut told = Told::default();
+        let mut told = WatchedEntries::default();
         let _before = told.everything(&lab.state);
         lab.crash("b");
         lab.settle();

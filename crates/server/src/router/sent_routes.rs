@@ -18,16 +18,16 @@ const MOST_ROUTES: usize = 5_000;
 
 /// All routes that a stream was told.
 #[derive(Debug)]
-pub(super) struct Table(BTreeMap<TopicPartition, Route>);
+pub(super) struct SentRoutes(BTreeMap<TopicPartition, Route>);
 
 /// What changed.
 #[derive(Debug, Default)]
-struct News {
+struct RouteChanges {
     routes: Vec<v1::Route>,
     removed: Vec<RemovedRoute>,
 }
 
-impl Table {
+impl SentRoutes {
     /// The table of `state`, and the commands that tell it to somebody who knows nothing.
     pub(super) fn open(state: &GroupState, session: &SessionInfo) -> (Self, Vec<Command>) {
         let known = |at: TopicPartition| route(state, &at).map(|route| (at, route));
@@ -43,7 +43,7 @@ impl Table {
     /// Brings the table up to `state` as far as `scope` reaches, and returns what has to be told. What can't be decided
     /// stays as it is.
     pub(super) fn follow(&mut self, state: &GroupState, scope: &Scope) -> Vec<Command> {
-        let mut news = News::default();
+        let mut news = RouteChanges::default();
         match scope {
             Scope::Partitions(named) => named.iter().for_each(|at| self.follow_one(state, at, &mut news)),
             Scope::Everything => {
@@ -55,7 +55,7 @@ impl Table {
         news.commands()
     }
 
-    fn follow_one(&mut self, state: &GroupState, at: &TopicPartition, news: &mut News) {
+    fn follow_one(&mut self, state: &GroupState, at: &TopicPartition, news: &mut RouteChanges) {
         match route(state, at) {
             Some(next) if self.0.get(at) != Some(&next) => {
                 news.routes.push(wire(at, &next));
@@ -69,7 +69,7 @@ impl Table {
         }
     }
 
-    /// Whether it says what `state` says, wherever that can be decided.
+    /// True if it says what `state` says, wherever that can be decided.
     pub(super) fn is_up_to_date(&self, state: &GroupState) -> bool {
         let is_told =
             |at: &TopicPartition| route(state, at).is_none_or(|route| self.0.get(at) == Some(&route));
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-impl News {
+impl RouteChanges {
     fn commands(self) -> Vec<Command> {
         let routes = self
             .routes
@@ -160,7 +160,7 @@ mod tests {
         let mut lab = TestGroup::with_topics(&[("t", 12_000)]);
         lab.join("a");
         lab.settle();
-        let (table, commands) = Table::open(&lab.state, &SessionInfo::default());
+        let (table, commands) = SentRoutes::open(&lab.state, &SessionInfo::default());
         assert_eq!(sizes(&commands), [(5_000, 1), (5_000, 1), (2_000, 0)]);
         assert!(table.is_up_to_date(&lab.state));
         assert_eq!(table.len(), 12_000);
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_empty_table_is_told_too() {
         let lab = TestGroup::with_topics(&[]);
-        assert_eq!(sizes(&Table::open(&lab.state, &SessionInfo::default()).1), [(0, 0)]);
+        assert_eq!(sizes(&SentRoutes::open(&lab.state, &SessionInfo::default()).1), [(0, 0)]);
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let mut lab = TestGroup::with_topics(&[("t", 3)]);
         lab.join("a");
         lab.settle();
-        let (mut table, _) = Table::open(&lab.state, &SessionInfo::default());
+        let (mut table, _) = SentRoutes::open(&lab.state, &SessionInfo::default());
         let mut one = Scope::default();
         one.extend([tp("t", 1)]);
         lab.crash("a");
