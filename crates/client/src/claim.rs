@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::session::Term;
+use crate::session::ClaimTerm;
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::moment::micros;
 
@@ -31,7 +31,7 @@ impl SessionClaim {
     }
 
     /// Moves the end of the claim; `None` ends it at once.
-    pub(crate) fn set(&self, term: Option<Term>) {
+    pub(crate) fn set(&self, term: Option<ClaimTerm>) {
         self.0.overlap_until.store(term.map_or(0, |term| micros(term.overlap.0)), Ordering::SeqCst);
         self.0.strict_until.store(term.map_or(0, |term| micros(term.strict.0)), Ordering::SeqCst);
         self.0.changed.notify_waiters();
@@ -49,7 +49,7 @@ impl SessionClaim {
 
     /// A claim for one partition that was granted under `epoch`, in a mode that promises one owner at a time or not.
     pub(crate) fn partition(&self, epoch: Epoch, strict: bool) -> Claim {
-        let right = Right {
+        let right = PartitionRight {
             epoch: AtomicU64::new(epoch.0),
             strict: AtomicBool::new(strict),
             ended: AtomicBool::new(false),
@@ -59,7 +59,7 @@ impl SessionClaim {
 }
 
 #[derive(Debug)]
-struct Right {
+struct PartitionRight {
     epoch: AtomicU64,
     strict: AtomicBool,
     ended: AtomicBool,
@@ -74,7 +74,7 @@ struct Right {
 #[derive(Debug, Clone)]
 pub struct Claim {
     session: SessionClaim,
-    right: Arc<Right>,
+    right: Arc<PartitionRight>,
 }
 
 /// The partition was taken away, or given up; it is not this grant that will make it valid again.
@@ -158,9 +158,9 @@ mod tests {
         (clock.clone(), SessionClaim::new(clock))
     }
 
-    fn for_seconds(clock: &Clock, seconds: u64) -> Term {
+    fn for_seconds(clock: &Clock, seconds: u64) -> ClaimTerm {
         let until = clock.now() + Duration::from_secs(seconds);
-        Term { overlap: until, strict: until }
+        ClaimTerm { overlap: until, strict: until }
     }
 
     #[tokio::test(start_paused = true)]
@@ -168,7 +168,7 @@ mod tests {
         let (clock, session) = session();
         let (strict, other) = (session.partition(Epoch(3), true), session.partition(Epoch(3), false));
         let until = |seconds| clock.now() + Duration::from_secs(seconds);
-        session.set(Some(Term { overlap: until(600), strict: until(20) }));
+        session.set(Some(ClaimTerm { overlap: until(600), strict: until(20) }));
         assert!(strict.is_valid() && other.is_valid());
         tokio::time::advance(Duration::from_secs(20)).await;
         assert!(!strict.is_valid() && other.is_valid());

@@ -16,7 +16,7 @@ use crate::transport::Transport;
 
 /// A named member of a group that owns partitions.
 ///
-/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. What the
+/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. MessageBody the
 /// service wants is turned into calls of a [`PartitionHandler`].
 #[derive(Debug)]
 pub struct Consumer<T = GrpcTransport> {

@@ -19,7 +19,7 @@ pub struct WarmContext {
     pub(crate) partition: TopicPartition,
     pub(crate) handoff: Option<HandoffId>,
     pub(crate) current_owner: Option<String>,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) progress: Arc<WarmUpProgress>,
     pub(crate) cancelled: CancellationToken,
 }
 
@@ -60,7 +60,7 @@ impl WarmContext {
 
 /// The progress of a preparation.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct WarmUpProgress {
     pub(crate) done: AtomicU64,
     pub(crate) total: AtomicU64,
 }

@@ -26,7 +26,7 @@ mod role;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::RoleChange;
-use entry::{Entry, Next};
+use entry::{Entry, NextCall};
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 pub use role::{
@@ -329,23 +329,23 @@ impl Roles {
         let mut waiting = Vec::new();
         for (partition, entry) in &mut self.entries {
             match entry.next(now) {
-                Next::Nothing => {}
-                Next::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
-                Next::Call(call) if self.lapsed && call.needs_claim() => {}
-                Next::Call(call) => start(partition, entry, call, actions),
-                Next::Cancel => {
+                NextCall::Nothing => {}
+                NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
+                NextCall::Call(call) if self.lapsed && call.needs_claim() => {}
+                NextCall::Call(call) => start(partition, entry, call, actions),
+                NextCall::Cancel => {
                     entry.cancel();
                     actions.push(RoleAction::Cancel(partition.clone()));
                 }
-                Next::Recall => {
+                NextCall::Recall => {
                     entry.recall();
                     actions.push(RoleAction::Recall(partition.clone()));
                 }
                 // It begins again under the new grant, with a claim that is valid for its mode.
-                Next::RaiseEpoch { strict: true, .. } if self.lapsed => {
+                NextCall::RaiseEpoch { strict: true, .. } if self.lapsed => {
                     start(partition, entry, Call::Lost, actions);
                 }
-                Next::RaiseEpoch { epoch, strict } => {
+                NextCall::RaiseEpoch { epoch, strict } => {
                     entry.go_on(epoch, strict);
                     actions.push(RoleAction::RaiseEpoch { partition: partition.clone(), epoch, strict });
                 }

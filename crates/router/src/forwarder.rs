@@ -18,7 +18,7 @@ use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
 use crate::lane::RequestId;
 use crate::lanes::{LaneCommand, Lanes, StashLimits, Unsent};
-use crate::route::Target;
+use crate::route::RouteTarget;
 use crate::table::RoutingTable;
 
 mod dispatch;
@@ -186,7 +186,7 @@ impl<F: Forward> Cutover for Forwarder<F> {
         Ok(drained.await?)
     }
 
-    fn switch(&self, at: &TopicPartition, target: &Target) {
+    fn switch(&self, at: &TopicPartition, target: &RouteTarget) {
         self.state().lanes.switch(at, target.clone());
         self.wake.notify_one();
     }

@@ -1,7 +1,7 @@
 use kafka_assigner_types::id::Epoch;
 
 use super::*;
-use crate::route::Owner;
+use crate::route::PartitionOwner;
 
 #[path = "lanes_test/histories.rs"]
 mod histories;
@@ -17,9 +17,9 @@ fn at(partition: u32) -> TopicPartition {
     TopicPartition::try_from(("t", partition)).expect("a valid name")
 }
 
-fn target(name: &str, epoch: u64) -> Target {
-    let owner = Owner { name: name.into(), incarnation: "i".into(), endpoint: "".into() };
-    Target { owner, epoch: Epoch(epoch) }
+fn target(name: &str, epoch: u64) -> RouteTarget {
+    let owner = PartitionOwner { name: name.into(), incarnation: "i".into(), endpoint: "".into() };
+    RouteTarget { owner, epoch: Epoch(epoch) }
 }
 
 fn later(span: Duration) -> Moment {

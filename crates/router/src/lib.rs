@@ -4,7 +4,7 @@
 //! ```no_run
 //! use async_trait::async_trait;
 //! use bytes::Bytes;
-//! use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, Target, TopicPartition, stop};
+//! use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, RouteTarget, TopicPartition, stop};
 //!
 //! struct Wire;
 //!
@@ -12,7 +12,7 @@
 //! impl Forward for Wire {
 //!     type Response = Bytes;
 //!
-//!     async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
+//!     async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
 //!         // Call `to.owner.endpoint`, with `at` and `to.epoch` beside the request.
 //!         # let _ = (to, at);
 //!         Ok(request)
@@ -91,7 +91,7 @@ pub use kafka_assigner_types::id::{Epoch, HandoffId, InvalidPartition, TopicPart
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
-pub use route::{Owner, Route, Target};
+pub use route::{PartitionOwner, PartitionRoute, RouteTarget};
 pub use router::{Router, RouterError, RouterStatus, RouterStopped};
 pub use table::RoutingTable;
 pub use transport::{RouteStream, RoutingTransport};

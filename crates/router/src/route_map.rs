@@ -11,7 +11,7 @@ use kafka_assigner_types::name::TopicName;
 use rustc_hash::FxHashMap;
 
 use crate::dialect::RouteUpdate;
-use crate::route::{Route, Target};
+use crate::route::{PartitionRoute, RouteTarget};
 
 /// A step that follows for one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum RouteStep {
     /// Wait until no request is in flight, for the acknowledgement of this handoff. Follows a stop.
     Drain(TopicPartition, HandoffId),
     /// Send to this owner: first the held requests, then new ones.
-    Switch(TopicPartition, Target),
+    Switch(TopicPartition, RouteTarget),
     /// The partition does not exist any more.
     Remove(TopicPartition),
 }
@@ -30,7 +30,7 @@ pub(crate) enum RouteStep {
 #[derive(Debug, Default)]
 pub(crate) struct RouteMap {
     is_open: bool,
-    routes: FxHashMap<TopicPartition, Route>,
+    routes: FxHashMap<TopicPartition, PartitionRoute>,
     /// The numbers of each topic's partitions.
     topics: FxHashMap<TopicName, BTreeSet<u32>>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct RouteMap {
 impl RouteMap {
     /// The route of a partition; `None` while the table is closed, and for a partition that does not exist. One lookup
     /// in a hash table.
-    pub(crate) fn get(&self, at: &TopicPartition) -> Option<&Route> {
+    pub(crate) fn get(&self, at: &TopicPartition) -> Option<&PartitionRoute> {
         if self.is_open { self.routes.get(at) } else { None }
     }
 
@@ -75,7 +75,7 @@ impl RouteMap {
         if !std::mem::replace(&mut self.is_open, false) {
             return Vec::new();
         }
-        let sends = |at: &TopicPartition| matches!(self.routes.get(at), Some(Route::Open(_)));
+        let sends = |at: &TopicPartition| matches!(self.routes.get(at), Some(PartitionRoute::Open(_)));
         self.partitions().into_iter().filter(sends).map(RouteStep::Stop).collect()
     }
 
@@ -83,7 +83,7 @@ impl RouteMap {
     pub(crate) fn open(&mut self) -> Vec<RouteStep> {
         self.is_open = true;
         let switch = |at: TopicPartition| match self.routes.get(&at) {
-            Some(Route::Open(target)) => Some(RouteStep::Switch(at, target.clone())),
+            Some(PartitionRoute::Open(target)) => Some(RouteStep::Switch(at, target.clone())),
             _ => None,
         };
         self.partitions().into_iter().filter_map(switch).collect()
@@ -93,14 +93,14 @@ impl RouteMap {
     pub(crate) fn forget(&mut self) -> Vec<RouteStep> {
         let steps = self.close();
         for route in self.routes.values_mut() {
-            *route = Route::Unowned;
+            *route = PartitionRoute::Unowned;
         }
         steps
     }
 
     fn replace(
         &mut self,
-        routes: Vec<(TopicPartition, Route)>,
+        routes: Vec<(TopicPartition, PartitionRoute)>,
         undecided: &BTreeSet<TopicPartition>,
         steps: &mut Vec<RouteStep>,
     ) {
@@ -110,24 +110,24 @@ impl RouteMap {
             self.remove(gone, steps);
         }
         for at in undecided.iter().filter(|at| !self.routes.contains_key(*at)).cloned().collect::<Vec<_>>() {
-            self.set(at, Route::Unowned, steps);
+            self.set(at, PartitionRoute::Unowned, steps);
         }
         for (at, route) in routes {
             self.set(at, route, steps);
         }
     }
 
-    fn set(&mut self, at: TopicPartition, route: Route, steps: &mut Vec<RouteStep>) {
+    fn set(&mut self, at: TopicPartition, route: PartitionRoute, steps: &mut Vec<RouteStep>) {
         let known = self.routes.insert(at.clone(), route.clone());
         self.count(&at);
         if known.as_ref() == Some(&route) {
             return;
         }
         match route {
-            Route::Open(target) if self.is_open => steps.push(RouteStep::Switch(at, target)),
-            Route::Open(_) => {}
-            Route::Unowned => steps.push(RouteStep::Stop(at)),
-            Route::Stash(handoff) => {
+            PartitionRoute::Open(target) if self.is_open => steps.push(RouteStep::Switch(at, target)),
+            PartitionRoute::Open(_) => {}
+            PartitionRoute::Unowned => steps.push(RouteStep::Stop(at)),
+            PartitionRoute::Stash(handoff) => {
                 steps.extend([RouteStep::Stop(at.clone()), RouteStep::Drain(at, handoff)]);
             }
         }

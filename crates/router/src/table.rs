@@ -10,7 +10,7 @@ use kafka_assigner_types::moment::{Moment, micros};
 
 use crate::key;
 use crate::lanes::Unsent;
-use crate::route::Route;
+use crate::route::PartitionRoute;
 use crate::route_map::RouteMap;
 
 /// The routes of all partitions, kept up to date by the router; cheap to clone.
@@ -57,7 +57,7 @@ impl RoutingTable {
     /// # Errors
     ///
     /// [`Unsent::Closed`] while the table is closed, [`Unsent::NoPartition`] for one that the group does not have.
-    pub fn lookup(&self, at: &TopicPartition) -> Result<Route, Unsent> {
+    pub fn lookup(&self, at: &TopicPartition) -> Result<PartitionRoute, Unsent> {
         let is_confirmed = self.is_confirmed();
         let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
         if !is_confirmed || !routes.is_open() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kafka_assigner_types::id::{Epoch, Offset};
 
-use crate::entry::{Addition, Entry, What};
+use crate::entry::{Addition, Entry, EntryKind};
 
 /// Callers whose last request is remembered. A caller is forgotten when so many others have written after it; it must
 /// not repeat a request by then. A hundred bytes each make this a megabyte for each partition.
@@ -63,8 +63,8 @@ impl Counters {
         }
         self.fence = entry.epoch;
         match &entry.what {
-            What::Opened => None,
-            What::Added(addition) => Some(self.add(offset, addition)),
+            EntryKind::Opened => None,
+            EntryKind::Added(addition) => Some(self.add(offset, addition)),
         }
     }
 
@@ -109,14 +109,14 @@ mod tests {
 
     fn added(epoch: u64, caller: &str, number: u64) -> Entry {
         let (caller, key) = (caller.to_owned(), "k".to_owned());
-        Entry { epoch: Epoch(epoch), what: What::Added(Addition { caller, number, key, amount: 2 }) }
+        Entry { epoch: Epoch(epoch), what: EntryKind::Added(Addition { caller, number, key, amount: 2 }) }
     }
 
     #[test]
     fn an_entry_of_an_older_epoch_after_a_fence_does_not_count() {
         let mut counters = Counters::default();
         assert_eq!(counters.apply(at(0), &added(1, "a", 1)), Some(2));
-        assert_eq!(counters.apply(at(1), &Entry { epoch: Epoch(5), what: What::Opened }), None);
+        assert_eq!(counters.apply(at(1), &Entry { epoch: Epoch(5), what: EntryKind::Opened }), None);
         assert_eq!(counters.apply(at(2), &added(1, "a", 2)), None);
         assert_eq!(counters.apply(at(3), &added(5, "b", 1)), Some(4));
         assert_eq!((counters.total("k"), counters.next()), (4, at(4)));

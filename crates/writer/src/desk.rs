@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use crate::counters::Known;
-use crate::entry::{Addition, Entry, What};
+use crate::entry::{Addition, Entry, EntryKind};
 use crate::journal::Witness;
 use crate::log::LogError;
 use crate::message::{Answer, Code, Request};
@@ -102,7 +102,7 @@ impl Clerk {
         loop {
             tokio::select! {
                 biased;
-                // What is in the log is acknowledged first, so that whoever asks next sees it.
+                // EntryKind is in the log is acknowledged first, so that whoever asks next sees it.
                 Some(written) = self.writes.next(), if !self.writes.is_empty() => self.settle(written),
                 // Nothing is admitted any more, and all that was is answered.
                 () = stop.cancelled(), if self.writes.is_empty() => break,
@@ -151,7 +151,7 @@ impl Clerk {
     fn write(&mut self, request: Request, epoch: Epoch, permit: Permit, answer: oneshot::Sender<Answer>) {
         let Request { caller, number, key, add } = request;
         let addition = Addition { caller, number, key, amount: add.unwrap_or_default() };
-        let (caller, entry) = (addition.caller.clone(), Entry { epoch, what: What::Added(addition) });
+        let (caller, entry) = (addition.caller.clone(), Entry { epoch, what: EntryKind::Added(addition) });
         match self.replica.log().append(self.replica.at(), &entry) {
             Ok(appended) => {
                 self.on_their_way.insert(caller, number);
@@ -169,7 +169,7 @@ impl Clerk {
     /// Acknowledges what is in the log, and counts.
     fn settle(&mut self, written: PendingWrite) {
         let PendingWrite { entry, result, answer, _permit } = written;
-        if let What::Added(addition) = &entry.what
+        if let EntryKind::Added(addition) = &entry.what
             && self.on_their_way.get(&addition.caller) == Some(&addition.number)
         {
             self.on_their_way.remove(&addition.caller);
@@ -199,7 +199,7 @@ impl Clerk {
 
     /// An addition that can't be written down is not acknowledged either.
     fn count(&mut self, offset: Offset, entry: &Entry) -> Option<Answer> {
-        if let (Some(witness), What::Added(addition)) = (&self.witness, &entry.what) {
+        if let (Some(witness), EntryKind::Added(addition)) = (&self.witness, &entry.what) {
             let noted = witness.executed(&self.context, entry.epoch, offset, addition.number);
             noted.inspect_err(|error| warn!(%error, "not written down")).ok()?;
         }

@@ -16,7 +16,7 @@ use rdkafka::util::DefaultRuntime;
 use rdkafka::{ClientConfig, ClientContext, Message as _, TopicPartitionList};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::entry::{Entry, What};
+use crate::entry::{Entry, EntryKind};
 
 /// The settings for writing entries: in order, each once, and acknowledged when every replica in sync has it. One that
 /// is not acknowledged in time has an unknown outcome, and the writer that waited for it reads its log again.
@@ -146,8 +146,8 @@ impl Log {
     ) -> Result<impl Future<Output = Result<Offset, LogError>> + Send + use<>, LogError> {
         let payload = serde_json::to_vec(entry).expect("an entry has no map with keys that are no text");
         let key = match &entry.what {
-            What::Opened => None,
-            What::Added(addition) => Some(addition.key.as_str()),
+            EntryKind::Opened => None,
+            EntryKind::Added(addition) => Some(addition.key.as_str()),
         };
         let mut record = FutureRecord::to(at.topic.as_str()).partition(at.kafka_number()).payload(&payload);
         record.key = key;
@@ -161,12 +161,12 @@ impl Log {
     /// # Errors
     ///
     /// [`LogError::Kafka`].
-    pub(crate) fn read(&self, at: &TopicPartition, offset: Offset) -> Result<Reader, LogError> {
+    pub(crate) fn read(&self, at: &TopicPartition, offset: Offset) -> Result<LogReader, LogError> {
         // Before it is assigned: librdkafka then never forwards it to the common queue.
         let queue = self.consumer.split_partition_queue(at.topic.as_str(), at.kafka_number());
         let queue = queue.ok_or(KafkaError::Subscription(at.to_string()))?;
         self.consumer.incremental_assign(&list(at, rdkafka::Offset::Offset(offset.get()))?)?;
-        Ok(Reader { queue: Some(queue), log: self.clone(), at: at.clone() })
+        Ok(LogReader { queue: Some(queue), log: self.clone(), at: at.clone() })
     }
 }
 
@@ -200,16 +200,16 @@ async fn serve_events(consumer: Arc<StreamConsumer<Quiet>>) {
 }
 
 /// Reads one partition.
-pub(crate) struct Reader {
+pub(crate) struct LogReader {
     /// Taken only when it is dropped.
     queue: Option<StreamPartitionQueue<Quiet, DefaultRuntime>>,
     log: Log,
     at: TopicPartition,
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for LogReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("LogReader").field("at", &self.at).finish_non_exhaustive()
     }
 }
 
@@ -222,7 +222,7 @@ pub(crate) enum Read {
     End,
 }
 
-impl Reader {
+impl LogReader {
     /// Waits for the next entry, or the end.
     ///
     /// Cancel safe.
@@ -252,7 +252,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for LogReader {
     fn drop(&mut self) {
         drop(self.queue.take());
         let ended = list(&self.at, rdkafka::Offset::Invalid)

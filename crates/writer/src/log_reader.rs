@@ -10,7 +10,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::{ClientConfig, Message as _, TopicPartitionList};
 
-use crate::entry::{Entry, What};
+use crate::entry::{Entry, EntryKind};
 
 /// A broker that runs gives all of it within seconds.
 const BOUND: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ fn counting(entries: Vec<(Offset, Entry)>) -> Vec<Written> {
     for (offset, Entry { epoch, what }) in entries {
         let is_late = epoch < highest;
         highest = highest.max(epoch);
-        if let (What::Added(addition), false) = (what, is_late) {
+        if let (EntryKind::Added(addition), false) = (what, is_late) {
             let (caller, number, key) = (addition.caller, addition.number, addition.key);
             written.push(Written { offset, epoch, caller, number, key, amount: addition.amount });
         }
@@ -81,9 +81,9 @@ mod tests {
     fn what_an_older_epoch_wrote_behind_a_newer_one_does_not_count() {
         let added = |epoch, number| {
             let addition = Addition { caller: "c".to_owned(), number, key: "k".to_owned(), amount: 1 };
-            Entry { epoch: Epoch(epoch), what: What::Added(addition) }
+            Entry { epoch: Epoch(epoch), what: EntryKind::Added(addition) }
         };
-        let opened = Entry { epoch: Epoch(5), what: What::Opened };
+        let opened = Entry { epoch: Epoch(5), what: EntryKind::Opened };
         let entries = [added(1, 1), opened, added(1, 2), added(5, 3)];
         let entries = (0..).map(|number| Offset::new(number).unwrap()).zip(entries).collect();
         let numbers: Vec<u64> = counting(entries).iter().map(|written| written.number).collect();

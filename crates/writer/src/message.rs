@@ -27,7 +27,7 @@ pub struct Request {
 
 /// A request on its way from a router to a writer.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub struct Order {
+pub struct RoutedRequest {
     /// The topic.
     #[prost(string, tag = "1")]
     pub topic: String,

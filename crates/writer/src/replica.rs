@@ -3,8 +3,8 @@
 use kafka_assigner_client::{Claim, ClaimEnded, Epoch, HandlerError, Offset, TopicPartition, WarmContext};
 
 use crate::counters::Counters;
-use crate::entry::{Entry, What};
-use crate::log::{Log, Read, Reader};
+use crate::entry::{Entry, EntryKind};
+use crate::log::{Log, LogReader, Read};
 
 /// The counters of one partition as far as its log was read.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Replica {
     at: TopicPartition,
     counters: Counters,
     /// Goes on where the counters end; none while they are written here, and nobody else writes.
-    reader: Option<Reader>,
+    reader: Option<LogReader>,
     /// The epoch under which the log was opened last.
     opened: Epoch,
 }
@@ -42,7 +42,7 @@ impl Replica {
             return Ok(());
         }
         check(claim)?;
-        let fence = self.log.append(&self.at, &Entry { epoch, what: What::Opened })?.await?;
+        let fence = self.log.append(&self.at, &Entry { epoch, what: EntryKind::Opened })?.await?;
         while self.counters.next() <= fence {
             self.step().await?;
         }

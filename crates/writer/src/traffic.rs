@@ -54,10 +54,10 @@ impl Meter {
 
 /// The requests so far; clones share them.
 #[derive(Debug, Clone)]
-struct Notes(Arc<Shared>);
+struct Notes(Arc<TrafficState>);
 
 #[derive(Debug)]
-struct Shared {
+struct TrafficState {
     now: fn() -> Micros,
     asked: Mutex<Asked>,
     count: AtomicU64,
@@ -86,7 +86,7 @@ impl Traffic {
     /// Starts callers that ask the routers of the moment, once there are any.
     #[must_use]
     pub fn start(routers: &watch::Receiver<Vec<SocketAddr>>, pace: Pace) -> Self {
-        let shared = Shared { now: pace.now, asked: Mutex::default(), count: AtomicU64::new(0) };
+        let shared = TrafficState { now: pace.now, asked: Mutex::default(), count: AtomicU64::new(0) };
         let (notes, stop) = (Notes(Arc::new(shared)), CancellationToken::new());
         let mut callers = JoinSet::new();
         for place in 0..pace.callers {

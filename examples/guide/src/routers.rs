@@ -4,7 +4,9 @@ use std::error::Error;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_router::{Epoch, Forward, Router, RouterOptions, SendError, Target, TopicPartition, stop};
+use kafka_assigner_router::{
+    Epoch, Forward, RouteTarget, Router, RouterOptions, SendError, TopicPartition, stop,
+};
 
 /// The error of a connection to an owner, after the request was sent.
 type Broken = Box<dyn Error + Send + Sync>;
@@ -48,7 +50,7 @@ pub struct Wire<C> {
 impl<C: Connections> Forward for Wire<C> {
     type Response = Bytes;
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
         let mut owner = match self.connections.open(&to.owner.endpoint).await {
             Ok(connection) => connection,
             Err(error) => return Err(SendError::Refused(error.to_string())), // never left

@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 
 use super::Driver;
 use super::service::Reply;
-use crate::backoff::{Backoff, Dice};
+use crate::backoff::{Dice, RetryDelay};
 use crate::handler::PartitionHandler;
 use crate::roles::{AckKind, RoleAck, RoleEvent};
 use crate::session::Event;
@@ -31,7 +31,7 @@ const ACK_BOUND: Duration = Duration::from_secs(5);
 pub(super) struct PendingAcks {
     under_way: BTreeSet<AckKind>,
     retry_at: Option<Moment>,
-    retry: Backoff,
+    retry: RetryDelay,
     undecided: Undecided,
     dice: Dice,
 }
@@ -42,7 +42,7 @@ struct Undecided {
     /// Their kinds, partitions and handoffs.
     items: BTreeSet<(AckKind, TopicPartition, HandoffId)>,
     until: Option<Moment>,
-    retry: Backoff,
+    retry: RetryDelay,
 }
 
 /// One call that ended.
@@ -54,7 +54,7 @@ pub(super) struct AckReply {
 
 impl PendingAcks {
     pub(super) fn new(dice: Dice) -> Self {
-        let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
+        let retry = RetryDelay::new(FIRST_RETRY, LONGEST_RETRY);
         let undecided = Undecided { items: BTreeSet::new(), until: None, retry: retry.clone() };
         Self { under_way: BTreeSet::new(), retry_at: None, retry, undecided, dice }
     }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::Driver;
 use crate::claim::Claim;
-use crate::context::{Alarm, Edges, OwnedContext, Progress, ReservedContext, WarmContext};
+use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
 use crate::gate::Gate;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult, Provenance, RoleEvent};
@@ -19,7 +19,7 @@ use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 
 /// The driver's part of one partition: its gate, and the contexts of its handler.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct PartitionContexts {
     /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
     gate: Arc<Gate>,
     /// The running preparation's.
@@ -35,7 +35,7 @@ pub(super) struct Held {
 }
 
 /// A call of the handler; a drain returns the next offset.
-type Run = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
+type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
 
 /// A call that ended.
 pub(super) struct CallEnd {
@@ -55,7 +55,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     /// Makes the context of a call, and the call itself, not yet begun.
-    fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> Run {
+    fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> HandlerCall {
         let cancelled = CancellationToken::new();
         self.held_mut(partition).cancelled = cancelled.clone();
         match call {
@@ -84,18 +84,18 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         provenance: &Provenance,
         current_owner: Option<String>,
         cancelled: CancellationToken,
-    ) -> Run {
+    ) -> HandlerCall {
         let context = WarmContext {
             group: self.group.clone(),
             partition: partition.clone(),
             handoff: handoff_of(provenance),
             current_owner,
-            progress: Arc::new(Progress::default()),
+            progress: Arc::new(WarmUpProgress::default()),
             cancelled,
         };
         let held = self.held_mut(partition);
         held.warm = Some(context.clone());
-        // What was handled in an earlier life of the partition is of no interest any more.
+        // MessageBody was handled in an earlier life of the partition is of no interest any more.
         held.edges = None;
         let handler = self.handler.clone();
         async move { handler.warm(&context).await.map(|()| None) }.boxed()
@@ -107,7 +107,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         epoch: Epoch,
         until_offset: Option<Offset>,
         cancelled: CancellationToken,
-    ) -> Run {
+    ) -> HandlerCall {
         let context = ReservedContext {
             group: self.group.clone(),
             partition: partition.clone(),
@@ -120,14 +120,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         async move { handler.reserved(&context).await.map(|()| None) }.boxed()
     }
 
-    fn drain(&mut self, partition: &TopicPartition) -> Run {
+    fn drain(&mut self, partition: &TopicPartition) -> HandlerCall {
         let (context, recalled) = (self.held_context(partition), CancellationToken::new());
         self.held_mut(partition).recalled = recalled.clone();
         context.gate.close();
         drained(self.handler.clone(), context, recalled).boxed()
     }
 
-    fn lose(&self, partition: &TopicPartition) -> Run {
+    fn lose(&self, partition: &TopicPartition) -> HandlerCall {
         let (handler, context) = (self.handler.clone(), self.held_context(partition));
         context.claim.end();
         context.gate.close();
@@ -167,9 +167,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         context
     }
 
-    fn held_mut(&mut self, partition: &TopicPartition) -> &mut Held {
+    fn held_mut(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
         let alarms = &self.alarms;
-        self.held.entry(partition.clone()).or_insert_with(|| Held::new(Gate::new(alarms.clone()).into()))
+        self.held
+            .entry(partition.clone())
+            .or_insert_with(|| PartitionContexts::new(Gate::new(alarms.clone()).into()))
     }
 
     fn held_context(&self, partition: &TopicPartition) -> OwnedContext {
@@ -192,9 +194,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     /// Forgets all but the gate, if anything is still in flight: a drain of a later grant waits for it as well.
     pub(super) fn forget(&mut self, partition: TopicPartition) {
-        let Some(Held { gate, .. }) = self.held.remove(&partition) else { return };
+        let Some(PartitionContexts { gate, .. }) = self.held.remove(&partition) else { return };
         if gate.is_occupied() {
-            self.held.insert(partition, Held::new(gate));
+            self.held.insert(partition, PartitionContexts::new(gate));
         }
     }
 
@@ -222,7 +224,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     /// Some handler has raised its alarm, or some gate is empty.
     pub(super) fn alarmed(&mut self) {
-        let is_spoiled = |held: &Held| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
+        let is_spoiled =
+            |held: &PartitionContexts| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
         let spoiled: Vec<_> =
             self.held.iter().filter(|(_, held)| is_spoiled(held)).map(|(at, _)| at.clone()).collect();
         for partition in spoiled {
@@ -243,7 +246,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 }
 
-impl Held {
+impl PartitionContexts {
     fn new(gate: Arc<Gate>) -> Self {
         Self {
             gate,

@@ -9,12 +9,12 @@ use kafka_assigner_types::moment::Moment;
 
 /// A counter that rises with each heartbeat between which and the one before everything in the works moved on.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct PollProgress {
     counter: u64,
     asked: Moment,
 }
 
-impl Progress {
+impl PollProgress {
     pub(super) const fn since(start: Moment) -> Self {
         Self { counter: 0, asked: start }
     }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_counter_stands_still_from_the_second_heartbeat_that_finds_the_same_record() {
-        let mut progress = Progress::since(at(0));
+        let mut progress = PollProgress::since(at(0));
         // A record that is begun at 15 s, and never done.
         let mut beat = |now: u64| progress.count(at(now), |bound| at(now) > at(15) + bound);
         assert_eq!([10, 20, 30, 40].map(&mut beat), [1, 2, 2, 2]);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_counter_rises_while_each_record_is_done_within_a_heartbeat() {
-        let mut progress = Progress::since(at(0));
+        let mut progress = PollProgress::since(at(0));
         let mut beat = |now: u64| progress.count(at(now), |bound| Duration::from_secs(9) > bound);
         assert_eq!([10, 20, 30].map(&mut beat), [1, 2, 3]);
     }

@@ -24,7 +24,7 @@ pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Deregister { mode: DeregisterMode, result: Result<(), Status> },
     Acks(AckReply),
-    Farewell { incarnation: String },
+    StoppedNotice { incarnation: String },
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -102,7 +102,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             }
             Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),
             Reply::Acks(reply) => self.acks_answered(reply),
-            Reply::Farewell { incarnation } => self.farewell_said(incarnation),
+            Reply::StoppedNotice { incarnation } => self.farewell_said(incarnation),
         }
     }
 }

@@ -19,7 +19,7 @@ use kafka_assigner_proto::v1::DeregisterMode;
 use tracing::{info, warn};
 
 use super::Driver;
-use super::farewell::Farewell;
+use super::stopped_notice::StoppedNotice;
 use crate::consumer::{ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
 use crate::options::OnStop;
@@ -55,7 +55,7 @@ pub(super) enum Stage {
 }
 
 /// The end of the session; `None` = it has not ended, or not in time.
-pub(super) type Verdict = Option<Ending>;
+pub(super) type SessionEnd = Option<Ending>;
 
 impl Stage {
     pub(super) const fn is_running(self) -> bool {
@@ -128,7 +128,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     pub(super) fn is_done(&self) -> bool {
         let Stage::Closing { by } = self.stage else { return false };
-        by <= self.now() || self.roles.is_idle() && self.farewell == Farewell::Settled
+        by <= self.now() || self.roles.is_idle() && self.farewell == StoppedNotice::Settled
     }
 
     pub(super) fn result(&self) -> Result<Stopped, ConsumerError> {

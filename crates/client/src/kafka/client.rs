@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 
 use super::lookup::Lookup;
 use super::options::without_secret;
-use super::reader::Reader;
+use super::reader::PartitionReader;
 use super::{KafkaOptions, KafkaRunnerError};
 
 /// Long against an election of a group coordinator's successor, short against a phase's 30 s. Who asks for a committed
@@ -37,9 +37,9 @@ pub(super) struct Position {
 
 /// Hears what librdkafka tells of itself.
 #[derive(Debug)]
-pub(super) struct Events;
+pub(super) struct KafkaEvents;
 
-impl ClientContext for Events {
+impl ClientContext for KafkaEvents {
     /// It recovers from errors of brokers by itself. Ends of partitions come here as well, many times a second from a
     /// reader that is up to date; they are none, and readers learn of them from their queues.
     fn error(&self, error: KafkaError, reason: &str) {
@@ -49,18 +49,18 @@ impl ClientContext for Events {
     }
 }
 
-impl ConsumerContext for Events {}
+impl ConsumerContext for KafkaEvents {}
 
 fn is_end(error: &KafkaError) -> bool {
     matches!(error, KafkaError::Global(RDKafkaErrorCode::PartitionEOF))
 }
 
 #[derive(Clone)]
-pub(super) struct Client(Arc<Inner>);
+pub(super) struct Client(Arc<SharedClient>);
 
-struct Inner {
+struct SharedClient {
     /// Taken only when it is dropped.
-    consumer: Option<Arc<StreamConsumer<Events>>>,
+    consumer: Option<Arc<StreamConsumer<KafkaEvents>>>,
     /// The partitions that librdkafka reads: it complains when another one is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
@@ -70,7 +70,7 @@ struct Inner {
     _polling: DropGuard,
 }
 
-impl Drop for Inner {
+impl Drop for SharedClient {
     /// Closing librdkafka can block for 100 ms, which must not stall a runtime thread.
     fn drop(&mut self) {
         let consumer = self.consumer.take();
@@ -81,12 +81,12 @@ impl Drop for Inner {
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
         let failed = |error| KafkaRunnerError::Client(without_secret(error));
-        let consumer: StreamConsumer<Events> =
-            options.client_config().create_with_context(Events).map_err(failed)?;
+        let consumer: StreamConsumer<KafkaEvents> =
+            options.client_config().create_with_context(KafkaEvents).map_err(failed)?;
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(SharedClient {
             consumer: Some(consumer),
             assigned: Mutex::default(),
             ends: Lookup::default(),
@@ -96,7 +96,7 @@ impl Client {
         })))
     }
 
-    fn consumer(&self) -> Arc<StreamConsumer<Events>> {
+    fn consumer(&self) -> Arc<StreamConsumer<KafkaEvents>> {
         self.0.consumer.clone().expect("taken only when dropped")
     }
 
@@ -111,12 +111,16 @@ impl Client {
         &self,
         partition: &TopicPartition,
         offset: Offset,
-    ) -> Result<Reader, KafkaRunnerError> {
+    ) -> Result<PartitionReader, KafkaRunnerError> {
         let (client, at) = (self.clone(), partition.clone());
         blocking(move || client.assign(&at, offset)).await
     }
 
-    fn assign(&self, partition: &TopicPartition, offset: Offset) -> Result<Reader, KafkaRunnerError> {
+    fn assign(
+        &self,
+        partition: &TopicPartition,
+        offset: Offset,
+    ) -> Result<PartitionReader, KafkaRunnerError> {
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
         let consumer = self.consumer();
         // Before it is assigned: librdkafka then never forwards it to the common queue.
@@ -131,7 +135,7 @@ impl Client {
         let list = list([(partition, start)]).map_err(failed)?;
         consumer.incremental_assign(&list).map_err(failed)?;
         self.assigned().insert(partition.clone());
-        Ok(Reader::new(queue, partition.clone(), offset))
+        Ok(PartitionReader::new(queue, partition.clone(), offset))
     }
 
     /// Ends the fetching of a partition, if it is fetched. Its reader must be gone or unused.
@@ -271,7 +275,7 @@ fn checked(field: &'static str, partition: &TopicPartition, offset: i64) -> Resu
 }
 
 /// librdkafka's own events: errors of brokers, from which it recovers by itself.
-async fn serve_events(consumer: Arc<StreamConsumer<Events>>) {
+async fn serve_events(consumer: Arc<StreamConsumer<KafkaEvents>>) {
     loop {
         if let Err(error) = consumer.recv().await {
             debug!(%error, "kafka");

@@ -126,7 +126,7 @@ mod tests {
     use crate::claim::SessionClaim;
     use crate::clock::Clock;
     use crate::kafka::KafkaOptions;
-    use crate::session::Term;
+    use crate::session::ClaimTerm;
     use kafka_assigner_types::moment::Moment;
 
     fn partition() -> TopicPartition {
@@ -141,7 +141,7 @@ mod tests {
     fn claim() -> Claim {
         let (clock, until) = (Clock::start(), Moment(Duration::from_secs(36_000)));
         let session = SessionClaim::new(clock);
-        session.set(Some(Term { overlap: until, strict: until }));
+        session.set(Some(ClaimTerm { overlap: until, strict: until }));
         session.partition(Epoch(5), true)
     }
 

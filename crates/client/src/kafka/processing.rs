@@ -16,7 +16,7 @@ use super::client::Client;
 use super::commits::Commits;
 use super::cursor::{Ahead, LogReset, offset_of};
 use super::handler::RecordHandler;
-use super::reader::Reader;
+use super::reader::PartitionReader;
 use super::{KafkaRunnerError, Record};
 use crate::context::OwnedContext;
 use crate::handler::HandlerError;
@@ -36,7 +36,7 @@ pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
-    pub(super) reader: Reader,
+    pub(super) reader: PartitionReader,
     pub(super) state: S,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Processing<H: RecordHandler> {
 }
 
 /// The claim has ended, the log was reset, or the task was told to stop.
-struct Stopped;
+struct ProcessingEnded;
 
 impl<H: RecordHandler> Processing<H> {
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
@@ -111,27 +111,27 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     /// Waits until there is a record and the right to handle it.
-    async fn wait(&mut self, reader: &mut Reader) -> Result<(), Stopped> {
+    async fn wait(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
         let stop = self.stop.clone();
         tokio::select! {
             biased;
             // Nothing more is begun.
-            () = stop.cancelled() => Err(Stopped),
+            () = stop.cancelled() => Err(ProcessingEnded),
             // The usual case.
             ready = self.record_and_claim(reader) => ready,
         }
     }
 
-    async fn record_and_claim(&mut self, reader: &mut Reader) -> Result<(), Stopped> {
+    async fn record_and_claim(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
         if self.failures > 0 {
             sleep(FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY)).await;
         }
         let come = self.next_record(reader).await;
         come.map_err(|reset| self.spoil(reset))?;
-        self.context.claim().valid().await.map_err(|_| Stopped)
+        self.context.claim().valid().await.map_err(|_| ProcessingEnded)
     }
 
-    async fn next_record(&mut self, reader: &mut Reader) -> Result<(), LogReset> {
+    async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), LogReset> {
         if self.live.is_some() && reader.ahead().await? == Ahead::End {
             self.idle_start(reader).await;
         }
@@ -140,7 +140,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// At the end of a partition, says that processing runs once nothing that was written up to now is unread. Until
     /// then, and while the broker doesn't answer, the old owner works on.
-    async fn idle_start(&mut self, reader: &mut Reader) {
+    async fn idle_start(&mut self, reader: &mut PartitionReader) {
         loop {
             match self.next_comes(reader).await {
                 Ok(true) => return,
@@ -156,7 +156,7 @@ impl<H: RecordHandler> Processing<H> {
     /// # Errors
     ///
     /// The end of the log can't be read.
-    async fn next_comes(&self, reader: &mut Reader) -> Result<bool, KafkaRunnerError> {
+    async fn next_comes(&self, reader: &mut PartitionReader) -> Result<bool, KafkaRunnerError> {
         let wait = if reader.is_in_use() { IN_USE_WAIT } else { QUIET_WAIT };
         if timeout(wait, reader.record()).await.is_ok() {
             return Ok(true);
@@ -166,10 +166,10 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     /// The partition must be prepared again: its state stands for records that are gone.
-    fn spoil(&self, reset: LogReset) -> Stopped {
+    fn spoil(&self, reset: LogReset) -> ProcessingEnded {
         error!(partition = %self.context.partition(), error = %reset, "preparing the partition again");
         self.context.spoil();
-        Stopped
+        ProcessingEnded
     }
 
     fn is_live(&mut self) {

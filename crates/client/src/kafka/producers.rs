@@ -31,16 +31,16 @@ const COOLDOWN: Duration = Duration::from_secs(1);
 ///
 /// Each is a client of its own, with threads and connections, which is why a process may have [`MOST`](Self::MOST).
 #[derive(Clone)]
-pub struct FencedProducers(Arc<Inner>);
+pub struct FencedProducers(Arc<SharedProducers>);
 
-struct Inner {
+struct SharedProducers {
     config: ClientConfig,
     group: String,
-    slots: Mutex<BTreeMap<TopicPartition, Slot>>,
+    slots: Mutex<BTreeMap<TopicPartition, ProducerSlot>>,
     leases: AtomicU64,
 }
 
-enum Slot {
+enum ProducerSlot {
     Free(Fenced),
     /// In the works, by the lease of this number.
     Busy(u64),
@@ -114,10 +114,10 @@ impl FencedProducers {
         }
         config.set("bootstrap.servers", &options.brokers);
         let (group, slots, leases) = (options.group.clone(), Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(Inner { config, group, slots, leases }))
+        Self(Arc::new(SharedProducers { config, group, slots, leases }))
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, ProducerSlot>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -205,20 +205,20 @@ impl FencedProducers {
         self.slots().remove(at);
     }
 
-    fn lease(&self, at: &TopicPartition) -> Result<(Lease<'_>, Option<Fenced>), WriteError> {
+    fn lease(&self, at: &TopicPartition) -> Result<(ProducerLease<'_>, Option<Fenced>), WriteError> {
         let mut slots = self.slots();
         if slots.len() >= Self::MOST && !slots.contains_key(at) {
             return Err(WriteError::TooMany(at.clone()));
         }
-        if matches!(slots.get(at), Some(Slot::Busy(_))) {
+        if matches!(slots.get(at), Some(ProducerSlot::Busy(_))) {
             return Err(WriteError::Busy(at.clone()));
         }
         let number = self.0.leases.fetch_add(1, Ordering::Relaxed);
-        let before = match slots.insert(at.clone(), Slot::Busy(number)) {
-            Some(Slot::Free(fenced)) => Some(fenced),
-            Some(Slot::Busy(_)) | None => None,
+        let before = match slots.insert(at.clone(), ProducerSlot::Busy(number)) {
+            Some(ProducerSlot::Free(fenced)) => Some(fenced),
+            Some(ProducerSlot::Busy(_)) | None => None,
         };
-        Ok((Lease { of: self, at: at.clone(), number }, before))
+        Ok((ProducerLease { of: self, at: at.clone(), number }, before))
     }
 }
 
@@ -250,7 +250,7 @@ impl Fenced {
     }
 
     fn failure(&self, at: &TopicPartition, source: KafkaError) -> WriteError {
-        // What was in flight when the fence was taken fails for a reason of its own.
+        // MessageBody was in flight when the fence was taken fails for a reason of its own.
         let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
         match source.rdkafka_error_code().into_iter().chain(fatal).any(is_fenced) {
             true => WriteError::Fenced(at.clone()),
@@ -266,26 +266,26 @@ const fn is_fenced(code: RDKafkaErrorCode) -> bool {
 
 /// The only one that works with the producer of a partition. Dropped without giving it back, the producer goes with it.
 /// If the partition was forgotten meanwhile, its slot may be that of another lease, which this one leaves alone.
-struct Lease<'a> {
+struct ProducerLease<'a> {
     of: &'a FencedProducers,
     at: TopicPartition,
     number: u64,
 }
 
-impl Lease<'_> {
+impl ProducerLease<'_> {
     fn give_back(self, fenced: Fenced) {
         let mut slots = self.of.slots();
         if let Some(slot) = slots.get_mut(&self.at).filter(|slot| self.has(slot)) {
-            *slot = Slot::Free(fenced);
+            *slot = ProducerSlot::Free(fenced);
         }
     }
 
-    const fn has(&self, slot: &Slot) -> bool {
-        matches!(slot, Slot::Busy(number) if *number == self.number)
+    const fn has(&self, slot: &ProducerSlot) -> bool {
+        matches!(slot, ProducerSlot::Busy(number) if *number == self.number)
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ProducerLease<'_> {
     fn drop(&mut self) {
         let mut slots = self.of.slots();
         if slots.get(&self.at).is_some_and(|slot| self.has(slot)) {

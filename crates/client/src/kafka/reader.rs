@@ -8,22 +8,22 @@ use rdkafka::util::{DefaultRuntime, current_time_millis};
 use tracing::warn;
 
 use super::Record;
-use super::client::Events;
+use super::client::KafkaEvents;
 use super::cursor::{Ahead, Cursor, LogReset};
 
 /// A partition whose last record is not older than this is in use: its next one is worth waiting for.
 const IN_USE_MS: i64 = 500;
 
 /// The reader of one partition.
-pub(super) struct Reader {
-    queue: StreamPartitionQueue<Events, DefaultRuntime>,
+pub(super) struct PartitionReader {
+    queue: StreamPartitionQueue<KafkaEvents, DefaultRuntime>,
     partition: TopicPartition,
     cursor: Cursor,
 }
 
-impl Reader {
+impl PartitionReader {
     pub(super) const fn new(
-        queue: StreamPartitionQueue<Events, DefaultRuntime>,
+        queue: StreamPartitionQueue<KafkaEvents, DefaultRuntime>,
         partition: TopicPartition,
         next: Offset,
     ) -> Self {

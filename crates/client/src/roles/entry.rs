@@ -14,7 +14,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// The handler's state of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Held {
+pub(super) enum Holding {
     /// Nothing.
     #[default]
     Nothing,
@@ -41,7 +41,7 @@ pub(super) struct Stop {
 
 /// A call that the handler has not answered yet.
 #[derive(Debug)]
-struct Running {
+struct RunningCall {
     call: Call,
     cancelled: bool,
     /// True if it is a drain that is not wanted any more, and ends undone if it still waits for requests.
@@ -51,7 +51,7 @@ struct Running {
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) target: ConsumerRole,
-    held: Held,
+    held: Holding,
     /// The partition was taken away: its state must be dropped, whatever the target has become since.
     lost: bool,
     /// The highest epoch that was started, in whichever run.
@@ -60,7 +60,7 @@ pub(super) struct Entry {
     strict: bool,
     /// True if it owns what it was told to drain and could not: it processes, but admits no requests.
     closed: bool,
-    running: Option<Running>,
+    running: Option<RunningCall>,
     failures: u32,
     retry_at: Option<Moment>,
     /// The handoff whose preparation failed, with the failure's text.
@@ -71,7 +71,7 @@ pub(super) struct Entry {
 
 /// The next action for a partition.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextCall {
     Nothing,
     Call(Call),
     Cancel,
@@ -81,7 +81,7 @@ pub(super) enum Next {
 
 impl Entry {
     pub(super) const fn is_idle(&self) -> bool {
-        self.running.is_none() && matches!(self.held, Held::Nothing)
+        self.running.is_none() && matches!(self.held, Holding::Nothing)
     }
 
     /// True if what is held, or runs, has to be dropped whatever the target is.
@@ -90,7 +90,7 @@ impl Entry {
     }
 
     pub(super) const fn is_owned(&self) -> bool {
-        matches!(self.held, Held::Owned)
+        matches!(self.held, Holding::Owned)
     }
 
     /// The number of calls that have failed in a row.
@@ -143,7 +143,7 @@ impl Entry {
     pub(super) fn lapse(&mut self) -> bool {
         let stops = self.strict && self.acts();
         self.lost |= stops;
-        let may_act = |running: &Running| matches!(running.call, Call::Assigned { .. } | Call::Drain);
+        let may_act = |running: &RunningCall| matches!(running.call, Call::Assigned { .. } | Call::Drain);
         stops && self.running.as_ref().is_some_and(may_act) && self.cancel()
     }
 
@@ -163,13 +163,13 @@ impl Entry {
     }
 
     /// A wait that is over is forgotten, so that nothing is woken for it again.
-    pub(super) fn next(&mut self, now: Moment) -> Next {
+    pub(super) fn next(&mut self, now: Moment) -> NextCall {
         self.retry_at.take_if(|at| *at <= now);
         if let Some(running) = &self.running {
             return self.about(running);
         }
         if self.retry_at.is_some() {
-            return Next::Nothing;
+            return NextCall::Nothing;
         }
         match &self.target {
             _ if self.lost => self.towards_nothing(),
@@ -184,14 +184,16 @@ impl Entry {
         }
     }
 
-    fn about(&self, running: &Running) -> Next {
+    fn about(&self, running: &RunningCall) -> NextCall {
         let is_told = running.cancelled || running.recalled;
         match &running.call {
-            _ if is_told => Next::Nothing,
+            _ if is_told => NextCall::Nothing,
             // A request that never ends must not keep an owner from going on, or from losing what it owned.
-            Call::Drain if matches!(self.target, ConsumerRole::Owner(_) | ConsumerRole::None) => Next::Recall,
-            call if !self.wants(call) => Next::Cancel,
-            _ => Next::Nothing,
+            Call::Drain if matches!(self.target, ConsumerRole::Owner(_) | ConsumerRole::None) => {
+                NextCall::Recall
+            }
+            call if !self.wants(call) => NextCall::Cancel,
+            _ => NextCall::Nothing,
         }
     }
 
@@ -212,74 +214,80 @@ impl Entry {
                 grant.prepared_by.as_ref() == Some(handoff)
             }
             (Call::Warm { .. } | Call::CatchUp { .. }, _) => false,
-            // What has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
+            // MessageBody has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
             (Call::Assigned { epoch, .. }, ConsumerRole::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, ConsumerRole::Owner(_)),
             (Call::Drain | Call::Release | Call::Lost, _) => true,
         }
     }
 
-    const fn towards_nothing(&self) -> Next {
+    const fn towards_nothing(&self) -> NextCall {
         match &self.held {
-            Held::Nothing => Next::Nothing,
-            Held::Owned => Next::Call(Call::Lost),
-            Held::Warm(_) | Held::CaughtUp(_) | Held::Spoiled | Held::Drained(_) => Next::Call(Call::Release),
+            Holding::Nothing => NextCall::Nothing,
+            Holding::Owned => NextCall::Call(Call::Lost),
+            Holding::Warm(_) | Holding::CaughtUp(_) | Holding::Spoiled | Holding::Drained(_) => {
+                NextCall::Call(Call::Release)
+            }
         }
     }
 
-    fn towards_warm(&self, handoff: &HandoffId, current_owner: Option<&String>) -> Next {
+    fn towards_warm(&self, handoff: &HandoffId, current_owner: Option<&String>) -> NextCall {
         let provenance = Provenance::Handoff(handoff.clone());
         match &self.held {
-            Held::Nothing if self.has_declined(handoff) => Next::Nothing,
-            Held::Nothing => Next::Call(Call::Warm { provenance, current_owner: current_owner.cloned() }),
-            Held::Warm(made_for) if *made_for == provenance => Next::Nothing,
+            Holding::Nothing if self.has_declined(handoff) => NextCall::Nothing,
+            Holding::Nothing => {
+                NextCall::Call(Call::Warm { provenance, current_owner: current_owner.cloned() })
+            }
+            Holding::Warm(made_for) if *made_for == provenance => NextCall::Nothing,
             _ => self.towards_nothing(),
         }
     }
 
-    fn towards_caught_up(&self, reserved: &CatchingUpRole) -> Next {
+    fn towards_caught_up(&self, reserved: &CatchingUpRole) -> NextCall {
         let CatchingUpRole { handoff, epoch, until } = reserved;
         match &self.held {
-            Held::Warm(Provenance::Handoff(made_for)) if made_for == handoff => {
+            Holding::Warm(Provenance::Handoff(made_for)) if made_for == handoff => {
                 let (handoff, epoch, until) = (handoff.clone(), *epoch, *until);
-                Next::Call(Call::CatchUp { handoff, epoch, until })
+                NextCall::Call(Call::CatchUp { handoff, epoch, until })
             }
-            Held::CaughtUp(done_for) if done_for == handoff => Next::Nothing,
+            Holding::CaughtUp(done_for) if done_for == handoff => NextCall::Nothing,
             _ => self.towards_warm(handoff, None),
         }
     }
 
-    fn towards_owner(&self, grant: &OwnerRole) -> Next {
+    fn towards_owner(&self, grant: &OwnerRole) -> NextCall {
         let &OwnerRole { epoch, run, strict, .. } = grant;
         let is_same_run = self.has_started(run);
         let start = grant.start.filter(|_| !is_same_run);
-        let assigned = |resumed| Next::Call(Call::Assigned { epoch, start, resumed, strict });
+        let assigned = |resumed| NextCall::Call(Call::Assigned { epoch, start, resumed, strict });
         match &self.held {
-            Held::Nothing => Next::Call(Call::Warm { provenance: grant.provenance(), current_owner: None }),
-            Held::Warm(made_for) if grant.accepts(made_for) => assigned(false),
-            Held::CaughtUp(id) if grant.prepared_by.as_ref() == Some(id) => assigned(false),
-            Held::Drained(stop) if stop.epoch >= run => assigned(true),
+            Holding::Nothing => {
+                NextCall::Call(Call::Warm { provenance: grant.provenance(), current_owner: None })
+            }
+            Holding::Warm(made_for) if grant.accepts(made_for) => assigned(false),
+            Holding::CaughtUp(id) if grant.prepared_by.as_ref() == Some(id) => assigned(false),
+            Holding::Drained(stop) if stop.epoch >= run => assigned(true),
             // In `overlap` an owner works on in any case.
-            Held::Owned if strict && !is_same_run => Next::Call(Call::Lost),
-            Held::Owned if self.epoch < epoch || self.closed => Next::RaiseEpoch { epoch, strict },
-            Held::Owned => Next::Nothing,
+            Holding::Owned if strict && !is_same_run => NextCall::Call(Call::Lost),
+            Holding::Owned if self.epoch < epoch || self.closed => NextCall::RaiseEpoch { epoch, strict },
+            Holding::Owned => NextCall::Nothing,
             _ => self.towards_nothing(),
         }
     }
 
     /// One that has started no epoch of the run does not begin to: it answers at once, and keeps what it prepared.
-    fn towards_drained(&self, draining: &DrainingRole) -> Next {
+    fn towards_drained(&self, draining: &DrainingRole) -> NextCall {
         match &self.held {
-            Held::Owned if self.has_started(draining.run) => Next::Call(Call::Drain),
-            Held::Drained(stop) if stop.epoch >= draining.run => Next::Nothing,
-            Held::Warm(_) => Next::Nothing,
+            Holding::Owned if self.has_started(draining.run) => NextCall::Call(Call::Drain),
+            Holding::Drained(stop) if stop.epoch >= draining.run => NextCall::Nothing,
+            Holding::Warm(_) => NextCall::Nothing,
             _ => self.towards_nothing(),
         }
     }
 
-    fn towards_released(&self) -> Next {
+    fn towards_released(&self) -> NextCall {
         match &self.held {
-            Held::Owned => Next::Call(Call::Drain),
+            Holding::Owned => NextCall::Call(Call::Drain),
             _ => self.towards_nothing(),
         }
     }
@@ -298,7 +306,7 @@ impl Entry {
         if let Call::Assigned { strict, .. } = call {
             self.strict = strict;
         }
-        self.running = Some(Running { call, cancelled: false, recalled: false });
+        self.running = Some(RunningCall { call, cancelled: false, recalled: false });
     }
 
     pub(super) fn recall(&mut self) {
@@ -315,7 +323,7 @@ impl Entry {
 
     /// Takes in how the running call ended.
     pub(super) fn ended(&mut self, now: Moment, result: &CallResult) {
-        let Some(Running { call, cancelled, recalled }) = self.running.take() else { return };
+        let Some(RunningCall { call, cancelled, recalled }) = self.running.take() else { return };
         match result {
             Ok(next_offset) => {
                 // Cancelling has ended the claim it started under: it owns the partition, but can't act.
@@ -334,15 +342,15 @@ impl Entry {
         }
         self.retry_at = None;
         self.held = match call {
-            Call::Warm { provenance, .. } => Held::Warm(provenance),
-            Call::CatchUp { handoff, .. } => Held::CaughtUp(handoff),
+            Call::Warm { provenance, .. } => Holding::Warm(provenance),
+            Call::CatchUp { handoff, .. } => Holding::CaughtUp(handoff),
             Call::Assigned { epoch, .. } => {
                 self.epoch = self.epoch.max(epoch);
                 self.closed = false;
-                Held::Owned
+                Holding::Owned
             }
-            Call::Drain => Held::Drained(Stop { epoch: self.epoch, next_offset }),
-            Call::Release | Call::Lost => Held::Nothing,
+            Call::Drain => Holding::Drained(Stop { epoch: self.epoch, next_offset }),
+            Call::Release | Call::Lost => Holding::Nothing,
         };
     }
 
@@ -351,13 +359,13 @@ impl Entry {
             Call::Assigned { epoch, .. } if failure.spoiled => {
                 // Nobody knows how far it came, so nothing is said of where it stopped.
                 self.epoch = self.epoch.max(epoch);
-                self.held = Held::Spoiled;
+                self.held = Holding::Spoiled;
             }
             Call::Warm { provenance: Provenance::Handoff(id), .. } | Call::CatchUp { handoff: id, .. } => {
-                self.held = Held::Spoiled;
+                self.held = Holding::Spoiled;
                 self.declined = (!was_told).then(|| (id, failure.message.clone())).or(self.declined.take());
             }
-            Call::Warm { provenance: Provenance::Run(_), .. } => self.held = Held::Spoiled,
+            Call::Warm { provenance: Provenance::Run(_), .. } => self.held = Holding::Spoiled,
             Call::Drain => self.closed = true,
             Call::Assigned { .. } | Call::Release | Call::Lost => {}
         }
@@ -391,17 +399,17 @@ impl Entry {
                 | ConsumerRole::CatchingUp(CatchingUpRole { handoff, .. }),
                 _,
             ) if self.has_declined(handoff) => (AckKind::WarmFailed, handoff),
-            (ConsumerRole::Warming(w), Held::Warm(Provenance::Handoff(id))) if w.handoff == *id => {
+            (ConsumerRole::Warming(w), Holding::Warm(Provenance::Handoff(id))) if w.handoff == *id => {
                 (AckKind::Ready, id)
             }
-            (ConsumerRole::CatchingUp(reserved), Held::CaughtUp(id)) if reserved.handoff == *id => {
+            (ConsumerRole::CatchingUp(reserved), Holding::CaughtUp(id)) if reserved.handoff == *id => {
                 (AckKind::CaughtUp, id)
             }
-            (ConsumerRole::Owner(grant), Held::Owned) => (AckKind::Taken, grant.taking.as_ref()?),
+            (ConsumerRole::Owner(grant), Holding::Owned) => (AckKind::Taken, grant.taking.as_ref()?),
             (ConsumerRole::Draining(draining), _) => {
                 return Some((AckKind::Drained, &draining.handoff, self.stopped_at(draining)?));
             }
-            (ConsumerRole::Releasing(leave), Held::Nothing) if self.running.is_none() => {
+            (ConsumerRole::Releasing(leave), Holding::Nothing) if self.running.is_none() => {
                 (AckKind::Released, leave.handoff.as_ref()?)
             }
             _ => return None,
@@ -414,7 +422,7 @@ impl Entry {
     fn stopped_at(&self, draining: &DrainingRole) -> Option<Option<Offset>> {
         match &self.held {
             _ if self.acts() => None,
-            Held::Drained(stop) if stop.epoch >= draining.run => Some(stop.next_offset),
+            Holding::Drained(stop) if stop.epoch >= draining.run => Some(stop.next_offset),
             // It has, and then it was lost.
             _ if self.has_started(draining.run) => Some(None),
             _ => Some(draining.start),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
 use tonic::Status;
 
-use super::Term;
+use super::ClaimTerm;
 
 /// An event that the machine takes in.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl<C> Event<C> {
 
 /// An action for the driver.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action<N> {
+pub enum SessionAction<N> {
     /// Drop the stream there is and open one; give its events this attempt's number.
     OpenStream(OpenStream),
     /// Drop the stream there is.
@@ -93,7 +93,7 @@ pub enum Action<N> {
         mode: DeregisterMode,
     },
     /// The session's claim is valid until then; `None` = it has ended.
-    Claim(Option<Term>),
+    Claim(Option<ClaimTerm>),
     /// A session was opened: the first one, or one after a loss.
     Opened {
         /// Its incarnation.

@@ -34,12 +34,12 @@ pub struct Heard<S, N> {
     /// The revision of the view that the message was computed from.
     pub revision: u64,
     /// The content.
-    pub what: What<S, N>,
+    pub what: MessageBody<S, N>,
 }
 
 /// The content of a message.
 #[derive(Debug)]
-pub enum What<S, N> {
+pub enum MessageBody<S, N> {
     /// Everything, or a part of it; begins each stream.
     Snapshot {
         /// The session that the stream belongs to.
@@ -73,12 +73,12 @@ impl Dialect for ConsumerDialect {
         let what = match command {
             Some(Command::Snapshot(mut part)) => {
                 let session = part.session.take().unwrap_or_default();
-                What::Snapshot { session, more: part.more, part }
+                MessageBody::Snapshot { session, more: part.more, part }
             }
-            Some(Command::GoAway(go_away)) => What::GoAway(go_away),
-            Some(Command::Fenced(fenced)) => What::Fenced(fenced),
-            Some(other) => RoleChange::from_command(other).map_or(What::Nothing, What::News),
-            None => What::Nothing,
+            Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
+            Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
+            Some(other) => RoleChange::from_command(other).map_or(MessageBody::Nothing, MessageBody::News),
+            None => MessageBody::Nothing,
         };
         Heard { cluster_id, revision, what }
     }

@@ -60,23 +60,23 @@ impl Rig {
     fn step(&mut self, event: Event<AssignmentCommand>) {
         for action in self.session.step(self.now, event) {
             match action {
-                Action::OpenStream(open) => self.opened = Some(open),
-                Action::CloseStream => self.opened = None,
-                Action::SendHeartbeat(heartbeat) => {
+                SessionAction::OpenStream(open) => self.opened = Some(open),
+                SessionAction::CloseStream => self.opened = None,
+                SessionAction::SendHeartbeat(heartbeat) => {
                     let waiting = self.heartbeat.as_ref().map(|before| &before.incarnation);
                     assert_ne!(waiting, Some(&heartbeat.incarnation), "two heartbeats at once");
                     self.heartbeat = Some(heartbeat);
                 }
-                Action::SendDeregister { mode, .. } => self.deregistered.push(mode),
-                Action::Claim(term) => {
+                SessionAction::SendDeregister { mode, .. } => self.deregistered.push(mode),
+                SessionAction::Claim(term) => {
                     self.claim = term.map(|term| term.overlap);
                     self.strict_claim = term.map(|term| term.strict);
                 }
-                Action::Opened { .. } => {}
-                Action::News(change) => self.roles.push(change),
-                Action::SayStopped { incarnation } => self.farewells.push(incarnation),
-                Action::Lost(loss) => self.losses.push(loss),
-                Action::Finished(ending) => self.ending = Some(ending),
+                SessionAction::Opened { .. } => {}
+                SessionAction::News(change) => self.roles.push(change),
+                SessionAction::SayStopped { incarnation } => self.farewells.push(incarnation),
+                SessionAction::Lost(loss) => self.losses.push(loss),
+                SessionAction::Finished(ending) => self.ending = Some(ending),
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_router::{
-    Cutover, CutoverError, Forward, Router, RouterError, RouterStopped, RoutingTable, SendError, Target,
+    Cutover, CutoverError, Forward, RouteTarget, Router, RouterError, RouterStopped, RoutingTable, SendError,
     TopicPartition,
 };
 use tokio::time::Instant;
@@ -33,7 +33,7 @@ impl Cutover for Queues {
         if left == 0 { Ok(()) } else { Err("not yet".into()) }
     }
 
-    fn switch(&self, _: &TopicPartition, _: &Target) {}
+    fn switch(&self, _: &TopicPartition, _: &RouteTarget) {}
 
     fn remove(&self, _: &TopicPartition) {}
 
@@ -99,7 +99,7 @@ impl Cutover for Turning {
         Ok(())
     }
 
-    fn switch(&self, _: &TopicPartition, _: &Target) {}
+    fn switch(&self, _: &TopicPartition, _: &RouteTarget) {}
 
     fn remove(&self, _: &TopicPartition) {}
 
@@ -160,7 +160,7 @@ struct Blocking(Mutex<mpsc::Receiver<()>>);
 impl Forward for Blocking {
     type Response = ();
 
-    async fn send(&self, _: &Target, _: &TopicPartition, _: Bytes) -> Result<(), SendError> {
+    async fn send(&self, _: &RouteTarget, _: &TopicPartition, _: Bytes) -> Result<(), SendError> {
         let released = self.0.lock().expect("nobody panics with it");
         // Ends when the test does.
         let _ = released.recv_timeout(Duration::from_secs(30));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_router::{Forward, Router, SendError, Target, TopicPartition};
+use kafka_assigner_router::{Forward, RouteTarget, Router, SendError, TopicPartition};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ impl Owners {
 impl Forward for Owners {
     type Response = u64;
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<u64, SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<u64, SendError> {
         let number = request.as_ref().try_into().map(u64::from_be_bytes).expect("8 bytes");
         let admitted = {
             let mut world = self.world();

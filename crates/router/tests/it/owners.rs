@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_router::{
-    Forward, Forwarder, Router, RouterError, RouterOptions, RouterStatus, RouterStopped, RoutingTable,
-    SendError, Target, TopicPartition,
+    Forward, Forwarder, RouteTarget, Router, RouterError, RouterOptions, RouterStatus, RouterStopped,
+    RoutingTable, SendError, TopicPartition,
 };
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -83,7 +83,7 @@ impl Owners {
 impl Forward for Owners {
     type Response = String;
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<String, SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<String, SendError> {
         let owner = to.owner.name.to_string();
         let admits = self.state().admits.get(&owner).copied();
         if admits.is_some_and(|epoch| epoch != to.epoch.0) {

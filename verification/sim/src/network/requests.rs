@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_router::{Forward, SendError, Target};
+use kafka_assigner_router::{Forward, RouteTarget, SendError};
 use kafka_assigner_types::id::Epoch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -88,7 +88,7 @@ impl Carrier {
 impl Forward for Carrier {
     type Response = ();
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<(), SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<(), SendError> {
         let (call, owner) = (Call::read(&request), process_at(&to.owner.endpoint));
         let (fate, arrival) = self.network.put(self.router, owner);
         let (of, epoch) = (at.clone(), to.epoch);

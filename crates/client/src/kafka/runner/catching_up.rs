@@ -14,7 +14,7 @@ use crate::kafka::KafkaRunnerError;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::handler::RecordHandler;
 use crate::kafka::processing::{FETCH_WAIT, Partition};
-use crate::kafka::reader::Reader;
+use crate::kafka::reader::PartitionReader;
 
 /// The number of records to catch up with before other tasks get their turn.
 const CATCH_UP_BATCH: usize = 256;
@@ -23,7 +23,7 @@ const CATCH_UP_BATCH: usize = 256;
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// The wait for each further one. What was read so far is lost then, so this is as long as the service waits by
+/// The wait for each further one. MessageBody was read so far is lost then, so this is as long as the service waits by
 /// default for a preparation without progress: long against the restart of a broker.
 const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 
@@ -67,7 +67,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         partition: &mut Partition<H::State>,
         mut committed: Offset,
     ) -> Result<(), HandlerError> {
-        let mut watch = Watch { context, first: None };
+        let mut watch = WarmUpWatch { context, first: None };
         loop {
             self.warm_up(&mut watch, partition, committed).await?;
             if watch.ahead(&mut partition.reader).await? == Ahead::End {
@@ -85,7 +85,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// longer than the service waits for progress.
     async fn warm_up(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut WarmUpWatch<'_>,
         partition: &mut Partition<H::State>,
         bound: Offset,
     ) -> Result<(), HandlerError> {
@@ -206,15 +206,15 @@ impl<H: RecordHandler> KafkaRunner<H> {
 }
 
 /// Watches over a preparation: tells how far it is, and ends it when nothing comes.
-struct Watch<'a> {
+struct WarmUpWatch<'a> {
     context: &'a WarmContext,
     /// The first offset that was there; `None` = nothing has come yet. Retention may have removed those before it.
     first: Option<Offset>,
 }
 
-impl Watch<'_> {
+impl WarmUpWatch<'_> {
     /// Waits until there is a record or the end was reached, for a while.
-    async fn ahead(&mut self, reader: &mut Reader) -> Result<Ahead, HandlerError> {
+    async fn ahead(&mut self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
         // Without a timer where nothing has to be waited for.
         let ahead = match reader.ahead_now()? {
             Some(ahead) => ahead,
@@ -228,7 +228,7 @@ impl Watch<'_> {
         Ok(ahead)
     }
 
-    async fn awaited(&self, reader: &mut Reader) -> Result<Ahead, HandlerError> {
+    async fn awaited(&self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
         let waited = self.patience();
         match timeout(waited, reader.ahead()).await {
             Ok(ahead) => Ok(ahead?),

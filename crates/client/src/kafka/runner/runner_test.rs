@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::claim::SessionClaim;
 use crate::clock::Clock;
-use crate::context::{Alarm, Edges, Progress};
+use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::kafka::Record;
 
@@ -83,7 +83,7 @@ async fn any_number_of_records_at_once_is_accepted() {
 /// Writes down what was reported before each record that it catches up with: the offset, what was done, and the total.
 #[derive(Clone, Default)]
 struct Watching {
-    progress: Arc<Progress>,
+    progress: Arc<WarmUpProgress>,
     seen: Arc<Mutex<Vec<(i64, u64, u64)>>>,
 }
 

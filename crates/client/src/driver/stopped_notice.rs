@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_millis(100);
 
 /// The notice that is owed to the service for a session that is over.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum StoppedNotice {
     /// Nothing.
     Settled,
     /// Something of this incarnation may still act.
@@ -42,9 +42,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         if self.roles.has_lost() || self.has_requests() {
             return;
         }
-        if let Farewell::Owed { incarnation } = &mut self.farewell {
+        if let StoppedNotice::Owed { incarnation } = &mut self.farewell {
             let incarnation = std::mem::take(incarnation);
-            self.farewell = Farewell::UnderWay { incarnation: incarnation.clone() };
+            self.farewell = StoppedNotice::UnderWay { incarnation: incarnation.clone() };
             self.say_stopped(incarnation);
         }
     }
@@ -60,14 +60,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.replies.spawn(async move {
             // Without a definite answer nobody knows more than before.
             let _ = timeout(BOUND, saying).await;
-            Reply::Farewell { incarnation }
+            Reply::StoppedNotice { incarnation }
         });
     }
 
     pub(super) fn farewell_said(&mut self, incarnation: String) {
         // Another session may have been lost meanwhile.
-        if self.farewell == (Farewell::UnderWay { incarnation }) {
-            self.farewell = Farewell::Settled;
+        if self.farewell == (StoppedNotice::UnderWay { incarnation }) {
+            self.farewell = StoppedNotice::Settled;
         }
     }
 }
