@@ -1,10 +1,10 @@
 //! Who owns a partition.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version, in_log};
+use super::{Extra, Version};
 use crate::reason::Reason;
 use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, Offset};
 use kafka_assigner_types::kv::LeaseId;
@@ -34,7 +34,7 @@ pub struct Assignment {
     pub outlived_ttl_ms: u64,
     /// The offset that was handed over at the start of the run; `None`: start at the committed one. A stored one that is
     /// negative counts as `None`.
-    #[serde(default, deserialize_with = "start", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "super::offset_in_log", skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
     /// The gap that the move to the owner left, in milliseconds by the clocks of both, where both told its edges. It is
     /// known only after the grant.
@@ -119,10 +119,6 @@ impl Avoid {
         let doublings = if failures == 0 { 0 } else { failures - 1 };
         if doublings >= 6 { Self::LONGEST_MS } else { Self::FIRST_MS << doublings }
     }
-}
-
-fn start<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Offset>, D::Error> {
-    Ok(Option::<Offset>::deserialize(deserializer)?.and_then(in_log))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -271,7 +267,7 @@ mod tests {
         };
         let start = |start| crate::record::decode::<Assignment>(stored(start).as_bytes()).unwrap().start;
         assert_eq!(start(-1001), None);
-        assert_eq!(start(0), Some(Offset(0)));
+        assert_eq!(start(0), Some(Offset::ZERO));
     }
 
     #[test]

@@ -66,9 +66,11 @@ pub fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
     serde_json::from_slice(value).map_err(|error| Unreadable(error.to_string()))
 }
 
-/// `offset`; `None` where it is negative, which is no place in a log: older versions recorded whatever a client said.
-pub(crate) fn in_log(offset: Offset) -> Option<Offset> {
-    (offset.0 >= 0).then_some(offset)
+/// Reads an offset; `None` where it is negative, which is no place in a log: older versions recorded whatever a client
+/// said.
+fn offset_in_log<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Offset>, D::Error> {
+    let number = Option::<i64>::deserialize(deserializer)?;
+    Ok(number.and_then(|number| Offset::new(number).ok()))
 }
 
 /// Writes a value as it is stored.

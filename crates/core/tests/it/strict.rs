@@ -359,10 +359,13 @@ fn a_topic_that_comes_back_finds_the_owner_that_may_still_act_on_it() {
 /// A log may be truncated, and an owner whose start is gone goes back: rather a record twice than a record lost.
 #[test]
 fn an_owner_that_stops_below_its_start_is_believed() {
-    let (mut lab, a, b) = draining(Mode::Exclusive);
-    let started = Assignment { start: Some(Offset(10)), ..lab.state.assignment(&at()).unwrap().clone() };
-    lab.put(&Key::Assignment(at()), encode(&started));
-    is_recorded(&lab.say(&a, &at(), Some(&id(&lab)), &stopped_at(5)));
-    let Some(Role::Owner { start, .. }) = role(&lab, &b) else { panic!("{:?}", role(&lab, &b)) };
-    assert_eq!(start, Some(Offset(5)));
+    let (mut group, a, b) = draining(Mode::Exclusive);
+    let started = Assignment {
+        start: Some(Offset::new(10).unwrap()),
+        ..group.state.assignment(&at()).unwrap().clone()
+    };
+    group.put(&Key::Assignment(at()), encode(&started));
+    is_recorded(&group.say(&a, &at(), Some(&id(&group)), &stopped_at(5)));
+    let Some(Role::Owner { start, .. }) = role(&group, &b) else { panic!("{:?}", role(&group, &b)) };
+    assert_eq!(start, Some(Offset::new(5).unwrap()));
 }

@@ -45,7 +45,7 @@ fn ready(config: &GroupConfig) -> (TestGroup, Member, Member) {
 fn catching_up() -> TestGroup {
     let (mut lab, a, _) = ready(&GroupConfig { catch_up: true, ..of_mode(Mode::Exclusive) });
     lab.pass();
-    let drained = Drained { offset: Some(Offset(7)), last_at: None };
+    let drained = Drained { offset: Some(Offset::new(7).unwrap()), last_at: None };
     lab.say(&a, &tp("t", 1), Some(&handoff(&lab).id), &Ack::Drained(drained));
     assert_eq!(handoff(&lab).phase, Phase::CatchingUp);
     lab
