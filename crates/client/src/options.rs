@@ -198,9 +198,9 @@ mod tests {
         let no_one = ConsumerOptions { endpoints: Vec::new(), ..valid() };
         assert_eq!(no_one.validate(), Err(OptionsError::NoEndpoint));
         for (options, kind) in [
-            (ConsumerOptions { group: String::new(), ..valid() }, "group"),
-            (ConsumerOptions { name: "..".into(), ..valid() }, "member"),
-            (ConsumerOptions { topics: vec!["a/b".into()], ..valid() }, "topic"),
+            (ConsumerOptions { group: String::new(), ..valid() }, "group name"),
+            (ConsumerOptions { name: "..".into(), ..valid() }, "member name"),
+            (ConsumerOptions { topics: vec!["a/b".into()], ..valid() }, "topic name"),
         ] {
             let error = options.validate();
             assert!(matches!(&error, Err(OptionsError::Name(name)) if name.kind == kind), "{error:?}");

@@ -13,6 +13,7 @@ use kafka_assigner_client::kafka::{
 };
 use kafka_assigner_client::{
     Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition,
+    WarmContext,
 };
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
@@ -24,6 +25,7 @@ use crate::kafka::Kafka;
 use crate::options::Options;
 use crate::process::Process;
 use crate::producer::id_of;
+use crate::warm_up::{self, SlowWarmUp};
 
 /// The group of the demonstration.
 pub(crate) const GROUP: &str = "demo";
@@ -37,21 +39,21 @@ pub(crate) struct Book {
     /// The process; a consumer that starts again is another.
     pub(crate) process: String,
     handled: Mutex<Vec<Handled>>,
-    shelf: Mutex<BTreeMap<TopicPartition, Shared>>,
+    shelf: Mutex<BTreeMap<TopicPartition, SharedState>>,
 }
 
 /// The state of a partition, which the book can look into.
-type Shared = Arc<Mutex<Held>>;
+type SharedState = Arc<Mutex<PartitionState>>;
 
 /// The state of one partition in a consumer.
 #[derive(Debug, Default)]
-struct Held {
+struct PartitionState {
     /// The epoch under which it is owned; zero while it is only warmed.
     epoch: Epoch,
     keys: BTreeMap<String, KeyState>,
 }
 
-impl Held {
+impl PartitionState {
     fn fold(&mut self, record: &Record) {
         let key = record.key().and_then(|key| std::str::from_utf8(key).ok()).unwrap_or_default();
         if let Some(id) = record.payload().and_then(id_of) {
@@ -87,7 +89,7 @@ impl Book {
 
     /// The states of the partitions that it owns.
     pub(crate) fn states(&self) -> Vec<FinalState> {
-        let state = |(slot, shared): (&TopicPartition, &Shared)| {
+        let state = |(slot, shared): (&TopicPartition, &SharedState)| {
             let held = lock(shared);
             (held.epoch > Epoch::default()).then(|| FinalState {
                 slot: slot.clone(),
@@ -110,10 +112,15 @@ pub(crate) fn now_micros() -> Micros {
 }
 
 /// Counts records by key, and writes down each that it handles.
-struct Counting(Arc<Book>);
+struct CountingHandler(Arc<Book>);
 
 #[async_trait]
-impl PartitionHandler for Counting {
+impl PartitionHandler for CountingHandler {
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        warm_up::load(context).await;
+        Ok(())
+    }
+
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         if let Some(held) = lock(&self.0.shelf).get(context.partition()) {
             lock(held).epoch = context.epoch();
@@ -132,16 +139,21 @@ impl PartitionHandler for Counting {
 }
 
 #[async_trait]
-impl RecordHandler for Counting {
-    type State = Shared;
+impl RecordHandler for CountingHandler {
+    type State = SharedState;
 
-    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Shared>, HandlerError> {
-        let state = Shared::default();
+    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<SharedState>, HandlerError> {
+        let state = SharedState::default();
         lock(&self.0.shelf).insert(partition.clone(), Arc::clone(&state));
         Ok(Restored { state, next_offset: Some(Offset::ZERO) })
     }
 
-    fn catch_up(&self, _: &TopicPartition, state: &mut Shared, record: &Record) -> Result<(), HandlerError> {
+    fn catch_up(
+        &self,
+        _: &TopicPartition,
+        state: &mut SharedState,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
         lock(state).fold(record);
         Ok(())
     }
@@ -149,7 +161,7 @@ impl RecordHandler for Counting {
     async fn process(
         &self,
         context: &OwnedContext,
-        state: &mut Shared,
+        state: &mut SharedState,
         record: &Record,
     ) -> Result<(), HandlerError> {
         let epoch = context.epoch();
@@ -175,9 +187,9 @@ async fn count(
     brokers: String,
     book: Arc<Book>,
     shutdown: CancellationToken,
-) -> Result<(), Failure> {
+) -> Result<(), ConsumerFailure> {
     let kafka = KafkaOptions::new(brokers, options.topics.concat());
-    let runner = KafkaRunner::new(&kafka, Counting(book))?;
+    let runner = KafkaRunner::new(&kafka, CountingHandler(book))?;
     Consumer::new(options)?.run(runner, shutdown).await?;
     Ok(())
 }
@@ -188,14 +200,16 @@ async fn write(
     brokers: String,
     book: Arc<Book>,
     shutdown: CancellationToken,
-) -> Result<(), Failure> {
+) -> Result<(), ConsumerFailure> {
     let connecting = Log::connect(&brokers, &options.topics[0]);
     let Some(log) = shutdown.run_until_cancelled(connecting).await.transpose()? else { return Ok(()) };
     let writer = Writer::new(log, Some(book));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let endpoint = listener.local_addr()?.to_string();
     let (consumer, reception) = (Consumer::new(ConsumerOptions { endpoint, ..options })?, writer.reception());
-    run_writer(consumer, writer, reception, listener, shutdown).await.map_err(Failure::Program)
+    run_writer(consumer, SlowWarmUp(writer), reception, listener, shutdown)
+        .await
+        .map_err(ConsumerFailure::Program)
 }
 
 /// A running consumer.
@@ -204,12 +218,12 @@ pub(crate) struct Worker {
     pub(crate) name: String,
     pub(crate) book: Arc<Book>,
     process: Process,
-    ended: JoinHandle<Result<(), Failure>>,
+    ended: JoinHandle<Result<(), ConsumerFailure>>,
 }
 
 /// The reasons for which a consumer did not start, or ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum ConsumerFailure {
     #[error("no runtime or no socket for a consumer")]
     Io(#[from] io::Error),
     #[error("wrong options for a consumer")]
@@ -234,7 +248,7 @@ impl Worker {
         endpoints: Vec<String>,
         kafka: &Kafka,
         mode: Mode,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ConsumerFailure> {
         let (book, process) = (Book::new(format!("{name}#{life}")), Process::new(name)?);
         let options = ConsumerOptions {
             group: GROUP.into(),
@@ -263,7 +277,7 @@ impl Worker {
     }
 
     /// Waits until it has left, and says where it failed.
-    pub(crate) async fn left(self) -> Result<(), Failure> {
+    pub(crate) async fn left(self) -> Result<(), ConsumerFailure> {
         // A panic of the consumer's task was already printed by the runtime.
         self.ended.await.unwrap_or(Ok(()))
     }

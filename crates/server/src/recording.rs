@@ -198,11 +198,14 @@ impl AckRecorder<'_> {
 
 /// Refuses a call that says nothing, or more than it may.
 pub(crate) fn bounded(items: usize) -> Result<(), Status> {
-    if (1..=MAX_ACKS).contains(&items) {
-        return Ok(());
+    match items {
+        0 => Err(refusal::field(format!("the call names no partition: it takes 1 to {MAX_ACKS}"))),
+        1..=MAX_ACKS => Ok(()),
+        _ => {
+            let message = format!("{items} partitions in one call are refused: it takes 1 to {MAX_ACKS}");
+            Err(status(Reason::TooManyItems, message))
+        }
     }
-    let message = format!("{items} partitions in one call are refused: it takes 1 to {MAX_ACKS}");
-    Err(status(Reason::TooManyItems, message))
 }
 
 fn result(at: &TopicPartition, outcome: AckOutcome, message: String) -> AckResult {

@@ -170,9 +170,10 @@ impl Incarnation {
     /// Checks an incarnation from the network: it obeys the rule for names.
     ///
     /// # Errors
-    /// [`InvalidName`] as for a member's name.
+    /// [`InvalidName`] of the kind `incarnation`, by the rule for a member's name.
     pub fn new(text: &str) -> Result<Self, InvalidName> {
-        MemberName::new(text).map(|name| Self(name.shared()))
+        let name = MemberName::new(text).map_err(|error| InvalidName { kind: "incarnation", ..error })?;
+        Ok(Self(name.shared()))
     }
 
     /// The incarnation as text.

@@ -6,6 +6,7 @@ mod handle;
 mod journal;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
@@ -50,9 +51,19 @@ struct Options {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    let options = Options::parse();
+    match run(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The causes in one line; the other form of an error is for who debugs this program.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: Options) -> anyhow::Result<()> {
     let states = options.states.as_deref().map(Journal::open).transpose()?;
     let process = format!("{}#{}", options.name, std::process::id());
     let handler = Counting::new(process, Journal::open(&options.log)?, states);

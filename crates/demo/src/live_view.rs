@@ -2,25 +2,31 @@
 
 use std::time::Duration;
 
-use crate::load::Words;
-use crate::report::Event;
+use crate::report::RunEvent;
+use crate::workload::Words;
 
 /// The widest line.
 const COLUMNS: usize = 80;
 /// The most lines.
 const LINES: usize = 24;
+/// The mark of a partition that moves.
+pub(crate) const MOVING: char = '▒';
+/// The mark of a partition that nobody owns.
+pub(crate) const UNOWNED: char = '-';
 /// Consumers and handoffs that are shown by name.
 const CONSUMERS: usize = 6;
 const HANDOFFS: usize = 4;
 
 /// The state that is shown at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Board {
+pub(crate) struct LiveView {
     pub(crate) elapsed: Duration,
     pub(crate) address: String,
     pub(crate) leader: Option<String>,
     pub(crate) consumers: Vec<Row>,
-    pub(crate) handoffs: Vec<Move>,
+    pub(crate) handoffs: Vec<MovingPartition>,
+    /// By partition: the last digit of its owner's number, [`MOVING`] during a move, [`UNOWNED`] without an owner.
+    pub(crate) owners: Vec<char>,
     pub(crate) partitions: u32,
     pub(crate) words: Words,
     pub(crate) given: u64,
@@ -28,7 +34,7 @@ pub(crate) struct Board {
     pub(crate) per_second: u64,
     pub(crate) completed: usize,
     pub(crate) cancelled: usize,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RunEvent>,
 }
 
 /// One consumer.
@@ -42,7 +48,7 @@ pub(crate) struct Row {
 
 /// One handoff.
 #[derive(Debug, Clone)]
-pub(crate) struct Move {
+pub(crate) struct MovingPartition {
     pub(crate) partition: String,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -50,11 +56,13 @@ pub(crate) struct Move {
     pub(crate) progress: Option<(u64, Option<u64>)>,
 }
 
-impl Board {
+impl LiveView {
     /// The lines to show.
     pub(crate) fn render(&self) -> Vec<String> {
         let mut lines = self.head();
         lines.extend(self.consumer_lines());
+        lines.push(String::new());
+        lines.extend(self.owner_lines());
         lines.push(String::new());
         lines.extend(self.handoff_lines());
         lines.push(String::new());
@@ -71,10 +79,7 @@ impl Board {
                 self.elapsed.as_secs_f64(),
                 self.address
             ),
-            format!(
-                "{what} {} {given}, {} {done}, {}/s   handoffs {} done, {} cancelled",
-                self.given, self.done, self.per_second, self.completed, self.cancelled
-            ),
+            format!("{what} {} {given}, {} {done}, {}/s", self.given, self.done, self.per_second),
             String::new(),
         ]
     }
@@ -99,12 +104,22 @@ impl Board {
         format!("{:<12} {:>5}  {bar:<34} {:>9}  {}", row.name, row.owned, row.handled, row.note)
     }
 
-    fn handoff_lines(&self) -> Vec<String> {
-        if self.handoffs.is_empty() {
-            return vec!["no partition is on the move".to_owned()];
+    fn owner_lines(&self) -> [String; 2] {
+        let mut strip: String = self.owners.iter().take(COLUMNS).collect();
+        if self.owners.len() > COLUMNS {
+            strip.pop();
+            strip.push('…');
         }
-        let mut lines = vec![format!("{} PARTITIONS ON THE MOVE", self.handoffs.len())];
-        lines.extend(self.handoffs.iter().take(HANDOFFS).map(Move::line));
+        [format!("OWNER OF EACH PARTITION, by number ({MOVING} = it moves, {UNOWNED} = nobody)"), strip]
+    }
+
+    fn handoff_lines(&self) -> Vec<String> {
+        let ended = format!("{} moves completed, {} cancelled", self.completed, self.cancelled);
+        if self.handoffs.is_empty() {
+            return vec![format!("no partition is on the move ({ended})")];
+        }
+        let mut lines = vec![format!("{} PARTITIONS ON THE MOVE ({ended})", self.handoffs.len())];
+        lines.extend(self.handoffs.iter().take(HANDOFFS).map(MovingPartition::line));
         lines.extend(more(self.handoffs.len(), HANDOFFS));
         lines
     }
@@ -112,14 +127,14 @@ impl Board {
     /// The last events, as many as there is room for.
     fn event_lines(&self, room: usize) -> Vec<String> {
         let recent = self.events.len().saturating_sub(room);
-        let line = |event: &Event| {
+        let line = |event: &RunEvent| {
             format!("{:>6.1}s  {}", Duration::from_millis(event.at_ms).as_secs_f64(), event.text)
         };
         self.events[recent..].iter().map(line).collect()
     }
 }
 
-impl Move {
+impl MovingPartition {
     fn line(&self) -> String {
         let progress = match self.progress {
             None => String::new(),
@@ -141,25 +156,49 @@ mod tests {
     #[test]
     fn it_stays_within_eighty_by_twenty_four_whatever_there_is_to_show() {
         let row = Row { name: "w".repeat(90), owned: 1_000, handled: usize::MAX, note: "leaving" };
-        let handoff = Move {
+        let handoff = MovingPartition {
             partition: "t".repeat(90),
             from: "a".into(),
             to: "b".into(),
             phase: "warming".into(),
             progress: Some((1, Some(2))),
         };
-        let event = Event { at_ms: 1, event: "x", text: "e".repeat(200) };
-        let board = Board {
+        let event = RunEvent { at_ms: 1, event: "x", text: "e".repeat(200) };
+        let view = LiveView {
             consumers: vec![row; 40],
             handoffs: vec![handoff; 40],
             events: vec![event; 40],
             partitions: 1,
-            ..Board::default()
+            ..LiveView::default()
         };
-        let lines = board.render();
+        let lines = view.render();
         assert!(lines.len() < LINES, "{}", lines.len());
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS));
         assert!(lines.iter().any(|line| line.contains("and 34 more")), "{lines:?}");
         assert!(lines.last().is_some_and(|line| line.contains("eeee")), "{lines:?}");
+    }
+
+    #[test]
+    fn large_counts_of_requests_are_not_cut() {
+        let view = LiveView {
+            words: Words::REQUESTS,
+            given: 9_999_999,
+            done: 9_999_999,
+            per_second: 99_999,
+            completed: 9_999,
+            cancelled: 9_999,
+            ..LiveView::default()
+        };
+        let text = view.render().join("\n");
+        assert!(text.contains("9999 moves completed, 9999 cancelled"), "{text}");
+        assert!(text.contains("executed, 99999/s") || text.contains("99999/s"), "{text}");
+    }
+
+    #[test]
+    fn a_partition_on_the_move_is_marked_in_the_strip_of_owners() {
+        let view = LiveView { owners: vec!['1', MOVING, '2', UNOWNED], ..LiveView::default() };
+        assert!(view.render().contains(&"1▒2-".to_owned()), "{:?}", view.render());
+        let wide = LiveView { owners: vec!['1'; 100], ..LiveView::default() };
+        assert!(wide.render().iter().any(|line| line.ends_with("1…") && line.chars().count() == COLUMNS));
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that can go wrong in a command: its words, its exit code and what to do next.
+//! The errors of commands: message, exit code and hint.
 
 mod flags;
 
@@ -11,12 +11,12 @@ use std::time::Duration;
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use tonic::{Code, Status};
 
+use crate::command_error::flags::in_flags;
 use crate::config::ConfigError;
-use crate::failure::flags::in_flags;
 
-/// Why a command failed.
+/// The reasons for which a command fails.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// The configuration is wrong.
     #[error("wrong configuration")]
     Config(#[from] ConfigError),
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
         flag: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// Nothing answers at the address.
@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     Unreachable {
         /// The address.
         server: String,
-        /// Why.
+        /// The cause.
         source: tonic::transport::Error,
     },
     /// The connection broke, or what answers is no instance.
@@ -43,7 +43,7 @@ pub(crate) enum Failure {
     Broken {
         /// The address.
         server: String,
-        /// Why.
+        /// The cause.
         source: Box<Status>,
     },
     /// The instance did not answer in time.
@@ -51,7 +51,7 @@ pub(crate) enum Failure {
     TimedOut {
         /// The address.
         server: String,
-        /// How long it had.
+        /// The time that it had.
         after: Duration,
     },
     /// TLS could not be agreed on with what answers at the address.
@@ -59,7 +59,7 @@ pub(crate) enum Failure {
     Tls {
         /// The address.
         server: String,
-        /// What is wrong, naming the files that it concerns.
+        /// The fault, with the files that it concerns.
         why: String,
     },
     /// Flags of the connection that don't fit each other.
@@ -98,18 +98,32 @@ pub(crate) enum Failure {
     Nonsense {
         /// The address.
         server: String,
-        /// What is wrong with it.
+        /// The fault of the answer.
         what: &'static str,
     },
     /// Something that deletes was neither confirmed by `--yes` nor could a terminal be asked.
     #[error("--yes is needed to {what}, since there is no terminal to ask on")]
     Unconfirmed {
-        /// What would be done.
+        /// The action that would be taken.
         what: String,
     },
     /// The operator said no.
     #[error("nothing was changed")]
     Declined,
+    /// The connection broke during a stream. The library's words for it name frames and bodies, which nobody can act on.
+    #[error("the connection to {server} was lost")]
+    StreamLost {
+        /// The address.
+        server: String,
+    },
+    /// `plan --strategy` names a strategy that there is not.
+    #[error("--strategy {name:?} is refused: no strategy has this name{alike}")]
+    UnknownStrategy {
+        /// The name.
+        name: String,
+        /// The name that was probably meant, as the end of the message.
+        alike: String,
+    },
     /// The instance ended a stream that goes on until it is interrupted.
     #[error("{server} ended the stream")]
     StreamEnded {
@@ -123,7 +137,7 @@ pub(crate) enum Failure {
         setting: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// An instance can't use its store.
@@ -146,9 +160,9 @@ pub(crate) enum Failure {
     /// Lines of the input make no sense; each was answered with what is wrong.
     #[error("{refused} of {read} lines were refused: their answers say why")]
     LinesRefused {
-        /// How many were refused.
+        /// The number of refused lines.
         refused: u64,
-        /// How many there were.
+        /// The number of lines read.
         read: u64,
     },
     /// The signals that stop an instance can't be received.
@@ -162,12 +176,13 @@ pub(crate) enum Failure {
 /// Adds what a cause says for itself. A layer that only repeats what it wraps adds nothing, nor does tonic's name
 /// for its own layer.
 fn add_cause(text: &mut String, cause: &(dyn Error + 'static)) {
-    let words = match cause.downcast_ref::<Box<Status>>() {
-        // Its own words would tell its cause as well, and in Rust's notation.
+    let status = cause.downcast_ref::<Box<Status>>().map(|status| &**status);
+    let words = match status.or_else(|| cause.downcast_ref::<Status>()) {
+        // Its own text has its cause as well, in Rust's notation.
         Some(status) => status.message().to_owned(),
         None => cause.to_string(),
     };
-    if !text.ends_with(&words) && words != "transport error" {
+    if !words.is_empty() && !text.ends_with(&words) && words != "transport error" {
         write!(text, ": {words}").expect("a String takes everything");
     }
 }
@@ -182,7 +197,7 @@ fn demo_words(error: &kafka_assigner_demo::Error) -> String {
     }
 }
 
-/// What the status says, with its code and reason.
+/// The message of the status, with its code and reason.
 fn refusal(status: &Status) -> String {
     let message = if status.message().is_empty() { status.code().description() } else { status.message() };
     let message = in_flags(message).unwrap_or_else(|| message.to_owned());
@@ -205,7 +220,7 @@ fn code_name(code: Code) -> String {
     name
 }
 
-impl Failure {
+impl CommandError {
     /// The process's exit code: 1 = refused or failed, 2 = wrong usage or configuration, 3 = no instance reached.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
@@ -218,9 +233,14 @@ impl Failure {
             | Self::Kafka(_) => 2,
             #[cfg(feature = "demo")]
             Self::Demo(kafka_assigner_demo::Error::Option(_)) => 2,
-            Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } | Self::Tls { .. } => 3,
+            Self::Unreachable { .. }
+            | Self::Broken { .. }
+            | Self::StreamLost { .. }
+            | Self::TimedOut { .. }
+            | Self::Tls { .. } => 3,
             Self::Refused { .. }
             | Self::NotInGroup { .. }
+            | Self::UnknownStrategy { .. }
             | Self::Nonsense { .. }
             | Self::Declined
             | Self::StreamEnded { .. }
@@ -234,7 +254,7 @@ impl Failure {
         }
     }
 
-    /// Whether the reader of our output went away, as `head` does: nothing to tell anybody.
+    /// True if the reader of the output has closed it, as `head` does: there is nobody to report to.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
@@ -293,6 +313,12 @@ impl Failure {
                 Some("name another instance with --server, or look at this one's /readyz")
             }
             Self::Nonsense { .. } => Some("use the version of this program that the instance has"),
+            Self::UnknownStrategy { .. } => {
+                Some("`kafka-assigner strategies` lists the strategies of this version")
+            }
+            Self::StreamLost { .. } => {
+                Some("run it again, or with --server for another instance; it shows the present state first")
+            }
             Self::StreamEnded { .. } => Some("run it again; it shows the present state first"),
             Self::Refused { .. } => {
                 Some("--server must be an instance's gRPC address, and the instance as new as this program")
@@ -346,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_message_code_reason_and_what_to_do() {
-        let failure = Failure::refused(status(Reason::GroupNotFound, "group \"a\" is unknown"));
+        let failure = CommandError::refused(status(Reason::GroupNotFound, "group \"a\" is unknown"));
         assert_eq!(
             failure.report(),
             "error: group \"a\" is unknown (NOT_FOUND, GROUP_NOT_FOUND)\n\
@@ -359,7 +385,7 @@ mod tests {
     fn a_broken_connection_is_told_in_words() {
         let mut status = Status::unknown("transport error");
         status.set_source(std::sync::Arc::new(std::io::Error::other("broken pipe")));
-        let failure = Failure::Broken { server: "http://a:1".to_owned(), source: Box::new(status) };
+        let failure = CommandError::Broken { server: "http://a:1".to_owned(), source: Box::new(status) };
         let report = failure.report();
         assert!(
             report.starts_with("error: the connection to http://a:1 failed: broken pipe\nhint:"),
@@ -369,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_refusal_without_words_is_named_by_its_code() {
-        let failure = Failure::refused(Status::new(Code::ResourceExhausted, ""));
+        let failure = CommandError::refused(Status::new(Code::ResourceExhausted, ""));
         assert!(failure.report().ends_with("(RESOURCE_EXHAUSTED)"), "{}", failure.report());
     }
 }

@@ -1,4 +1,4 @@
-//! How much there was to do so far.
+//! The amount of work so far.
 
 use kafka_assigner_writer::Meter;
 
@@ -6,7 +6,7 @@ use crate::producer::Produced;
 
 /// The load so far; clones share it.
 #[derive(Debug, Clone)]
-pub(crate) enum Load {
+pub(crate) enum Workload {
     /// Records to handle.
     Records(Produced),
     /// Requests to answer.
@@ -34,7 +34,7 @@ impl Default for Words {
     }
 }
 
-impl Load {
+impl Workload {
     /// Records that the cluster took, or requests that were acknowledged.
     pub(crate) fn count(&self) -> u64 {
         match self {

@@ -1,4 +1,5 @@
-//! What is done to the run, and when: somebody joins, leaves, is killed; the leader is killed; somebody joins again.
+//! The steps of a run and their times: a consumer joins, one leaves, one is killed; the leader is killed while
+//! partitions move; a consumer joins again.
 
 use std::time::Duration;
 
@@ -7,36 +8,37 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::error::Error;
 use crate::world::World;
 
-/// One turn of the story.
+/// One step of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum ScenarioStep {
     Join,
     Leave,
     KillConsumer,
+    /// A consumer joins, and the leader is killed while partitions move to it.
     KillLeader,
     JoinAgain,
 }
 
-/// The turns, each at its part of a round.
-const TURNS: [(f64, Turn); 5] = [
-    (0.12, Turn::Join),
-    (0.27, Turn::Leave),
-    (0.42, Turn::KillConsumer),
-    (0.66, Turn::KillLeader),
-    (0.84, Turn::JoinAgain),
+/// The steps, each at its part of a round.
+const STEPS: [(f64, ScenarioStep); 5] = [
+    (0.12, ScenarioStep::Join),
+    (0.27, ScenarioStep::Leave),
+    (0.42, ScenarioStep::KillConsumer),
+    (0.66, ScenarioStep::KillLeader),
+    (0.84, ScenarioStep::JoinAgain),
 ];
 
 /// One round where the run does not end by itself.
 const ROUND: Duration = Duration::from_secs(40);
 
-/// How long the group may take to settle after a turn before the story goes on regardless: longer than a dead
+/// The longest time for the group to settle after a step before the scenario goes on regardless: longer than a dead
 /// consumer and a dead leader together are waited for.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// How often the records are looked at while something is waited for.
+/// The interval at which the records are checked during a wait.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Plays the story once over `round`, or again and again where there is no end.
+/// Runs the scenario once over `round`, or again and again where there is no end.
 pub(crate) async fn play(world: &mut World, round: Option<Duration>) -> Result<(), Error> {
     match round {
         Some(round) => play_round(world, round).await,
@@ -49,29 +51,31 @@ pub(crate) async fn play(world: &mut World, round: Option<Duration>) -> Result<(
 
 async fn play_round(world: &mut World, round: Duration) -> Result<(), Error> {
     let begin = Instant::now();
-    for (part, turn) in TURNS {
+    for (part, step) in STEPS {
         sleep_until(begin + round.mul_f64(part)).await;
-        take(world, turn).await?;
+        take(world, step).await?;
         settle(world).await;
     }
     sleep_until(begin + round).await;
     Ok(())
 }
 
-async fn take(world: &mut World, turn: Turn) -> Result<(), Error> {
-    match turn {
-        Turn::Join | Turn::JoinAgain => world.join(),
-        Turn::Leave => world.let_one_leave().await,
-        Turn::KillConsumer => {
+async fn take(world: &mut World, step: ScenarioStep) -> Result<(), Error> {
+    match step {
+        ScenarioStep::Join | ScenarioStep::JoinAgain => world.join(),
+        ScenarioStep::Leave => world.let_one_leave().await,
+        ScenarioStep::KillConsumer => {
             world.kill_a_consumer();
             Ok(())
         }
-        Turn::KillLeader => kill_leader(world).await,
+        ScenarioStep::KillLeader => kill_leader(world).await,
     }
 }
 
-/// Kills the leading instance, and waits until the other one leads.
+/// Starts moves by a new consumer, kills the leader during them, and waits until the other instance leads.
 async fn kill_leader(world: &mut World) -> Result<(), Error> {
+    world.join()?;
+    wait_for_moves(world).await;
     let Some(killed) = world.kill_leader() else { return Ok(()) };
     let led_again = async {
         while world.observer.look().leader().is_none_or(|leader| leader == killed.id) {
@@ -81,6 +85,16 @@ async fn kill_leader(world: &mut World) -> Result<(), Error> {
     timeout(SETTLE, led_again).await.map_err(|_| Error::NobodyLeads)?;
     world.note_leader(&killed);
     Ok(())
+}
+
+/// Waits until partitions move. Without any within [`SETTLE`] the scenario goes on; the counts then show zero.
+async fn wait_for_moves(world: &World) {
+    let moving = async {
+        while world.moving() == 0 {
+            sleep(LOOK).await;
+        }
+    };
+    let _none_moves = timeout(SETTLE, moving).await;
 }
 
 /// Waits until everybody has their share, and says so.

@@ -7,22 +7,23 @@ use std::time::Duration;
 use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_core::record::Progress;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, sleep};
 
-use crate::board::{Board, Move, Row};
 use crate::consumers::Book;
-use crate::load::Load;
-use crate::report::Event;
+use crate::live_view::{LiveView, MOVING, MovingPartition, Row, UNOWNED};
+use crate::report::RunEvent;
 use crate::screen::Screen;
+use crate::workload::Workload;
 
 /// The state that the screen reads; clones share it.
 #[derive(Clone)]
-pub(crate) struct Window {
+pub(crate) struct ScreenState {
     start: Instant,
     partitions: u32,
     observer: Observer,
-    load: Load,
+    load: Workload,
     shown: Arc<Mutex<Shown>>,
     screen: Arc<Screen>,
 }
@@ -31,23 +32,23 @@ pub(crate) struct Window {
 struct Shown {
     address: String,
     books: Vec<(Arc<Book>, &'static str)>,
-    events: Vec<Event>,
+    events: Vec<RunEvent>,
 }
 
-impl Window {
-    pub(crate) fn new(partitions: u32, observer: Observer, load: Load, screen: Arc<Screen>) -> Self {
+impl ScreenState {
+    pub(crate) fn new(partitions: u32, observer: Observer, load: Workload, screen: Arc<Screen>) -> Self {
         Self { start: Instant::now(), partitions, observer, load, shown: Arc::default(), screen }
     }
 
     /// Notes something that happened.
     pub(crate) fn note(&self, event: &'static str, text: String) {
-        let event = Event { at_ms: millis(self.start.elapsed()), event, text };
+        let event = RunEvent { at_ms: millis(self.start.elapsed()), event, text };
         self.screen.event(&event);
         self.shown().events.push(event);
     }
 
     /// The events so far.
-    pub(crate) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<RunEvent> {
         self.shown().events.clone()
     }
 
@@ -86,19 +87,20 @@ impl Window {
         }
     }
 
-    fn board(&self, handled_before: u64, period: Duration) -> Board {
+    fn view(&self, handled_before: u64, period: Duration) -> LiveView {
         let seen = self.observer.look();
         let shown = self.shown();
         let owned = seen.owned();
         let rows: Vec<Row> = shown.books.iter().map(|(book, note)| row(book, note, &owned)).collect();
         let handled: u64 = rows.iter().map(|row| row.handled as u64).sum();
         let per_second = handled.saturating_sub(handled_before) * 1_000 / millis(period).max(1);
-        Board {
+        LiveView {
             elapsed: self.start.elapsed(),
             address: shown.address.clone(),
             leader: seen.leader(),
             consumers: rows.into_iter().filter(|row| row.note != "left").collect(),
             handoffs: moves(&seen.state),
+            owners: owners(&seen.state),
             partitions: self.partitions,
             words: self.load.words(),
             given: self.load.count(),
@@ -121,13 +123,24 @@ fn row(book: &Book, note: &'static str, owned: &BTreeMap<MemberName, u32>) -> Ro
     }
 }
 
-fn moves(state: &GroupState) -> Vec<Move> {
+/// The mark of each partition in the strip of owners.
+fn owners(state: &GroupState) -> Vec<char> {
+    let mark =
+        |at: &TopicPartition| match state.assignment(at).and_then(|assignment| assignment.owner.as_ref()) {
+            _ if state.handoff_of(at).is_some_and(|handoff| handoff.phase.is_in_flight()) => MOVING,
+            Some(owner) => owner.name.as_str().chars().next_back().unwrap_or(UNOWNED),
+            None => UNOWNED,
+        };
+    state.assignments().keys().map(mark).collect()
+}
+
+fn moves(state: &GroupState) -> Vec<MovingPartition> {
     let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
     handoffs
         .map(|handoff| {
             let at = handoff.lead().to_string();
             let progress = state.registration(&handoff.new.name).and_then(|c| c.progress.get(&at));
-            Move {
+            MovingPartition {
                 partition: at,
                 from: handoff.old.name.to_string(),
                 to: handoff.new.name.to_string(),
@@ -139,14 +152,14 @@ fn moves(state: &GroupState) -> Vec<Move> {
 }
 
 /// Shows the run until it is aborted.
-pub(crate) async fn show(window: Window, screen: Arc<Screen>) {
+pub(crate) async fn show(state: ScreenState, screen: Arc<Screen>) {
     let period = screen.period();
     let mut handled = 0;
     loop {
         sleep(period).await;
-        let board = window.board(handled, period);
-        handled = board.done;
-        screen.board(&board);
+        let view = state.view(handled, period);
+        handled = view.done;
+        screen.view(&view);
     }
 }
 
