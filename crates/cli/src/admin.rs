@@ -11,12 +11,12 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::output::{Output, Report};
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::ConnectionFlags;
 
-/// How long one call may take. Answers come from a view in memory or from one store transaction, so that ten
+/// The longest time of one call. Answers come from a view in memory or from one store transaction, so that ten
 /// seconds mean that something is wrong, and nobody waits longer at a prompt.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,45 +39,54 @@ impl Admin {
     /// Waits for an answer.
     ///
     /// # Errors
-    /// [`Failure::Refused`], [`Failure::Broken`] and [`Failure::TimedOut`].
+    /// [`CommandError::Refused`], [`CommandError::Broken`] and [`CommandError::TimedOut`].
     pub(crate) async fn ask<T>(
         &self,
         call: impl Future<Output = Result<Response<T>, Status>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandError> {
         match timeout(CALL_TIMEOUT, call).await {
             Ok(Ok(response)) => Ok(response.into_inner()),
             Ok(Err(status)) => Err(self.failed(status)),
-            Err(_) => Err(Failure::TimedOut { server: self.server.clone(), after: CALL_TIMEOUT }),
+            Err(_) => Err(CommandError::TimedOut { server: self.server.clone(), after: CALL_TIMEOUT }),
         }
     }
 
     /// The failure for a status, which may be an answer or a broken connection.
-    pub(crate) fn failed(&self, status: Status) -> Failure {
+    pub(crate) fn failed(&self, status: Status) -> CommandError {
         if std::error::Error::source(&status).is_some() {
-            Failure::Broken { server: self.server.clone(), source: Box::new(status) }
+            CommandError::Broken { server: self.server.clone(), source: Box::new(status) }
         } else {
-            Failure::refused(status)
+            CommandError::refused(status)
+        }
+    }
+
+    /// The failure for a status that ends a stream.
+    pub(crate) fn stream_failed(&self, status: Status) -> CommandError {
+        if std::error::Error::source(&status).is_some() {
+            CommandError::StreamLost { server: self.server.clone() }
+        } else {
+            CommandError::refused(status)
         }
     }
 
     /// The failure for an answer that breaks the interface's own rules.
-    pub(crate) fn nonsense(&self, what: &'static str) -> Failure {
-        Failure::Nonsense { server: self.server.clone(), what }
+    pub(crate) fn nonsense(&self, what: &'static str) -> CommandError {
+        CommandError::Nonsense { server: self.server.clone(), what }
     }
 
     /// The failure for a stream that ended though it should go on.
-    pub(crate) fn ended(&self) -> Failure {
-        Failure::StreamEnded { server: self.server.clone() }
+    pub(crate) fn ended(&self) -> CommandError {
+        CommandError::StreamEnded { server: self.server.clone() }
     }
 
     /// Collects all pages of a list. `page` gets a token and gives the entries and the next token.
     ///
     /// # Errors
-    /// What `page` fails with, and [`Failure::Nonsense`] for a list without end.
+    /// The error of `page`, and [`CommandError::Nonsense`] for a list without end.
     pub(crate) async fn pages<T>(
         &self,
-        mut page: impl AsyncFnMut(String) -> Result<(Vec<T>, String), Failure>,
-    ) -> Result<Vec<T>, Failure> {
+        mut page: impl AsyncFnMut(String) -> Result<(Vec<T>, String), CommandError>,
+    ) -> Result<Vec<T>, CommandError> {
         let mut all = Vec::new();
         let mut token = String::new();
         for _ in 0..MOST_PAGES {
@@ -94,36 +103,36 @@ impl Admin {
 
 /// A command against an instance: its arguments and what it does with them.
 pub(crate) trait Operation: Args {
-    /// What it finds out.
+    /// The result.
     type Report: Report;
 
-    /// The group that it is about, for hints; `None` = all or none.
+    /// The group that it concerns, for hints; `None` = all or none.
     fn group(&self) -> Option<&str>;
 
     /// Carries it out.
     ///
     /// # Errors
-    /// [`Failure`].
-    async fn perform(self, admin: &Admin) -> Result<Self::Report, Failure>;
+    /// [`CommandError`].
+    async fn perform(self, admin: &Admin) -> Result<Self::Report, CommandError>;
 }
 
 /// An operation with the flags that all of them have.
 #[derive(Debug, Args)]
-pub(crate) struct Call<O: Operation> {
+pub(crate) struct InstanceCall<O: Operation> {
     #[command(flatten)]
     operation: O,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionFlags,
 }
 
-impl<O: Operation> Call<O> {
+impl<O: Operation> InstanceCall<O> {
     /// Connects, carries the operation out and writes what it found.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    /// [`CommandError`].
+    pub(crate) async fn run(self) -> Result<(), CommandError> {
         let admin = self.connection.connect().await?;
         let group = self.operation.group().map(str::to_owned);
         let report = self.operation.perform(&admin).await.map_err(|failure| failure.in_group(group))?;

@@ -1,4 +1,4 @@
-//! `assign`: asks a strategy who should own what, offline.
+//! `assign`: asks a strategy for an assignment, offline.
 //!
 //! ```text
 //! lines ─► read (what is written, and what it means)
@@ -24,11 +24,11 @@ use serde::Serialize;
 use plan::placed;
 use read::checked::Checked;
 use read::input::Input;
-use read::lines::{Line, Lines};
+use read::lines::{InputLine, Lines};
 use read::refused::Refused;
-use tell::answer::{Answer, Refusal};
+use tell::answer::{LineAnswer, LineRefusal};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// The longest line: a million partitions with owners, racks and weights take less than half of it, and it bounds
 /// what a broken input costs.
@@ -40,7 +40,7 @@ pub(crate) struct Assign {
     /// The strategy, one of those that `kafka-assigner strategies` lists
     #[arg(long, value_name = "NAME", value_parser = strategy)]
     strategy: &'static dyn Strategy,
-    /// What to place, a JSON object on each line; - is the standard input
+    /// The problems to solve, a JSON object on each line; - is the standard input
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
     /// The price that the strategy balanced may pay to spread each topic evenly over members: ties (no move more than
@@ -63,8 +63,8 @@ impl Assign {
     /// Answers every line.
     ///
     /// # Errors
-    /// [`Failure`], also where a line was refused.
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    /// [`CommandError`], also where a line was refused.
+    pub(crate) fn run(self) -> Result<(), CommandError> {
         let input: Box<dyn BufRead> = if self.input.as_os_str() == "-" {
             Box::new(io::stdin().lock())
         } else {
@@ -78,36 +78,40 @@ impl Assign {
             read += 1;
             if let Err(why) = self.answer(&line, &mut output)? {
                 refused += 1;
-                write(&mut output, &Refusal::new(read, why))?;
+                write(&mut output, &LineRefusal::new(read, why))?;
             }
-            output.flush().map_err(Failure::Output)?;
+            output.flush().map_err(CommandError::Output)?;
         }
-        if refused == 0 { Ok(()) } else { Err(Failure::LinesRefused { refused, read }) }
+        if refused == 0 { Ok(()) } else { Err(CommandError::LinesRefused { refused, read }) }
     }
 
     /// Writes the answer to a line, or says why there is none.
-    fn answer(&self, line: &Line<'_>, output: &mut impl Write) -> Result<Result<(), Refused>, Failure> {
+    fn answer(
+        &self,
+        line: &InputLine<'_>,
+        output: &mut impl Write,
+    ) -> Result<Result<(), Refused>, CommandError> {
         let placed = |input: &Input| {
             let mut checked = Checked::new(input)?;
             checked.options.spread_topics = self.spread_topics;
             placed::place(&checked, self.strategy)
         };
         let parsed = match line {
-            Line::Text(text) => Input::parse(text),
-            Line::TooLong => Err(Refused::line(format!("it is longer than {LONGEST_LINE} bytes"))),
+            InputLine::Text(text) => Input::parse(text),
+            InputLine::TooLong => Err(Refused::line(format!("it is longer than {LONGEST_LINE} bytes"))),
         };
         match parsed.and_then(|input| Ok((placed(&input)?, input))) {
-            Ok((placed, input)) => write(output, &Answer::new(&placed, &input.members)).map(Ok),
+            Ok((placed, input)) => write(output, &LineAnswer::new(&placed, &input.members)).map(Ok),
             Err(refused) => Ok(Err(refused)),
         }
     }
 
-    fn unreadable(&self, source: io::Error) -> Failure {
-        Failure::Unreadable { flag: "--input", path: self.input.clone(), source }
+    fn unreadable(&self, source: io::Error) -> CommandError {
+        CommandError::Unreadable { flag: "--input", path: self.input.clone(), source }
     }
 }
 
-fn write(output: &mut impl Write, answer: &impl Serialize) -> Result<(), Failure> {
-    serde_json::to_writer(&mut *output, answer).map_err(|error| Failure::Output(error.into()))?;
-    output.write_all(b"\n").map_err(Failure::Output)
+fn write(output: &mut impl Write, answer: &impl Serialize) -> Result<(), CommandError> {
+    serde_json::to_writer(&mut *output, answer).map_err(|error| CommandError::Output(error.into()))?;
+    output.write_all(b"\n").map_err(CommandError::Output)
 }

@@ -13,66 +13,66 @@ mod watch;
 
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
 
-use crate::admin::Call;
-use crate::failure::Failure;
+use crate::admin::InstanceCall;
+use crate::command_error::CommandError;
 
-/// What can be asked of any instance, and `strategies`, which needs none.
+/// The commands that ask an instance, and `strategies`, which needs none.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
     /// List the groups
-    Groups(Call<groups::List>),
+    Groups(InstanceCall<groups::ListGroups>),
     /// Describe, set or delete one group
     #[command(subcommand)]
     Group(GroupCommand),
     /// List the topics of a group
-    Topics(Call<topics::List>),
+    Topics(InstanceCall<topics::ListTopics>),
     /// Set or delete one topic of a group
     #[command(subcommand)]
     Topic(TopicCommand),
     /// List the registered consumers of a group
-    Consumers(Call<consumers::List>),
+    Consumers(InstanceCall<consumers::ListConsumers>),
     /// List who owns which partition
-    Assignments(Call<assignments::List>),
+    Assignments(InstanceCall<assignments::ListAssignments>),
     /// List the moves under way
-    Handoffs(Call<handoffs::List>),
+    Handoffs(InstanceCall<handoffs::ListHandoffs>),
     /// Ask for the cancellation of a move
-    Abort(Call<handoffs::Abort>),
+    Abort(InstanceCall<handoffs::Abort>),
     /// Show what the leader would do, now or under other circumstances, and change nothing
-    Plan(Call<plan::Plan>),
+    Plan(InstanceCall<plan::ShowPlan>),
     /// Explain why one partition is where it is
-    Explain(Call<explain::Explain>),
+    Explain(InstanceCall<explain::Explain>),
     /// Show the changes of a group as they happen, until interrupted
-    Watch(watch::Watch),
+    Watch(watch::WatchGroup),
     /// List the strategies of this version; needs no instance
-    Strategies(strategies::Strategies),
+    Strategies(strategies::ListStrategies),
 }
 
-/// What can be done with one group.
+/// The commands for one group.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupCommand {
     /// Show a group with its configuration
-    Describe(Call<groups::Describe>),
+    Describe(InstanceCall<groups::Describe>),
     /// Create a group, or change what is named of its configuration
-    Set(Call<groups::Set>),
+    Set(InstanceCall<groups::SetGroup>),
     /// Delete a group with all its records; refused while it has consumers
-    Delete(Call<groups::Delete>),
+    Delete(InstanceCall<groups::DeleteGroup>),
 }
 
-/// What can be done with one topic of a group.
+/// The commands for one topic of a group.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TopicCommand {
     /// Add a topic to a group, or change it
-    Set(Call<topics::Set>),
+    Set(InstanceCall<topics::SetTopic>),
     /// Take a topic out of a group; Kafka's topic is not touched
-    Delete(Call<topics::Delete>),
+    Delete(InstanceCall<topics::DeleteTopic>),
 }
 
 impl AdminCommand {
     /// Carries the command out.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    /// [`CommandError`].
+    pub(crate) async fn run(self) -> Result<(), CommandError> {
         match self {
             Self::Groups(call) => call.run().await,
             Self::Group(GroupCommand::Describe(call)) => call.run().await,
@@ -93,25 +93,25 @@ impl AdminCommand {
     }
 }
 
-/// Which group; empty is refused, since on the wire it would mean the group `default`.
+/// The argument that names a group; empty is refused, since on the wire it means the group `default`.
 #[derive(Debug, clap::Args)]
-struct Group {
+struct GroupArgument {
     /// The group
     #[arg(value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
     group: String,
 }
 
-/// Which topic of which group.
+/// The arguments that name a topic of a group.
 #[derive(Debug, clap::Args)]
 struct TopicOf {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
     /// The topic
     #[arg(value_name = "TOPIC", value_parser = NonEmptyStringValueParser::new())]
     topic: String,
 }
 
-/// Which partition of which topic of which group.
+/// The arguments that name a partition of a group's topic.
 #[derive(Debug, clap::Args)]
 struct PartitionOf {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Where settings come from: flags, environment, one file, defaults, in that order of precedence.
+//! Settings and their sources: flags, environment, one file, defaults, in that order of precedence.
 //!
 //! A setting has one name. `leader_ttl` is the key in the file, `--leader-ttl` the flag and
 //! `KAFKA_ASSIGNER_LEADER_TTL` the variable; all of that, its help, its default and its type are one entry of
@@ -18,7 +18,7 @@ mod value;
 
 pub(crate) use error::ConfigError;
 pub(crate) use flags::Flags;
-pub(crate) use layers::{File, Layers, Origin};
+pub(crate) use layers::{File, Layers, SettingOrigin};
 pub(crate) use serve::{LogFormat, ServeConfig};
 pub(crate) use setting::{Configuration, Resolved, Setting};
 pub(crate) use text::{Endpoint, LogLevel};

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kafka_assigner_demo::{Options, Report, run};
+use kafka_assigner_demo::{Options, RunReport, run};
 use kafka_assigner_types::mode::Mode;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::output;
 
 /// The arguments of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// How long it runs, at least 30s; without it until Ctrl-C, repeating the story
+    /// Duration of the run, at least 30s; without it the scenario is repeated until Ctrl-C
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
     /// Partitions of the topic
@@ -24,7 +24,7 @@ pub(crate) struct Demo {
     /// Records per second in each partition
     #[arg(long, value_name = "N", default_value_t = 50)]
     rate: u32,
-    /// What the group promises: overlap, exclusive or routed
+    /// The group's mode: overlap, exclusive or routed
     #[arg(long, value_name = "MODE", default_value_t = Mode::Overlap)]
     mode: Mode,
     /// Brokers of a real cluster ("host:port,…"); a topic is created there. Without it a cluster is embedded
@@ -45,15 +45,15 @@ impl Demo {
     /// Runs the demonstration, and prints what it came to.
     ///
     /// # Errors
-    /// [`Failure`], also where something was lost.
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    /// [`CommandError`], also where something was lost.
+    pub(crate) async fn run(self) -> Result<(), CommandError> {
         let interrupt = CancellationToken::new();
         let ended = tokio::spawn(cancel_on_interrupt(interrupt.clone()));
         let json = self.json;
         let report = run(self.options(), interrupt).await?;
         ended.abort();
         print(&report, json)?;
-        if report.is_clean() { Ok(()) } else { Err(Failure::DemoUnclean) }
+        if report.is_clean() { Ok(()) } else { Err(CommandError::DemoUnclean) }
     }
 
     fn options(self) -> Options {
@@ -76,7 +76,7 @@ async fn cancel_on_interrupt(interrupt: CancellationToken) {
     }
 }
 
-fn print(report: &Report, json: bool) -> Result<(), Failure> {
+fn print(report: &RunReport, json: bool) -> Result<(), CommandError> {
     if json {
         let line = serde_json::to_string(report).expect("a report has text keys and finite numbers only");
         return output::print(&format!("{line}\n"));
@@ -86,7 +86,7 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
 }
 
 /// The events, which the live view took with it.
-fn said(report: &Report) -> String {
+fn said(report: &RunReport) -> String {
     let line =
         |at_ms: u64, text: &str| format!("{:>6.1}s  {text}\n", Duration::from_millis(at_ms).as_secs_f64());
     report.events.iter().map(|event| line(event.at_ms, &event.text)).collect()

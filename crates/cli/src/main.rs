@@ -7,15 +7,15 @@
 //!                                   └─ reports (what was found) ──► output (tables, JSON)
 //! ```
 //!
-//! Start reading at [`commands`]. What goes wrong is a [`failure::Failure`], which knows its exit code.
+//! Start reading at [`commands`]. What goes wrong is a [`command_error::CommandError`], which knows its exit code.
 
 mod admin;
 mod assign;
+mod command_error;
 mod commands;
 mod config;
 #[cfg(feature = "demo")]
 mod demo;
-mod failure;
 mod output;
 mod pem;
 mod reports;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::builder::{OsStr as Name, Resettable};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// Decides which consumer owns which Kafka partition and moves partitions without a processing gap.
 #[derive(Debug, Parser)]
@@ -41,7 +41,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// What was typed; leaves the process where that makes no sense.
+    /// Reads the command line; ends the process if it is wrong.
     fn read() -> Self {
         let matches = without_empty_variables(Self::command()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -77,7 +77,7 @@ enum Command {
 }
 
 impl Command {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self) -> Result<(), CommandError> {
         match self {
             #[cfg(feature = "demo")]
             Self::Demo(demo) => demo.run().await,

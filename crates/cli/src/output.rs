@@ -1,4 +1,4 @@
-//! How results are written: tables for people, JSON for programs.
+//! Output of results: tables for people, JSON for programs.
 
 mod page;
 mod style;
@@ -10,17 +10,17 @@ use std::io::{self, Write as _};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
-pub(crate) use page::Page;
+pub(crate) use page::TextPage;
 pub(crate) use style::Style;
-pub(crate) use table::{Cell, Table, Tone, lines};
+pub(crate) use table::{Cell, TextTable, Tone, lines};
 pub(crate) use words::{age, or_dash, span};
 
-/// What a command found out.
+/// The result of a command.
 pub(crate) trait Report: Serialize {
     /// Shows it to people. Its JSON comes from [`Serialize`]; the names of its fields are stable.
-    fn show(&self, page: &mut Page);
+    fn show(&self, page: &mut TextPage);
 }
 
 /// The form of the output: tables for people, or JSON with stable field names for programs.
@@ -43,11 +43,12 @@ impl Output {
     /// Writes a report to the standard output.
     ///
     /// # Errors
-    /// [`Failure::Output`].
-    pub(crate) fn write(self, report: &impl Report) -> Result<(), Failure> {
+    /// [`CommandError::Output`].
+    pub(crate) fn write(self, report: &impl Report) -> Result<(), CommandError> {
         let text = match self.format {
             Format::Table | Format::Wide => {
-                let mut page = Page::new(Style { wide: self.format == Format::Wide, ..Style::of_stdout() });
+                let mut page =
+                    TextPage::new(Style { wide: self.format == Format::Wide, ..Style::of_stdout() });
                 report.show(&mut page);
                 page.into_text()
             }
@@ -59,8 +60,8 @@ impl Output {
     /// Writes a report of a stream: at once, and as JSON on one line.
     ///
     /// # Errors
-    /// [`Failure::Output`].
-    pub(crate) fn write_line(self, report: &impl Report) -> Result<(), Failure> {
+    /// [`CommandError::Output`].
+    pub(crate) fn write_line(self, report: &impl Report) -> Result<(), CommandError> {
         match self.format {
             Format::Table | Format::Wide => self.write(report),
             Format::Json => print(&json(report, serde_json::to_string)?),
@@ -68,8 +69,8 @@ impl Output {
     }
 }
 
-fn json<R>(report: &R, encode: fn(&R) -> serde_json::Result<String>) -> Result<String, Failure> {
-    let mut text = encode(report).map_err(|error| Failure::Output(error.into()))?;
+fn json<R>(report: &R, encode: fn(&R) -> serde_json::Result<String>) -> Result<String, CommandError> {
+    let mut text = encode(report).map_err(|error| CommandError::Output(error.into()))?;
     text.push('\n');
     Ok(text)
 }
@@ -77,8 +78,8 @@ fn json<R>(report: &R, encode: fn(&R) -> serde_json::Result<String>) -> Result<S
 /// Writes text to the standard output.
 ///
 /// # Errors
-/// [`Failure::Output`].
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+/// [`CommandError::Output`].
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::Output)
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(CommandError::Output)
 }

@@ -3,26 +3,26 @@
 use std::fs;
 use std::path::Path;
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// Reads a file with at least one certificate. `flag` names the file in the failure.
 ///
 /// # Errors
-/// [`Failure::Unreadable`].
-pub(crate) fn certificates(flag: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
+/// [`CommandError::Unreadable`].
+pub(crate) fn certificates(flag: &'static str, path: &Path) -> Result<Vec<u8>, CommandError> {
     holding("CERTIFICATE-----", "it holds no certificate in PEM form", flag, path)
 }
 
 /// As [`certificates`], for a file with a private key.
 ///
 /// # Errors
-/// [`Failure::Unreadable`].
-pub(crate) fn private_key(flag: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
+/// [`CommandError::Unreadable`].
+pub(crate) fn private_key(flag: &'static str, path: &Path) -> Result<Vec<u8>, CommandError> {
     holding("PRIVATE KEY-----", "it holds no private key in PEM form", flag, path)
 }
 
-fn holding(label: &str, lacks: &str, flag: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
-    let unreadable = |source| Failure::Unreadable { flag, path: path.to_owned(), source };
+fn holding(label: &str, lacks: &str, flag: &'static str, path: &Path) -> Result<Vec<u8>, CommandError> {
+    let unreadable = |source| CommandError::Unreadable { flag, path: path.to_owned(), source };
     let bytes = fs::read(path).map_err(unreadable)?;
     let text = String::from_utf8_lossy(&bytes);
     if text.lines().any(|line| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(label)) {

@@ -1,4 +1,4 @@
-//! What commands find out: each report is a table for people and, field by field, JSON for programs.
+//! The results of commands: each report is a table for people and, field by field, JSON for programs.
 //!
 //! The names of fields are stable: later versions add fields and take none away. What is missing is `null`.
 //! Moments are `…_unix_ms`, milliseconds since 1970; time spans are `…_ms`.
@@ -14,16 +14,16 @@ mod plan;
 mod strategy;
 mod topic;
 
-pub(crate) use assignment::{Assignment, Assignments};
-pub(crate) use consumer::{Consumer, Consumers};
+pub(crate) use assignment::{AssignmentEntry, Assignments};
+pub(crate) use consumer::{ConsumerEntry, ConsumerList};
 pub(crate) use done::{Aborted, GroupDeleted, GroupSet, TopicDeleted, TopicSet};
-pub(crate) use event::Event;
+pub(crate) use event::EventReport;
 pub(crate) use explanation::Explanation;
-pub(crate) use group::{GroupConfig, GroupDescription, GroupSummary, Groups, Leader};
-pub(crate) use handoff::{Handoff, HandoffEnded, Handoffs};
-pub(crate) use plan::{Plan, PlannedMove};
-pub(crate) use strategy::{Strategies, Strategy};
-pub(crate) use topic::{Topic, Topics};
+pub(crate) use group::{GroupDescription, GroupLeader, GroupSettings, GroupSummary, Groups};
+pub(crate) use handoff::{HandoffEnded, HandoffEntry, Handoffs};
+pub(crate) use plan::{PlanReport, PlannedMove};
+pub(crate) use strategy::{StrategyEntry, StrategyList};
+pub(crate) use topic::{TopicEntry, Topics};
 
 use crate::output::span;
 

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::command_error::CommandError;
 use crate::config::{File, Flags, Layers, ServeConfig};
-use crate::failure::Failure;
 use crate::output;
 
 /// The arguments of `serve`.
@@ -31,8 +31,8 @@ impl Serve {
     /// Runs an instance until it is told to stop, or prints its configuration.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    /// [`CommandError`].
+    pub(crate) async fn run(self) -> Result<(), CommandError> {
         let layers = Layers {
             flags: self.flags.given,
             environment: environment(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::output;
 
 /// The arguments of `completions`.
@@ -20,8 +20,8 @@ impl Completions {
     /// Writes the shell's completions of `command` to the standard output.
     ///
     /// # Errors
-    /// [`Failure::Output`].
-    pub(crate) fn run(self, mut command: Command) -> Result<(), Failure> {
+    /// [`CommandError::Output`].
+    pub(crate) fn run(self, mut command: Command) -> Result<(), CommandError> {
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, name, &mut script);
@@ -41,8 +41,8 @@ impl Man {
     /// Writes a page for `command` and for each of its commands.
     ///
     /// # Errors
-    /// [`Failure::Output`].
-    pub(crate) fn run(self, command: Command) -> Result<(), Failure> {
-        clap_mangen::generate_to(command, self.directory).map_err(Failure::Output)
+    /// [`CommandError::Output`].
+    pub(crate) fn run(self, command: Command) -> Result<(), CommandError> {
+        clap_mangen::generate_to(command, self.directory).map_err(CommandError::Output)
     }
 }

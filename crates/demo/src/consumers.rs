@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros, Slot};
+use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros};
 use kafka_assigner_client::kafka::{
     KafkaOptions, KafkaRunner, KafkaRunnerError, Message as _, Record, RecordHandler, Restored,
 };
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition,
+    Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition,
+    WarmContext,
 };
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
@@ -24,6 +25,7 @@ use crate::kafka::Kafka;
 use crate::options::Options;
 use crate::process::Process;
 use crate::producer::id_of;
+use crate::warm_up::{self, SlowWarmUp};
 
 /// The group of the demonstration.
 pub(crate) const GROUP: &str = "demo";
@@ -37,21 +39,21 @@ pub(crate) struct Book {
     /// The process; a consumer that starts again is another.
     pub(crate) process: String,
     handled: Mutex<Vec<Handled>>,
-    shelf: Mutex<BTreeMap<Slot, Shared>>,
+    shelf: Mutex<BTreeMap<TopicPartition, SharedState>>,
 }
 
 /// The state of a partition, which the book can look into.
-type Shared = Arc<Mutex<Held>>;
+type SharedState = Arc<Mutex<PartitionState>>;
 
 /// The state of one partition in a consumer.
 #[derive(Debug, Default)]
-struct Held {
+struct PartitionState {
     /// The epoch under which it is owned; zero while it is only warmed.
-    epoch: u64,
+    epoch: Epoch,
     keys: BTreeMap<String, KeyState>,
 }
 
-impl Held {
+impl PartitionState {
     fn fold(&mut self, record: &Record) {
         let key = record.key().and_then(|key| std::str::from_utf8(key).ok()).unwrap_or_default();
         if let Some(id) = record.payload().and_then(id_of) {
@@ -65,8 +67,8 @@ impl Book {
         Arc::new(Self { process, handled: Mutex::default(), shelf: Mutex::default() })
     }
 
-    fn note(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) {
-        let (slot, process, at) = (slot(context.partition()), self.process.clone(), now_micros());
+    fn note(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) {
+        let (slot, process, at) = (context.partition().clone(), self.process.clone(), now_micros());
         lock(&self.handled).push(Handled { slot, offset, id, epoch, process, at });
     }
 
@@ -87,9 +89,9 @@ impl Book {
 
     /// The states of the partitions that it owns.
     pub(crate) fn states(&self) -> Vec<FinalState> {
-        let state = |(slot, shared): (&Slot, &Shared)| {
+        let state = |(slot, shared): (&TopicPartition, &SharedState)| {
             let held = lock(shared);
-            (held.epoch > 0).then(|| FinalState {
+            (held.epoch > Epoch::default()).then(|| FinalState {
                 slot: slot.clone(),
                 epoch: held.epoch,
                 process: self.process.clone(),
@@ -104,48 +106,54 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn slot(partition: &TopicPartition) -> Slot {
-    Slot { topic: partition.topic().to_owned(), partition: partition.partition() }
-}
-
 pub(crate) fn now_micros() -> Micros {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Counts records by key, and writes down each that it handles.
-struct Counting(Arc<Book>);
+struct CountingHandler(Arc<Book>);
 
 #[async_trait]
-impl PartitionHandler for Counting {
+impl PartitionHandler for CountingHandler {
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        warm_up::load(context).await;
+        Ok(())
+    }
+
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        if let Some(held) = lock(&self.0.shelf).get(&slot(context.partition())) {
+        if let Some(held) = lock(&self.0.shelf).get(context.partition()) {
             lock(held).epoch = context.epoch();
         }
         Ok(())
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
-        lock(&self.0.shelf).remove(&slot(partition));
+        lock(&self.0.shelf).remove(partition);
         Ok(())
     }
 
     async fn lost(&self, context: &OwnedContext) {
-        lock(&self.0.shelf).remove(&slot(context.partition()));
+        lock(&self.0.shelf).remove(context.partition());
     }
 }
 
 #[async_trait]
-impl RecordHandler for Counting {
-    type State = Shared;
+impl RecordHandler for CountingHandler {
+    type State = SharedState;
 
-    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Shared>, HandlerError> {
-        let state = Shared::default();
-        lock(&self.0.shelf).insert(slot(partition), Arc::clone(&state));
-        Ok(Restored { state, next_offset: Some(0) })
+    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<SharedState>, HandlerError> {
+        let state = SharedState::default();
+        lock(&self.0.shelf).insert(partition.clone(), Arc::clone(&state));
+        Ok(Restored { state, next_offset: Some(Offset::ZERO) })
     }
 
-    fn catch_up(&self, _: &TopicPartition, state: &mut Shared, record: &Record) -> Result<(), HandlerError> {
+    fn catch_up(
+        &self,
+        _: &TopicPartition,
+        state: &mut SharedState,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
         lock(state).fold(record);
         Ok(())
     }
@@ -153,7 +161,7 @@ impl RecordHandler for Counting {
     async fn process(
         &self,
         context: &OwnedContext,
-        state: &mut Shared,
+        state: &mut SharedState,
         record: &Record,
     ) -> Result<(), HandlerError> {
         let epoch = context.epoch();
@@ -161,13 +169,13 @@ impl RecordHandler for Counting {
         held.epoch = epoch;
         held.fold(record);
         let id = record.payload().and_then(id_of).unwrap_or(u64::MAX);
-        self.0.note(context, epoch, record.offset(), id);
+        self.0.note(context, epoch, Offset::new(record.offset())?, id);
         Ok(())
     }
 }
 
 impl Witness for Book {
-    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()> {
+    fn executed(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) -> io::Result<()> {
         self.note(context, epoch, offset, id);
         Ok(())
     }
@@ -179,9 +187,9 @@ async fn count(
     brokers: String,
     book: Arc<Book>,
     shutdown: CancellationToken,
-) -> Result<(), Failure> {
+) -> Result<(), ConsumerFailure> {
     let kafka = KafkaOptions::new(brokers, options.topics.concat());
-    let runner = KafkaRunner::new(&kafka, Counting(book))?;
+    let runner = KafkaRunner::new(&kafka, CountingHandler(book))?;
     Consumer::new(options)?.run(runner, shutdown).await?;
     Ok(())
 }
@@ -192,14 +200,16 @@ async fn write(
     brokers: String,
     book: Arc<Book>,
     shutdown: CancellationToken,
-) -> Result<(), Failure> {
+) -> Result<(), ConsumerFailure> {
     let connecting = Log::connect(&brokers, &options.topics[0]);
     let Some(log) = shutdown.run_until_cancelled(connecting).await.transpose()? else { return Ok(()) };
     let writer = Writer::new(log, Some(book));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let endpoint = listener.local_addr()?.to_string();
     let (consumer, reception) = (Consumer::new(ConsumerOptions { endpoint, ..options })?, writer.reception());
-    run_writer(consumer, writer, reception, listener, shutdown).await.map_err(Failure::Program)
+    run_writer(consumer, SlowWarmUp(writer), reception, listener, shutdown)
+        .await
+        .map_err(ConsumerFailure::Program)
 }
 
 /// A running consumer.
@@ -208,12 +218,12 @@ pub(crate) struct Worker {
     pub(crate) name: String,
     pub(crate) book: Arc<Book>,
     process: Process,
-    ended: JoinHandle<Result<(), Failure>>,
+    ended: JoinHandle<Result<(), ConsumerFailure>>,
 }
 
 /// The reasons for which a consumer did not start, or ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum ConsumerFailure {
     #[error("no runtime or no socket for a consumer")]
     Io(#[from] io::Error),
     #[error("wrong options for a consumer")]
@@ -238,7 +248,7 @@ impl Worker {
         endpoints: Vec<String>,
         kafka: &Kafka,
         mode: Mode,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ConsumerFailure> {
         let (book, process) = (Book::new(format!("{name}#{life}")), Process::new(name)?);
         let options = ConsumerOptions {
             group: GROUP.into(),
@@ -267,7 +277,7 @@ impl Worker {
     }
 
     /// Waits until it has left, and says where it failed.
-    pub(crate) async fn left(self) -> Result<(), Failure> {
+    pub(crate) async fn left(self) -> Result<(), ConsumerFailure> {
         // A panic of the consumer's task was already printed by the runtime.
         self.ended.await.unwrap_or(Ok(()))
     }

@@ -17,7 +17,7 @@ pub enum Error {
     Input {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -26,7 +26,7 @@ pub enum Error {
     NoBroker {
         /// The brokers, as they were given.
         brokers: String,
-        /// How long they had.
+        /// The time that they had.
         within: std::time::Duration,
     },
     /// Kafka did not do what it was asked.
@@ -43,14 +43,14 @@ pub enum Error {
     NobodyLeads,
 }
 
-impl From<consumers::Failure> for Error {
-    fn from(failure: consumers::Failure) -> Self {
+impl From<consumers::ConsumerFailure> for Error {
+    fn from(failure: consumers::ConsumerFailure) -> Self {
         Self::Consumer(Box::new(failure))
     }
 }
 
-impl From<instances::Failure> for Error {
-    fn from(failure: instances::Failure) -> Self {
+impl From<instances::InstanceFailure> for Error {
+    fn from(failure: instances::InstanceFailure) -> Self {
         Self::Instance(Box::new(failure))
     }
 }

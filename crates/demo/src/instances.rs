@@ -21,11 +21,11 @@ const INSTANCES: usize = 2;
 
 /// The reasons for which an instance did not start.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum InstanceFailure {
     #[error("no runtime or no socket for an instance")]
     Io(#[from] io::Error),
     #[error("no Kafka client for an instance")]
-    Kafka(#[from] rdkafka::error::KafkaError),
+    Kafka(#[from] kafka_assigner_server::KafkaSettingsError),
     #[error("an instance can't use the store")]
     Store(#[from] kafka_assigner_store::Error),
     #[error("an instance ended while it started")]
@@ -40,11 +40,11 @@ pub(crate) struct Fleet {
     mode: Mode,
     seed: u64,
     started: usize,
-    running: Vec<Running>,
+    running: Vec<RunningInstance>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningInstance {
     id: String,
     address: String,
     process: Process,
@@ -57,7 +57,7 @@ impl Fleet {
         brokers: &str,
         mode: Mode,
         seed: u64,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, InstanceFailure> {
         let (brokers, running) = (brokers.to_owned(), Vec::new());
         let mut fleet = Self { store, brokers, mode, seed, started: 0, running };
         for _ in 0..INSTANCES {
@@ -66,7 +66,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    async fn start_one(&mut self) -> Result<String, Failure> {
+    async fn start_one(&mut self) -> Result<String, InstanceFailure> {
         self.started += 1;
         let id = format!("instance-{}", self.started);
         let process = Process::new(&id)?;
@@ -79,10 +79,10 @@ impl Fleet {
             let address = format!("http://{}", grpc.local_addr()?);
             let options = options(&name, &address, mode, seed);
             let instance = Instance::start(store, options, Some(topics), &mut Registry::default()).await?;
-            Ok::<_, Failure>((address, tokio::spawn(run(instance, grpc, shutdown))))
+            Ok::<_, InstanceFailure>((address, tokio::spawn(run(instance, grpc, shutdown))))
         });
-        let (address, served) = starting.await.map_err(|_| Failure::Ended)??;
-        self.running.push(Running { id: id.clone(), address, process, served });
+        let (address, served) = starting.await.map_err(|_| InstanceFailure::Ended)??;
+        self.running.push(RunningInstance { id: id.clone(), address, process, served });
         Ok(id)
     }
 
@@ -99,7 +99,7 @@ impl Fleet {
     }
 
     /// Starts another instance in place of one that was killed.
-    pub(crate) async fn replenish(&mut self) -> Result<String, Failure> {
+    pub(crate) async fn replenish(&mut self) -> Result<String, InstanceFailure> {
         self.start_one().await
     }
 

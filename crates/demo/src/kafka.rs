@@ -16,7 +16,7 @@ use crate::error::Error;
 /// The mock keeps 5 MiB a partition and drops the oldest without a word; we stop well before.
 const MOCK_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How long brokers may take to answer: a few connections that fail at once, and some for a busy machine.
+/// The longest time for brokers to answer: a few connections that fail at once, and some for a busy machine.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// The most bytes that one record of the demonstration takes in Kafka beside its key and value.

@@ -45,8 +45,8 @@ impl Default for Options {
 /// An option outside what it may be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidOption {
-    /// Too short for the story.
-    #[error("--for {}s is refused: the story takes at least 30s", .0.as_secs())]
+    /// Too short for the scenario.
+    #[error("--for {}s is refused: the scenario takes at least 30s", .0.as_secs())]
     TooShort(Duration),
     /// A number out of its range.
     #[error("--{option} {value} is refused: it must be 1 to {most}")]
@@ -105,7 +105,7 @@ mod tests {
         let short = Options { duration: Some(Duration::from_secs(29)), ..Options::default() };
         assert_eq!(
             short.validate().unwrap_err().to_string(),
-            "--for 29s is refused: the story takes at least 30s"
+            "--for 29s is refused: the scenario takes at least 30s"
         );
         let many = Options { rate: 201, ..Options::default() };
         assert_eq!(many.validate().unwrap_err().to_string(), "--rate 201 is refused: it must be 1 to 200");

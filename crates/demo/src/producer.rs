@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_audit::{Record, Slot};
+use kafka_assigner_audit::Record;
+use kafka_assigner_types::id::TopicPartition;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Message as _};
@@ -23,10 +24,10 @@ const MOST_RECORDS: u64 = 2_000_000;
 
 /// The counts of produced records so far; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Produced(Arc<Counts>);
+pub(crate) struct Produced(Arc<ProducedCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ProducedCounts {
     /// By partition: acknowledged records by their offsets.
     records: Mutex<BTreeMap<i32, BTreeMap<i64, Record>>>,
     acknowledged: AtomicU64,
@@ -51,10 +52,13 @@ impl Produced {
     }
 
     /// Every acknowledged record, by partition in the order of the offsets.
-    pub(crate) fn records(&self, topic: &str) -> BTreeMap<Slot, Vec<Record>> {
+    pub(crate) fn records(&self, topic: &str) -> BTreeMap<TopicPartition, Vec<Record>> {
         let records = self.0.records.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = |partition: &i32| Slot { topic: topic.to_owned(), partition: *partition };
-        records.iter().map(|(partition, of)| (slot(partition), of.values().cloned().collect())).collect()
+        let of_partition = |(partition, of): (&i32, &BTreeMap<i64, Record>)| {
+            let at = TopicPartition::from_kafka(topic, *partition).expect("it took the record");
+            (at, of.values().cloned().collect())
+        };
+        records.iter().map(of_partition).collect()
     }
 }
 
@@ -76,14 +80,14 @@ impl ProducerContext for Produced {
 
 /// The source of the records: generated values, or the user's lines.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum RecordSource {
     /// As many as there is time for.
     Endless,
     /// These, once.
     Lines(std::vec::IntoIter<String>),
 }
 
-impl Source {
+impl RecordSource {
     /// The value of the next record; `None` at the end.
     fn next(&mut self, id: u64) -> Option<String> {
         match self {
@@ -98,7 +102,7 @@ pub(crate) async fn produce(
     kafka: &Kafka,
     partitions: u32,
     every: Duration,
-    mut source: Source,
+    mut source: RecordSource,
     produced: Produced,
     stop: CancellationToken,
 ) -> Result<(), KafkaError> {
@@ -109,7 +113,7 @@ pub(crate) async fn produce(
         .create_with_context(produced.clone())?;
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut next = Next { id: 0, bytes: 0 };
+    let mut next = ProductionProgress { id: 0, bytes: 0 };
     loop {
         tokio::select! {
             biased;
@@ -128,20 +132,20 @@ pub(crate) async fn produce(
 }
 
 /// The progress of production.
-struct Next {
+struct ProductionProgress {
     id: u64,
     /// Bytes in the fullest partition, at most.
     bytes: u64,
 }
 
-impl Next {
+impl ProductionProgress {
     /// One record for each partition; false at the end of the source.
     fn round(
         &mut self,
         producer: &ThreadedProducer<Produced>,
         topic: &str,
         partitions: u32,
-        source: &mut Source,
+        source: &mut RecordSource,
     ) -> Result<bool, KafkaError> {
         let mut largest = 0;
         for partition in 0..partitions {

@@ -1,4 +1,4 @@
-//! What a run came to, for programs and for people.
+//! The result of a run, for programs and for people.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::Serialize;
 
 /// The result of a run. The names are stable: programs read them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct RunReport {
     /// The group's mode.
     pub mode: String,
     /// Records, duplicates, moves and gaps.
     #[serde(flatten)]
     pub audit: Audit,
-    /// In the mode routed: what those who asked were told.
+    /// In the mode routed: the requests and their answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
     /// Handoffs that reached their new owner.
@@ -24,6 +24,8 @@ pub struct Report {
     pub handoffs_cancelled: usize,
     /// The number of leader changes.
     pub leader_changes: usize,
+    /// Partitions that were on the move when the leader was killed, over all such kills.
+    pub moving_at_leader_kills: usize,
     /// The time between two records of one partition.
     pub record_interval_ms: u64,
     /// The session timeout: for so long a dead consumer keeps its partitions.
@@ -31,12 +33,12 @@ pub struct Report {
     /// The seed that repeats the choices of this run.
     pub seed: u64,
     /// The events, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<RunEvent>,
 }
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Event {
+pub struct RunEvent {
     /// The time from the start of the run.
     pub at_ms: u64,
     /// The kind of the event.
@@ -45,7 +47,7 @@ pub struct Event {
     pub text: String,
 }
 
-impl Report {
+impl RunReport {
     /// Returns true if nothing was lost or out of order, and every state is right; and in the stricter modes, if there
     /// was one owner at a time, and nothing handled twice by its move.
     #[must_use]
@@ -87,7 +89,7 @@ impl Report {
         self.mode.parse().is_ok_and(Mode::is_strict)
     }
 
-    /// What happens to a record while its partition moves.
+    /// The counts of records that were handled twice, and of two owners at one time.
     fn owners(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Audit { duplicated, duplicated_after_crash, two_owner_ms, .. } = &self.audit;
         if !self.is_strict() {
@@ -105,7 +107,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let audit = &self.audit;
         let verdict = if self.is_clean() { "Nothing was lost." } else { "SOMETHING WENT WRONG." };
@@ -117,6 +119,11 @@ impl fmt::Display for Report {
             f,
             "  {} moves: {} handoffs completed, {} cancelled; leader changes: {}",
             audit.moves, self.handoffs_completed, self.handoffs_cancelled, self.leader_changes
+        )?;
+        writeln!(
+            f,
+            "  {} partitions were on the move when the leader was killed",
+            self.moving_at_leader_kills
         )?;
         let (record, session) = (self.record_interval_ms, self.session_timeout_ms);
         let load = if self.requests.is_some() {
@@ -143,17 +150,18 @@ fn gap(f: &mut fmt::Formatter<'_>, what: &str, spread: &Spread) -> fmt::Result {
 mod tests {
     use super::*;
 
-    fn large(mode: Mode) -> Report {
+    fn large(mode: Mode) -> RunReport {
         let spread = Spread { count: 9_999, p50: 99_999.0, p99: 99_999.0, max: 99_999.0 };
         let mut audit = Audit { produced: 9_999_999, duplicated_after_crash: 99_999, ..Audit::default() };
         audit.gap_ms.planned = spread;
-        Report {
+        RunReport {
             mode: mode.to_string(),
             audit,
             requests: None,
             handoffs_completed: 9_999,
             handoffs_cancelled: 9_999,
             leader_changes: 99,
+            moving_at_leader_kills: 9_999,
             record_interval_ms: 1_000,
             session_timeout_ms: 10_000,
             seed: 0,

@@ -1,4 +1,4 @@
-//! What is there in the mode routed only: routers, and those who ask them.
+//! The routers of the mode routed, and their callers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,28 +12,28 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::consumers::{Failure, GROUP, now_micros};
+use crate::consumers::{ConsumerFailure, GROUP, now_micros};
 use crate::kafka::Kafka;
 use crate::options::Options;
 use crate::process::Process;
 
-/// Routers: those who ask need another one to turn to.
+/// The number of routers: a caller needs another one if one fails.
 const ROUTERS: usize = 2;
 
-/// What an addition takes in the log at most, with some room: keys fall on partitions as they like.
+/// The most bytes of an addition in the log, with some room: keys are not spread evenly over partitions.
 const BYTES: u64 = 400;
 
 /// The most requests of a run: each is kept in memory, so that everything can be added up in the end.
 const MOST_REQUESTS: u64 = 2_000_000;
 
-/// Routers, and those who ask them.
+/// Routers, and their callers.
 #[derive(Debug)]
 pub(crate) struct Routing {
-    routers: Vec<(Process, JoinHandle<Result<(), Failure>>)>,
-    /// Where the routers are found.
+    routers: Vec<(Process, JoinHandle<Result<(), ConsumerFailure>>)>,
+    /// The addresses of the routers.
     addresses: watch::Sender<Vec<SocketAddr>>,
     traffic: Traffic,
-    /// Since when a dead writer is waited for.
+    /// The start of the wait for a dead writer's session to end.
     crashed: Option<Micros>,
     crashes: Vec<Window>,
 }
@@ -63,7 +63,7 @@ impl Routing {
     }
 
     /// Starts the routers.
-    pub(crate) async fn open(&mut self, endpoints: &[String], topic: &str) -> Result<(), Failure> {
+    pub(crate) async fn open(&mut self, endpoints: &[String], topic: &str) -> Result<(), ConsumerFailure> {
         for number in 1..=ROUTERS {
             let name = format!("router-{number}");
             let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -75,7 +75,7 @@ impl Routing {
             let bind = async { TcpListener::from_std(listener) };
             let ended = process.spawn(|stop| async move {
                 let router = Router::forwarding(options, Wire::new())?;
-                run_router(router, topic, bind, stop).await.map_err(Failure::Program)
+                run_router(router, topic, bind, stop).await.map_err(ConsumerFailure::Program)
             });
             self.routers.push((process, ended));
             self.addresses.send_modify(|addresses| addresses.push(address));
@@ -96,9 +96,9 @@ impl Routing {
     }
 
     /// Ends when everything is answered, and reads the log.
-    pub(crate) async fn end(mut self, kafka: &Kafka, partitions: u32) -> Result<Answered, Failure> {
+    pub(crate) async fn end(mut self, kafka: &Kafka, partitions: u32) -> Result<Answered, ConsumerFailure> {
         self.calm();
-        let asked = self.traffic.stop().await.map_err(Failure::Program)?;
+        let asked = self.traffic.stop().await.map_err(ConsumerFailure::Program)?;
         for (process, _) in &self.routers {
             process.ask_to_end();
         }
@@ -109,7 +109,8 @@ impl Routing {
         let (brokers, topic) = (kafka.bootstrap.clone(), kafka.topic.clone());
         let partitions = i32::try_from(partitions).unwrap_or(i32::MAX);
         let log = spawn_blocking(move || read_log(&brokers, &topic, partitions)).await;
-        let log = log.map_err(|panic| Failure::Program(panic.into()))?.map_err(Failure::Program)?;
+        let log =
+            log.map_err(|panic| ConsumerFailure::Program(panic.into()))?.map_err(ConsumerFailure::Program)?;
         Ok(Answered { asked, log, crashes: self.crashes })
     }
 }

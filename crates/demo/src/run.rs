@@ -1,4 +1,4 @@
-//! A whole run: everything is started, the story is played, what is left is handled, and everything adds up.
+//! A whole run: start everything, run the scenario, handle the remaining records, and count.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::kafka::Kafka;
 use crate::options::Options;
-use crate::producer::{Source, produce};
-use crate::report::Report;
+use crate::producer::{RecordSource, produce};
+use crate::report::RunReport;
+use crate::scenario;
 use crate::screen::Screen;
-use crate::story;
-use crate::window::show;
+use crate::screen_state::show;
 use crate::world::World;
 
-/// Runs the demonstration, and returns what it came to. `interrupt` ends it early, in good order.
+/// Runs the demonstration, and returns its result. `interrupt` ends it early, in good order.
 ///
 /// # Errors
-/// [`Error`] where something that is not part of the story failed.
-pub async fn run(options: Options, interrupt: CancellationToken) -> Result<Report, Error> {
+/// [`Error`] where something that is not part of the scenario failed.
+pub async fn run(options: Options, interrupt: CancellationToken) -> Result<RunReport, Error> {
     options.validate()?;
     let seed = options.seed.unwrap_or_else(rand::random);
     let kafka = Arc::new(kafka(&options, seed).await?);
     let source = source(options.input.as_deref())?;
     let screen = Arc::new(Screen::open(options.json));
     let mut world = World::start(&options, Arc::clone(&kafka), Arc::clone(&screen), seed).await?;
-    let showing = tokio::spawn(show(world.window(), screen));
+    let showing = tokio::spawn(show(world.screen_state(), screen));
     let result = perform(&mut world, &options, source, interrupt).await;
     showing.abort();
     // The live view is gone before anything is printed over it.
@@ -43,21 +43,21 @@ async fn kafka(options: &Options, seed: u64) -> Result<Kafka, Error> {
     })
 }
 
-fn source(input: Option<&Path>) -> Result<Source, Error> {
-    let Some(path) = input else { return Ok(Source::Endless) };
+fn source(input: Option<&Path>) -> Result<RecordSource, Error> {
+    let Some(path) = input else { return Ok(RecordSource::Endless) };
     let text = std::fs::read_to_string(path)
         .map_err(|source| Error::Input { path: path.display().to_string(), source })?;
-    Ok(Source::Lines(text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()))
+    Ok(RecordSource::Lines(text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()))
 }
 
-/// Produces while the story is played, then waits for the last records.
+/// Produces while the scenario runs, then waits for the last records.
 async fn perform(
     world: &mut World,
     options: &Options,
-    source: Source,
+    source: RecordSource,
     interrupt: CancellationToken,
 ) -> Result<(), Error> {
-    story::settle(world).await;
+    scenario::settle(world).await;
     if world.let_requests_in().await? {
         return play(world, options, interrupt).await;
     }
@@ -73,14 +73,14 @@ async fn perform(
     Ok(())
 }
 
-/// Plays the story, unless it is ended by hand: what there is so far is still done.
+/// Runs the scenario until its end or an interrupt; the records produced until then are still handled.
 async fn play(world: &mut World, options: &Options, interrupt: CancellationToken) -> Result<(), Error> {
     tokio::select! {
         biased;
         // By hand.
         () = interrupt.cancelled() => {}
         // In time.
-        played = story::play(world, options.production()) => return played,
+        played = scenario::play(world, options.production()) => return played,
     }
     world.note("interrupt", "interrupted: what is there is still done".into());
     Ok(())
@@ -105,7 +105,7 @@ fn tell_production(world: &World) {
 fn spawn_production(
     world: &World,
     options: &Options,
-    source: Source,
+    source: RecordSource,
     stop: CancellationToken,
 ) -> JoinHandle<Result<(), rdkafka::error::KafkaError>> {
     let (kafka, produced) = (Arc::clone(world.kafka()), world.produced().clone());

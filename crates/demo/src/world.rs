@@ -10,6 +10,7 @@ use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_audit::{Audit, FinalState, Incident, Ledger, Micros};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_store::MemoryStore;
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -20,13 +21,13 @@ use crate::consumers::{GROUP, Worker, now_micros};
 use crate::error::Error;
 use crate::instances::Fleet;
 use crate::kafka::Kafka;
-use crate::load::Load;
 use crate::options::Options;
 use crate::producer::Produced;
-use crate::report::Report;
+use crate::report::RunReport;
 use crate::routing::{Answered, Routing};
 use crate::screen::Screen;
-use crate::window::{Window, millis};
+use crate::screen_state::{ScreenState, millis};
+use crate::workload::Workload;
 
 /// Consumers at the start.
 const CONSUMERS: usize = 3;
@@ -41,6 +42,10 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Killed {
     pub(crate) id: String,
     at: Micros,
+    /// The partitions that were on the move.
+    moving: usize,
+    /// The moves completed until then.
+    completed: usize,
 }
 
 /// The parts of a run.
@@ -57,8 +62,9 @@ pub(crate) struct World {
     workers: Vec<Worker>,
     names: usize,
     watching: JoinHandle<Result<(), kafka_assigner_store::Error>>,
-    window: Window,
+    screen_state: ScreenState,
     incidents: Vec<Incident>,
+    moving_at_leader_kills: usize,
 }
 
 impl World {
@@ -75,9 +81,9 @@ impl World {
         let fleet = Fleet::start(store, &kafka.bootstrap, options.mode, seed).await?;
         let produced = Produced::default();
         let routing = (options.mode == Mode::Routed).then(|| Routing::new(options, &kafka));
-        let records = || Load::Records(produced.clone());
-        let load = routing.as_ref().map_or_else(records, |routing| Load::Requests(routing.meter()));
-        let window = Window::new(options.partitions, observer.clone(), load, screen);
+        let records = || Workload::Records(produced.clone());
+        let load = routing.as_ref().map_or_else(records, |routing| Workload::Requests(routing.meter()));
+        let screen_state = ScreenState::new(options.partitions, observer.clone(), load, screen);
         let mut world = Self {
             options: options.clone(),
             seed,
@@ -90,8 +96,9 @@ impl World {
             workers: Vec::new(),
             names: 0,
             watching,
-            window,
+            screen_state,
             incidents: Vec::new(),
+            moving_at_leader_kills: 0,
         };
         world.show_address();
         world.show_topic();
@@ -104,7 +111,7 @@ impl World {
     fn show_address(&self) {
         let address = self.fleet.addresses().first().cloned().unwrap_or_default();
         self.note("listening", format!("try: kafka-assigner consumers {GROUP} --server {address}"));
-        self.window.show_address(address);
+        self.screen_state.show_address(address);
     }
 
     /// Says what stays behind where the cluster is not our own.
@@ -119,7 +126,7 @@ impl World {
     }
 
     pub(crate) fn note(&self, event: &'static str, text: String) {
-        self.window.note(event, text);
+        self.screen_state.note(event, text);
     }
 
     /// A new consumer joins.
@@ -128,7 +135,7 @@ impl World {
         let name = format!("worker-{}", self.names);
         let endpoints = self.fleet.addresses();
         let worker = Worker::start(&name, 1, endpoints, &self.kafka, self.options.mode)?;
-        self.window.add(Arc::clone(&worker.book));
+        self.screen_state.add(Arc::clone(&worker.book));
         self.workers.push(worker);
         self.note("consumer_joined", format!("{name} joins"));
         Ok(())
@@ -144,10 +151,10 @@ impl World {
         let worker = self.workers.remove(index);
         let name = worker.name.clone();
         self.note("consumer_leaving", format!("{name} is asked to stop, and hands everything over first"));
-        self.window.mark(&worker.book, "leaving");
+        self.screen_state.mark(&worker.book, "leaving");
         worker.ask_to_leave();
         worker.left().await?;
-        self.window.mark_gone(&name);
+        self.screen_state.mark_gone(&name);
         self.note("consumer_left", format!("{name} is gone"));
         Ok(())
     }
@@ -163,7 +170,7 @@ impl World {
         }
         let book = worker.kill();
         self.incidents.push(Incident::ConsumerKilled { process: book.process.clone(), at });
-        self.window.mark(&book, "killed");
+        self.screen_state.mark(&book, "killed");
         let wait = Options::SESSION_TIMEOUT.as_secs();
         self.note(
             "consumer_killed",
@@ -173,20 +180,31 @@ impl World {
 
     /// The leading instance is killed.
     pub(crate) fn kill_leader(&mut self) -> Option<Killed> {
-        let leader = self.observer.look().leader()?;
-        let at = now_micros();
+        let (leader, completed) = {
+            let seen = self.observer.look();
+            (seen.leader()?, seen.completed())
+        };
+        let (at, moving) = (now_micros(), self.moving());
         self.fleet.kill(&leader)?;
+        self.moving_at_leader_kills += moving;
         self.note(
             "leader_killed",
-            format!("{leader}, which leads, is killed; handoffs go on with the next leader"),
+            format!("{leader}, which leads, is killed while {moving} partitions move"),
         );
-        Some(Killed { id: leader, at })
+        Some(Killed { id: leader, at, moving, completed })
     }
 
     pub(crate) fn note_leader(&mut self, killed: &Killed) {
         self.incidents.push(Incident::LeaderKilled { at: killed.at, led_again: now_micros() });
-        let leader = self.observer.look().leader().unwrap_or_default();
-        self.note("leader_elected", format!("{leader} leads"));
+        let (leader, completed) = {
+            let seen = self.observer.look();
+            (seen.leader().unwrap_or_default(), seen.completed().saturating_sub(killed.completed))
+        };
+        let (alone, moving) = (completed.min(killed.moving), killed.moving);
+        self.note(
+            "leader_elected",
+            format!("{leader} leads; {alone} of the {moving} moves were completed without a leader"),
+        );
         self.show_address();
     }
 
@@ -195,6 +213,15 @@ impl World {
         let id = self.fleet.replenish().await?;
         self.note("instance_started", format!("{id} starts"));
         Ok(())
+    }
+
+    /// The number of partitions that are on the move.
+    pub(crate) fn moving(&self) -> usize {
+        let seen = self.observer.look();
+        let state = &seen.state;
+        let is_under_way =
+            |at: &&TopicPartition| state.handoff_of(at).is_some_and(|handoff| handoff.phase.is_in_flight());
+        state.assignments().keys().filter(is_under_way).count()
     }
 
     pub(crate) fn is_settled(&self) -> bool {
@@ -243,11 +270,11 @@ impl World {
     }
 
     fn handled_count(&self) -> usize {
-        self.window.books().iter().map(|book| book.count()).sum()
+        self.screen_state.books().iter().map(|book| book.count()).sum()
     }
 
     async fn wait_for_ids(&self, mut missing: BTreeSet<u64>) {
-        let books = self.window.books();
+        let books = self.screen_state.books();
         let mut seen = vec![0; books.len()];
         while !missing.is_empty() {
             for (book, seen) in books.iter().zip(&mut seen) {
@@ -263,8 +290,8 @@ impl World {
         self.workers.iter().flat_map(|worker| worker.book.states()).collect()
     }
 
-    pub(crate) fn window(&self) -> Window {
-        self.window.clone()
+    pub(crate) fn screen_state(&self) -> ScreenState {
+        self.screen_state.clone()
     }
 
     pub(crate) const fn kafka(&self) -> &Arc<Kafka> {
@@ -279,7 +306,7 @@ impl World {
     fn add_up(&mut self, answered: Option<Answered>) -> (Audit, Option<Requests>) {
         let topic = &self.kafka.topic;
         let mut ledger = Ledger {
-            handled: self.window.books().iter().flat_map(|book| book.handled()).collect(),
+            handled: self.screen_state.books().iter().flat_map(|book| book.handled()).collect(),
             incidents: std::mem::take(&mut self.incidents),
             ..Ledger::default()
         };
@@ -287,14 +314,14 @@ impl World {
             (ledger.produced, ledger.states) = (self.produced.records(topic), self.states());
             return (ledger.audit(), None);
         };
-        ledger.produced = to_handle(&asked, &log, topic);
+        ledger.produced = to_handle(&asked, &log, topic).expect("the log has the partitions of a topic");
         let mut audit = ledger.audit();
         let requests = put_right(&mut audit, &asked, &log, &crashes);
         (audit, Some(requests))
     }
 
     /// Ends everything, and adds it up.
-    pub(crate) async fn end(mut self) -> Result<Report, Error> {
+    pub(crate) async fn end(mut self) -> Result<RunReport, Error> {
         let answered = match self.routing.take() {
             Some(routing) => Some(routing.end(&self.kafka, self.options.partitions).await?),
             None => None,
@@ -307,14 +334,15 @@ impl World {
         stop_all(self.workers).await?;
         self.fleet.stop().await;
         self.watching.abort();
-        let events = self.window.events();
-        Ok(Report {
+        let events = self.screen_state.events();
+        Ok(RunReport {
             mode: self.options.mode.to_string(),
             audit,
             requests,
             handoffs_completed: completed,
             handoffs_cancelled: cancelled,
             leader_changes,
+            moving_at_leader_kills: self.moving_at_leader_kills,
             record_interval_ms: millis(self.options.record_interval()),
             session_timeout_ms: millis(Options::SESSION_TIMEOUT),
             seed: self.seed,

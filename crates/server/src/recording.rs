@@ -12,7 +12,7 @@ use kafka_assigner_types::kv::{Limits, Revision, TxnOutcome};
 use tonic::Status;
 
 use crate::convert;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
 use crate::refusal;
 
@@ -35,7 +35,7 @@ const AT_A_TIME: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckRecorder<'a> {
     pub(crate) instance: &'a Instance,
-    pub(crate) group: &'a Group,
+    pub(crate) group: &'a ServedGroup,
     pub(crate) member: &'a Member,
 }
 
@@ -198,11 +198,14 @@ impl AckRecorder<'_> {
 
 /// Refuses a call that says nothing, or more than it may.
 pub(crate) fn bounded(items: usize) -> Result<(), Status> {
-    if (1..=MAX_ACKS).contains(&items) {
-        return Ok(());
+    match items {
+        0 => Err(refusal::field(format!("the call names no partition: it takes 1 to {MAX_ACKS}"))),
+        1..=MAX_ACKS => Ok(()),
+        _ => {
+            let message = format!("{items} partitions in one call are refused: it takes 1 to {MAX_ACKS}");
+            Err(status(Reason::TooManyItems, message))
+        }
     }
-    let message = format!("{items} partitions in one call are refused: it takes 1 to {MAX_ACKS}");
-    Err(status(Reason::TooManyItems, message))
 }
 
 fn result(at: &TopicPartition, outcome: AckOutcome, message: String) -> AckResult {

@@ -11,9 +11,9 @@ pub const MAX_LENGTH: usize = 249;
 
 /// A name that breaks the rule: 1 to 249 of letters, digits, `.`, `_` and `-`, and neither `.` nor `..`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} name {shown:?} is refused: {rule}")]
+#[error("{kind} {shown:?} is refused: {rule}")]
 pub struct InvalidName {
-    /// The kind of the name: `group`, `topic` or `member`.
+    /// The kind of the name: `group name`, `topic name`, `member name` or `incarnation`.
     pub kind: &'static str,
     /// The offending value, cut after 80 characters.
     pub shown: String,
@@ -114,17 +114,17 @@ macro_rules! name_type {
 name_type!(
     /// Names an independent assignment domain.
     GroupName,
-    "group"
+    "group name"
 );
 name_type!(
     /// Names a Kafka topic.
     TopicName,
-    "topic"
+    "topic name"
 );
 name_type!(
     /// Names a consumer or a router within its group.
     MemberName,
-    "member"
+    "member name"
 );
 
 #[cfg(test)]

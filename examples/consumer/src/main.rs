@@ -1,11 +1,12 @@
 //! A working consumer: counts records by key, and writes a line of JSON for each record it handled.
 //!
-//! What a consumer needs is in `handle.rs`; this file only reads options. SIGTERM hands the partitions over and ends.
+//! The consumer itself is in `handle.rs`; this file only reads options. SIGTERM hands the partitions over and ends.
 
 mod handle;
 mod journal;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
@@ -41,7 +42,7 @@ struct Options {
     /// The session's time to live in seconds; none = the group's
     #[arg(long)]
     session_timeout: Option<u64>,
-    /// How long handing the partitions over may take at the end, in seconds; less than a supervisor waits
+    /// The time that handing the partitions over may take at the end, in seconds; less than a supervisor waits
     #[arg(long, default_value_t = 20)]
     drain_timeout: u64,
     /// Keep the partitions for this name instead of handing them over
@@ -50,9 +51,19 @@ struct Options {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    let options = Options::parse();
+    match run(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The causes in one line; the other form of an error is for who debugs this program.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: Options) -> anyhow::Result<()> {
     let states = options.states.as_deref().map(Journal::open).transpose()?;
     let process = format!("{}#{}", options.name, std::process::id());
     let handler = Counting::new(process, Journal::open(&options.log)?, states);

@@ -1,4 +1,4 @@
-//! How an instance is reached.
+//! The connection to an instance, and the flags for it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::Admin;
 use super::tls::{Files, tls_words};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::pem::{certificates, private_key};
 
-/// How long a connection may take: a few lost packets, but not a person's patience.
+/// The longest time for a connection: long enough for a few lost packets, short enough for a person at a prompt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often an idle connection is tried, and how long it may stay silent then; so `watch` ends when the instance
+/// The interval of keep-alive pings on an idle connection, and the time for their answer; so `watch` ends when the instance
 /// vanishes without a word.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The largest answer: the 20 000 entries of a plan with the longest names fit in.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-/// The flags that say how an instance is reached.
+/// The flags for the connection to an instance.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Connection")]
-pub(crate) struct Connection {
+#[command(next_help_heading = "ConnectionFlags")]
+pub(crate) struct ConnectionFlags {
     /// The gRPC address of any instance
     #[arg(
         long,
@@ -35,7 +35,7 @@ pub(crate) struct Connection {
         value_parser = url
     )]
     server: String,
-    /// The authorities that the instance's certificate is checked against, a PEM file; without it the system's
+    /// The CA certificates that verify the instance's certificate, a PEM file; without it the system's
     #[arg(long, value_name = "FILE", env = "KAFKA_ASSIGNER_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
     /// The certificate to show to the instance, a PEM file
@@ -52,18 +52,18 @@ fn url(text: &str) -> Result<String, String> {
     if is_endpoint { Ok(text.to_owned()) } else { Err(format!("it must be {}", Endpoint::EXPECTS)) }
 }
 
-impl Connection {
+impl ConnectionFlags {
     /// Connects.
     ///
     /// # Errors
-    /// [`Failure::Unreadable`] for a file, [`Failure::Unreachable`] for everything else.
-    pub(crate) async fn connect(&self) -> Result<Admin, Failure> {
+    /// [`CommandError::Unreadable`] for a file, [`CommandError::Unreachable`] for everything else.
+    pub(crate) async fn connect(&self) -> Result<Admin, CommandError> {
         let channel = self.endpoint()?.connect().await.map_err(|source| self.failed(source))?;
         let client = AdminClient::new(channel).max_decoding_message_size(LARGEST_ANSWER);
         Ok(Admin { client, server: self.server.clone() })
     }
 
-    fn endpoint(&self) -> Result<Endpoint, Failure> {
+    fn endpoint(&self) -> Result<Endpoint, CommandError> {
         let endpoint = Endpoint::from_shared(self.server.clone())
             .map_err(|source| self.unreachable(source))?
             .connect_timeout(CONNECT_TIMEOUT)
@@ -76,16 +76,16 @@ impl Connection {
         endpoint.tls_config(self.tls()?).map_err(|source| self.tls_failed(&words(&source)))
     }
 
-    fn without_tls(&self) -> Result<(), Failure> {
+    fn without_tls(&self) -> Result<(), CommandError> {
         for (flag, file) in [("ca", &self.ca), ("cert", &self.cert)] {
             if file.is_some() {
-                return Err(Failure::NeedsHttps { flag, server: self.server.clone() });
+                return Err(CommandError::NeedsHttps { flag, server: self.server.clone() });
             }
         }
         Ok(())
     }
 
-    fn tls(&self) -> Result<ClientTlsConfig, Failure> {
+    fn tls(&self) -> Result<ClientTlsConfig, CommandError> {
         let mut tls = match &self.ca {
             Some(ca) => {
                 ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificates("--ca", ca)?))
@@ -99,7 +99,7 @@ impl Connection {
     }
 
     /// A failed handshake is no silence: somebody answered.
-    fn failed(&self, source: tonic::transport::Error) -> Failure {
+    fn failed(&self, source: tonic::transport::Error) -> CommandError {
         let words = words(&source);
         let is_tls =
             ["certificate", "KeyMismatch", "HandshakeFailure", "InvalidContentType", "trust anchors"];
@@ -110,13 +110,13 @@ impl Connection {
         }
     }
 
-    fn tls_failed(&self, words: &str) -> Failure {
+    fn tls_failed(&self, words: &str) -> CommandError {
         let why = tls_words(words, &Files { ca: &self.ca, cert: &self.cert, key: &self.key });
-        Failure::Tls { server: self.server.clone(), why }
+        CommandError::Tls { server: self.server.clone(), why }
     }
 
-    fn unreachable(&self, source: tonic::transport::Error) -> Failure {
-        Failure::Unreachable { server: self.server.clone(), source }
+    fn unreachable(&self, source: tonic::transport::Error) -> CommandError {
+        CommandError::Unreachable { server: self.server.clone(), source }
     }
 }
 

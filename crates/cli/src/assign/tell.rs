@@ -1,4 +1,4 @@
-//! Answers as JSON: [`Answer`](answer::Answer) of what was placed, [`Refusal`](answer::Refusal) of what was not.
+//! Answers as JSON: [`LineAnswer`](answer::LineAnswer) of what was placed, [`LineRefusal`](answer::LineRefusal) of what was not.
 
 pub(super) mod answer;
 mod balance;

@@ -3,17 +3,17 @@
 use clap::Args;
 use kafka_assigner_proto::v1;
 
-use super::Group;
+use super::GroupArgument;
 use crate::admin::{Admin, Operation};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::reports::Assignments;
 use crate::suggestion::did_you_mean;
 
 /// Lists who owns what.
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListAssignments {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
     /// Only the partitions of this topic
     #[arg(long, value_name = "TOPIC")]
     topic: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct List {
     consumer: Option<String>,
 }
 
-impl List {
+impl ListAssignments {
     fn request(&self, page_token: String) -> v1::ListAssignmentsRequest {
         v1::ListAssignmentsRequest {
             group: self.of.group.clone(),
@@ -34,14 +34,14 @@ impl List {
     }
 }
 
-impl Operation for List {
+impl Operation for ListAssignments {
     type Report = Assignments;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<Assignments, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<Assignments, CommandError> {
         let page = async |page_token| {
             let answer = admin.ask(admin.client().list_assignments(self.request(page_token))).await?;
             Ok((answer.assignments, answer.next_page_token))
@@ -54,12 +54,12 @@ impl Operation for List {
     }
 }
 
-impl List {
+impl ListAssignments {
     /// An empty list of something that does not exist would look like an answer.
     ///
     /// # Errors
-    /// [`Failure::NotInGroup`] where a filter names what the group does not have.
-    async fn refuse_unknown(&self, admin: &Admin) -> Result<(), Failure> {
+    /// [`CommandError::NotInGroup`] where a filter names what the group does not have.
+    async fn refuse_unknown(&self, admin: &Admin) -> Result<(), CommandError> {
         let group = &self.of.group;
         if let Some(topic) = &self.topic {
             let all = super::topics::all(admin, group).await?;
@@ -74,11 +74,11 @@ impl List {
         Ok(())
     }
 
-    fn refuse_missing(&self, kind: &'static str, name: &str, known: &[String]) -> Result<(), Failure> {
+    fn refuse_missing(&self, kind: &'static str, name: &str, known: &[String]) -> Result<(), CommandError> {
         if known.iter().any(|known| known == name) {
             return Ok(());
         }
         let alike = did_you_mean(name, known.iter().map(String::as_str));
-        Err(Failure::NotInGroup { kind, name: name.to_owned(), group: self.of.group.clone(), alike })
+        Err(CommandError::NotInGroup { kind, name: name.to_owned(), group: self.of.group.clone(), alike })
     }
 }

@@ -4,33 +4,33 @@ use std::io::{self, BufRead, IsTerminal as _, Write};
 
 use clap::Args;
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// The flag that answers beforehand.
 #[derive(Debug, Args)]
-pub(crate) struct Confirmation {
+pub(crate) struct ConfirmationFlag {
     /// Do not ask; needed where there is no terminal
     #[arg(long)]
     yes: bool,
 }
 
-impl Confirmation {
+impl ConfirmationFlag {
     /// Returns where the operator wants `what`, such as "delete group orders".
     ///
     /// # Errors
-    /// [`Failure::Declined`], [`Failure::Unconfirmed`] where nobody can be asked, and [`Failure::Output`].
-    pub(crate) fn get(&self, what: &str) -> Result<(), Failure> {
+    /// [`CommandError::Declined`], [`CommandError::Unconfirmed`] where nobody can be asked, and [`CommandError::Output`].
+    pub(crate) fn get(&self, what: &str) -> Result<(), CommandError> {
         if self.yes {
             return Ok(());
         }
         let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
         if !can_ask {
-            return Err(Failure::Unconfirmed { what: what.to_owned() });
+            return Err(CommandError::Unconfirmed { what: what.to_owned() });
         }
         match ask(what, &mut io::stdin().lock(), &mut io::stderr()) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Failure::Declined),
-            Err(error) => Err(Failure::Output(error)),
+            Ok(false) => Err(CommandError::Declined),
+            Err(error) => Err(CommandError::Output(error)),
         }
     }
 }

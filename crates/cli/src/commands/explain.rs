@@ -5,7 +5,7 @@ use kafka_assigner_proto::v1;
 
 use super::PartitionOf;
 use crate::admin::{Admin, Operation};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::reports::Explanation;
 
 /// Explains one partition.
@@ -22,7 +22,7 @@ impl Operation for Explain {
         Some(&self.of.of.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<Explanation, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<Explanation, CommandError> {
         let PartitionOf { of, partition } = self.of;
         let request = v1::ExplainRequest { group: of.of.group, topic: of.topic, partition };
         Ok(admin.ask(admin.client().explain(request)).await?.into())

@@ -6,24 +6,24 @@ use clap::Args;
 use kafka_assigner_proto::v1;
 use tonic::Code;
 
-use super::Group;
-use super::confirm::Confirmation;
+use super::GroupArgument;
+use super::confirm::ConfirmationFlag;
 use crate::admin::{Admin, Operation};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::reports::{GroupDeleted, GroupDescription, GroupSet, Groups};
 
 /// Lists the groups.
 #[derive(Debug, Args)]
-pub(crate) struct List {}
+pub(crate) struct ListGroups {}
 
-impl Operation for List {
+impl Operation for ListGroups {
     type Report = Groups;
 
     fn group(&self) -> Option<&str> {
         None
     }
 
-    async fn perform(self, admin: &Admin) -> Result<Groups, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<Groups, CommandError> {
         let page = async |page_token| {
             let request = v1::ListGroupsRequest { page_token, page_size: 0 };
             let answer = admin.ask(admin.client().list_groups(request)).await?;
@@ -38,7 +38,7 @@ impl Operation for List {
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
 }
 
 impl Operation for Describe {
@@ -48,7 +48,7 @@ impl Operation for Describe {
         Some(&self.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<GroupDescription, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<GroupDescription, CommandError> {
         let request = v1::DescribeGroupRequest { group: self.of.group };
         Ok(admin.ask(admin.client().describe_group(request)).await?.into())
     }
@@ -56,35 +56,35 @@ impl Operation for Describe {
 
 /// Creates or changes a group.
 #[derive(Debug, Args)]
-pub(crate) struct Set {
+pub(crate) struct SetGroup {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
     /// The strategy, one of those that `kafka-assigner strategies` lists [new groups: balanced]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
-    /// What a move promises: overlap (no gap, both process for a moment), exclusive (one owner at a time) or routed
+    /// The guarantee of a move: overlap (no gap, both process for a moment), exclusive (one owner at a time) or routed
     /// (requests wait at the routers as well) [new groups: overlap]
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
-    /// In the mode exclusive: whether a new owner reads what is left of the log, and takes its fences, before it owns
+    /// In the mode exclusive: true lets a new owner read the rest of the log, and take its fences, before it owns
     /// the partition [new groups: false]
     #[arg(long, value_name = "BOOL")]
     catch_up: Option<bool>,
-    /// In the modes exclusive and routed: whether a vanished session's time is waited out in case its lease was revoked
+    /// In the modes exclusive and routed: true waits for the full time of a lost session, in case its lease was revoked
     /// from outside [new groups: false]
     #[arg(long, value_name = "BOOL")]
     wait_out_revocations: Option<bool>,
-    /// How long after its last sign of life a consumer's session ends, unless it asks for another time; 2s to 30m
+    /// The time after its last heartbeat at which a consumer's session ends, unless it asks for another time; 2s to 30m
     /// [new groups: 30s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     session_timeout: Option<u64>,
-    /// How long a change of membership waits for the next one; at most 1m [new groups: 100ms]
+    /// The time that a change of membership waits for the next one; at most 1m [new groups: 100ms]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     debounce: Option<u64>,
-    /// How long a warm-up may go without reported progress; 1s to 1day [new groups: 5m]
+    /// The longest time of a warm-up without reported progress; 1s to 1day [new groups: 5m]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     warm_deadline: Option<u64>,
-    /// How long every other phase of a move may last; 1s to 1h [new groups: 30s]
+    /// The longest time of every other phase of a move; 1s to 1h [new groups: 30s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     phase_deadline: Option<u64>,
     /// The most moves in flight; at least 1 [new groups: 1000]
@@ -93,7 +93,7 @@ pub(crate) struct Set {
     /// The most partitions that one consumer warms at a time; at least 1 [new groups: 64]
     #[arg(long, value_name = "COUNT")]
     max_warming: Option<u32>,
-    /// How long the partitions of a consumer that vanished are kept for its name; at most 1h [new groups: 0s]
+    /// The time for which the partitions of a lost consumer are kept for its name; at most 1h [new groups: 0s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     rejoin_grace: Option<u64>,
     /// The price that the strategy balanced may pay to spread each topic evenly over consumers: ties (no move more than
@@ -109,7 +109,7 @@ fn millis(text: &str) -> Result<u64, String> {
     u64::try_from(span.as_millis()).map_err(|_| wrong())
 }
 
-impl Set {
+impl SetGroup {
     fn config(&self) -> v1::GroupConfig {
         v1::GroupConfig {
             strategy: self.strategy.clone(),
@@ -128,18 +128,18 @@ impl Set {
     }
 }
 
-impl Operation for Set {
+impl Operation for SetGroup {
     type Report = GroupSet;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<GroupSet, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<GroupSet, CommandError> {
         let config = self.config();
         let group = self.of.group;
         if config == v1::GroupConfig::default() && exists(admin, &group).await? {
-            return Err(Failure::NothingToChange);
+            return Err(CommandError::NothingToChange);
         }
         let request = v1::SetGroupConfigRequest { group: group.clone(), config: Some(config) };
         let answer = admin.ask(admin.client().set_group_config(request)).await?;
@@ -149,32 +149,32 @@ impl Operation for Set {
 }
 
 /// Checks that there is such a group.
-async fn exists(admin: &Admin, group: &str) -> Result<bool, Failure> {
+async fn exists(admin: &Admin, group: &str) -> Result<bool, CommandError> {
     let request = v1::DescribeGroupRequest { group: group.to_owned() };
     match admin.ask(admin.client().describe_group(request)).await {
         Ok(_) => Ok(true),
-        Err(Failure::Refused { status, .. }) if status.code() == Code::NotFound => Ok(false),
+        Err(CommandError::Refused { status, .. }) if status.code() == Code::NotFound => Ok(false),
         Err(failure) => Err(failure),
     }
 }
 
 /// Deletes a group.
 #[derive(Debug, Args)]
-pub(crate) struct Delete {
+pub(crate) struct DeleteGroup {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
     #[command(flatten)]
-    confirmation: Confirmation,
+    confirmation: ConfirmationFlag,
 }
 
-impl Operation for Delete {
+impl Operation for DeleteGroup {
     type Report = GroupDeleted;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<GroupDeleted, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<GroupDeleted, CommandError> {
         let group = self.of.group;
         // Nobody is asked about a group that there is not.
         admin.ask(admin.client().describe_group(v1::DescribeGroupRequest { group: group.clone() })).await?;

@@ -3,26 +3,26 @@
 use clap::Args;
 use kafka_assigner_proto::v1;
 
-use super::{Group, PartitionOf};
+use super::{GroupArgument, PartitionOf};
 use crate::admin::{Admin, Operation};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::reports::{Aborted, Handoffs};
 
 /// Lists the moves under way.
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListHandoffs {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
 }
 
-impl Operation for List {
+impl Operation for ListHandoffs {
     type Report = Handoffs;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<Handoffs, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<Handoffs, CommandError> {
         let page = async |page_token| {
             let request = v1::ListHandoffsRequest { group: self.of.group.clone(), page_token, page_size: 0 };
             let answer = admin.ask(admin.client().list_handoffs(request)).await?;
@@ -41,7 +41,7 @@ pub(crate) struct Abort {
     /// Only if this is the handoff under way
     #[arg(long, value_name = "ID")]
     handoff: Option<String>,
-    /// Why, shown with the cancellation
+    /// The reason, shown with the cancellation
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -53,7 +53,7 @@ impl Operation for Abort {
         Some(&self.of.of.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<Aborted, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<Aborted, CommandError> {
         let PartitionOf { of, partition } = self.of;
         let (group, topic) = (of.of.group, of.topic);
         let request = v1::AbortHandoffRequest {

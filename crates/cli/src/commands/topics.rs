@@ -3,27 +3,27 @@
 use clap::Args;
 use kafka_assigner_proto::v1;
 
-use super::confirm::Confirmation;
-use super::{Group, TopicOf};
+use super::confirm::ConfirmationFlag;
+use super::{GroupArgument, TopicOf};
 use crate::admin::{Admin, Operation};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::reports::{TopicDeleted, TopicSet, Topics};
 
 /// Lists the topics of a group.
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListTopics {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
 }
 
-impl Operation for List {
+impl Operation for ListTopics {
     type Report = Topics;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<Topics, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<Topics, CommandError> {
         let topics = all(admin, &self.of.group).await?.into_iter().map(Into::into).collect();
         Ok(Topics { topics })
     }
@@ -32,8 +32,8 @@ impl Operation for List {
 /// All topics of a group.
 ///
 /// # Errors
-/// [`Failure`].
-pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Topic>, Failure> {
+/// [`CommandError`].
+pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Topic>, CommandError> {
     let page = async |page_token| {
         let request = v1::ListTopicsRequest { group: group.to_owned(), page_token, page_size: 0 };
         let answer = admin.ask(admin.client().list_topics(request)).await?;
@@ -44,28 +44,28 @@ pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Topic>, Fa
 
 /// Adds or changes a topic.
 #[derive(Debug, Args)]
-pub(crate) struct Set {
+pub(crate) struct SetTopic {
     #[command(flatten)]
     of: TopicOf,
-    /// How many partitions it has; without it, as Kafka says
+    /// The number of partitions; without it, the number that Kafka has
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
     /// Topics with the same label move together, partition number by partition number; empty = it moves alone
     #[arg(long, value_name = "LABEL")]
     copartition: Option<String>,
-    /// What a move of its partitions promises: overlap, exclusive or routed; empty = what the group's mode promises
+    /// The mode of its partitions' moves: overlap, exclusive or routed; empty = the group's mode
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
 }
 
-impl Operation for Set {
+impl Operation for SetTopic {
     type Report = TopicSet;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<TopicSet, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<TopicSet, CommandError> {
         let group = self.of.of.group;
         let topic = v1::Topic {
             topic: self.of.topic,
@@ -83,21 +83,21 @@ impl Operation for Set {
 
 /// Takes a topic out of a group.
 #[derive(Debug, Args)]
-pub(crate) struct Delete {
+pub(crate) struct DeleteTopic {
     #[command(flatten)]
     of: TopicOf,
     #[command(flatten)]
-    confirmation: Confirmation,
+    confirmation: ConfirmationFlag,
 }
 
-impl Operation for Delete {
+impl Operation for DeleteTopic {
     type Report = TopicDeleted;
 
     fn group(&self) -> Option<&str> {
         Some(&self.of.of.group)
     }
 
-    async fn perform(self, admin: &Admin) -> Result<TopicDeleted, Failure> {
+    async fn perform(self, admin: &Admin) -> Result<TopicDeleted, CommandError> {
         let (group, topic) = (self.of.of.group, self.of.topic);
         self.confirmation
             .get(&format!("take topic {topic} out of group {group} (nobody will own its partitions)"))?;

@@ -3,34 +3,34 @@
 use clap::Args;
 use kafka_assigner_proto::v1;
 
-use super::Group;
-use crate::admin::Connection;
-use crate::failure::Failure;
+use super::GroupArgument;
+use crate::admin::ConnectionFlags;
+use crate::command_error::CommandError;
 use crate::output::Output;
-use crate::reports::Event;
+use crate::reports::EventReport;
 
 /// Shows the changes of a group.
 #[derive(Debug, Args)]
-pub(crate) struct Watch {
+pub(crate) struct WatchGroup {
     #[command(flatten)]
-    of: Group,
+    of: GroupArgument,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionFlags,
 }
 
-impl Watch {
+impl WatchGroup {
     /// Writes each event as it comes.
     ///
     /// # Errors
-    /// [`Failure`], also where the instance ends the stream: only the operator ends it in good order.
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    /// [`CommandError`], also where the instance ends the stream: only the operator ends it in good order.
+    pub(crate) async fn run(self) -> Result<(), CommandError> {
         let admin = self.connection.connect().await?;
         let request = v1::WatchRequest { group: self.of.group };
         let mut events = admin.ask(admin.client().watch(request)).await?;
-        while let Some(event) = events.message().await.map_err(|status| admin.failed(status))? {
-            if let Some(event) = Event::new(event) {
+        while let Some(event) = events.message().await.map_err(|status| admin.stream_failed(status))? {
+            if let Some(event) = EventReport::new(event) {
                 self.output.write_line(&event)?;
             }
         }

@@ -1,12 +1,12 @@
-//! What can be wrong with a configuration.
+//! The errors of a configuration.
 
 use std::path::PathBuf;
 
 use super::secret::HIDDEN;
 use super::value::Form;
-use super::{Origin, Setting};
+use super::{Setting, SettingOrigin};
 
-/// Why there is no configuration.
+/// The reasons for which a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file can't be read.
@@ -14,7 +14,7 @@ pub(crate) enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file is not TOML.
@@ -22,7 +22,7 @@ pub(crate) enum ConfigError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The place and the cause.
         source: toml::de::Error,
     },
     /// The file has a key that is no setting.
@@ -32,7 +32,7 @@ pub(crate) enum ConfigError {
         path: PathBuf,
         /// The key.
         key: String,
-        /// What may have been meant; empty or a sentence that goes on from there.
+        /// The key that was probably meant, as the end of the message; empty if none is similar.
         hint: String,
     },
     /// A value that is not allowed.
@@ -40,11 +40,11 @@ pub(crate) enum ConfigError {
     WrongValue {
         /// The setting.
         name: &'static str,
-        /// What it was set to, hidden where it is a secret.
+        /// The refused value, hidden where it is a secret.
         value: String,
-        /// Who set it.
-        origin: Origin,
-        /// What is allowed.
+        /// The source of the value.
+        origin: SettingOrigin,
+        /// The allowed values.
         expects: String,
     },
     /// A setting that another one needs.
@@ -52,8 +52,8 @@ pub(crate) enum ConfigError {
     Missing {
         /// The setting that is set.
         name: &'static str,
-        /// Who set it.
-        origin: Origin,
+        /// The source of the value.
+        origin: SettingOrigin,
         /// The one that is not.
         missing: &'static str,
     },
@@ -63,7 +63,7 @@ impl ConfigError {
     /// A [`ConfigError::WrongValue`] that shows `value` unless it is a secret or may contain one.
     pub(super) fn wrong(
         setting: &Setting,
-        origin: Origin,
+        origin: SettingOrigin,
         value: Option<&toml::Value>,
         expects: impl Into<String>,
     ) -> Self {

@@ -8,10 +8,10 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::value::Form;
 use super::{Configuration, Setting};
 
-/// What was given as flags, for the settings of `C`.
+/// The values given as flags, for the settings of `C`.
 #[derive(Debug, Clone)]
 pub(crate) struct Flags<C> {
-    /// Each flag by its setting's name, with all that it was given.
+    /// Each flag by its setting's name, with all its values.
     pub(crate) given: BTreeMap<String, Vec<String>>,
     settings: PhantomData<C>,
 }

@@ -8,9 +8,9 @@ use super::value::Value;
 use super::{ConfigError, Setting};
 use crate::suggestion::did_you_mean;
 
-/// Who set a value.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     /// The flag of that name.
     Flag(String),
     /// The environment variable of that name.
@@ -21,7 +21,7 @@ pub(crate) enum Origin {
     Default,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => write!(f, "from --{flag}"),
@@ -32,7 +32,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What was said about settings, and where.
+/// The values of settings, by source.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
     /// Each flag by its setting's name, with all that it was given.
@@ -73,28 +73,28 @@ impl File {
 
 impl Layers {
     /// The strongest value of a setting.
-    pub(super) fn find(&self, setting: &Setting) -> (toml::Value, Origin) {
+    pub(super) fn find(&self, setting: &Setting) -> (toml::Value, SettingOrigin) {
         self.flag(setting)
             .or_else(|| self.variable(setting))
             .or_else(|| self.key(setting))
-            .unwrap_or_else(|| (text(setting, setting.default), Origin::Default))
+            .unwrap_or_else(|| (text(setting, setting.default), SettingOrigin::Default))
     }
 
-    fn flag(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
+    fn flag(&self, setting: &Setting) -> Option<(toml::Value, SettingOrigin)> {
         let given = self.flags.get(setting.name)?;
-        Some((setting.form.parse(given), Origin::Flag(setting.flag())))
+        Some((setting.form.parse(given), SettingOrigin::Flag(setting.flag())))
     }
 
-    fn variable(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
+    fn variable(&self, setting: &Setting) -> Option<(toml::Value, SettingOrigin)> {
         let name = setting.variable();
         // Deployment files pass variables that nobody has filled in.
         let said = self.environment.get(&name).filter(|said| !said.is_empty())?;
-        Some((text(setting, said), Origin::Variable(name)))
+        Some((text(setting, said), SettingOrigin::Variable(name)))
     }
 
-    fn key(&self, setting: &Setting) -> Option<(toml::Value, Origin)> {
+    fn key(&self, setting: &Setting) -> Option<(toml::Value, SettingOrigin)> {
         let file = self.file.as_ref()?;
-        Some((file.values.get(setting.name)?.clone(), Origin::File(file.path.clone())))
+        Some((file.values.get(setting.name)?.clone(), SettingOrigin::File(file.path.clone())))
     }
 
     /// Reads the strongest value of a setting.

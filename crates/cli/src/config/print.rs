@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::secret::{HIDDEN, Properties};
-use super::{Configuration, Origin, Resolved, Setting};
+use super::{Configuration, Resolved, Setting, SettingOrigin};
 
 impl<C: Configuration> Resolved<C> {
     /// The configuration as TOML, each value with its origin in a comment.
@@ -26,7 +26,7 @@ impl<C: Configuration> Resolved<C> {
     }
 }
 
-fn show(page: &mut String, setting: &Setting, value: Option<toml::Value>, origin: &Origin) {
+fn show(page: &mut String, setting: &Setting, value: Option<toml::Value>, origin: &SettingOrigin) {
     let name = setting.name;
     match value {
         None => line_of(page, &format!("# {name} is not set ({origin})")),
@@ -37,7 +37,7 @@ fn show(page: &mut String, setting: &Setting, value: Option<toml::Value>, origin
 }
 
 /// Dotted keys in place of a `[table]`, so that what follows still belongs to the top.
-fn show_table(page: &mut String, name: &str, table: &toml::Table, origin: &Origin) {
+fn show_table(page: &mut String, name: &str, table: &toml::Table, origin: &SettingOrigin) {
     for (key, value) in table {
         let quoted = toml::Value::from(key.as_str());
         if Properties::is_secret(key) {

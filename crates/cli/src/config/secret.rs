@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::value::{Form, Value};
 
-/// What stands for a secret wherever one would be shown.
+/// The text that is shown in place of a secret.
 pub(crate) const HIDDEN: &str = "(hidden)";
 
 /// A password.
@@ -48,7 +48,7 @@ impl Properties {
         &self.0
     }
 
-    /// Whether the value of a property of that key is a secret: passwords, client secrets, tokens and keys.
+    /// True if the value of a property of that key is a secret: passwords, client secrets, tokens and keys.
     pub(super) fn is_secret(key: &str) -> bool {
         const PARTS: [&str; 5] = ["password", "secret", "oauthbearer.config", "jaas", "key.pem"];
         PARTS.iter().any(|part| key.contains(part))

@@ -1,4 +1,4 @@
-//! What an instance can be told.
+//! The settings of an instance.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,22 +17,22 @@ use crate::suggestion::did_you_mean;
 settings! {
     /// Everything that `serve` needs to know.
     pub(crate) struct ServeConfig {
-        /// Where gRPC is served: to consumers, and to operators.
+        /// The address on which gRPC is served, to consumers and operators.
         listen: SocketAddr = "127.0.0.1:7420",
-        /// Where HTTP is served: /livez, /readyz and /metrics.
+        /// The address on which HTTP is served: /livez, /readyz and /metrics.
         http_listen: SocketAddr = "127.0.0.1:7421",
-        /// Where others reach this instance over gRPC, as consumers are told when another instance goes away.
+        /// The URL at which consumers and routers reach this instance over gRPC; other instances send them there.
         /// Not set: the address of `listen`, which then must not be 0.0.0.0 or `[::]`.
         advertise: Option<Endpoint> = "",
         /// The name of this instance, unique among those of one store. Not set: a random one at each start.
         instance: Option<Name> = "",
-        /// Whether to listen beyond this machine without TLS.
+        /// True allows to listen beyond this machine without TLS.
         insecure: bool = "false",
         /// The certificate chain of the gRPC server, a PEM file. Not set: no TLS.
         tls_cert: Option<PathBuf> = "",
         /// The private key for `tls_cert`, a PEM file.
         tls_key: Option<PathBuf> = "",
-        /// The authorities, a PEM file, one of which must have signed the certificate of everybody who calls.
+        /// The CA certificates, a PEM file, that verify the certificate of every caller.
         /// Not set: callers need no certificate.
         tls_client_ca: Option<PathBuf> = "",
 
@@ -44,16 +44,16 @@ settings! {
         etcd_user: Option<UserName> = "",
         /// The password of `etcd_user`. Better set by its variable or the file: others see flags.
         etcd_password: Option<Secret> = "",
-        /// The authorities that etcd's certificate is checked against, a PEM file. Needed for https endpoints.
+        /// The CA certificates that verify etcd's certificate, a PEM file. Needed for https endpoints.
         etcd_ca: Option<PathBuf> = "",
         /// The certificate to show to etcd, a PEM file.
         etcd_cert: Option<PathBuf> = "",
         /// The private key for `etcd_cert`, a PEM file.
         etcd_key: Option<PathBuf> = "",
-        /// Whether to compact etcd's history when it is older than an hour. False for a cluster shared with
-        /// others who decide that.
+        /// True compacts etcd's history when it is older than an hour. False is for a cluster shared with
+        /// other applications that decide that.
         etcd_compaction: bool = "true",
-        /// What the keys of all records begin with, in either store.
+        /// The prefix of the keys of all records, in either store.
         prefix: Prefix = "/kafka-assigner/",
 
         /// The Kafka brokers to ask for the partitions of topics. Not set: operators say how many there are.
@@ -61,37 +61,37 @@ settings! {
         /// Properties of librdkafka for the connection to `kafka`, such as security.protocol.
         kafka_properties: Properties = "",
 
-        /// Whether a consumer that names an unknown group creates it, with the settings `group_…`.
+        /// True lets a consumer that names an unknown group create it, with the settings `group_…`.
         auto_create: bool = "true",
-        /// How long after a leader's last sign of life another instance takes its place; 2s to 1m.
+        /// The time after a leader's last renewal at which another instance takes its place; 2s to 1m.
         leader_ttl: Duration = "5s",
 
-        /// Which log lines are written to the standard error.
+        /// The log lines that are written to the standard error.
         log_level: LogLevel = "info",
-        /// How log lines are written: text for people, json for programs.
+        /// The form of log lines: text for people, json for programs.
         log_format: LogFormat = "text",
 
         /// New groups: the strategy, one of those that `kafka-assigner strategies` lists.
         group_strategy: Name = "balanced",
-        /// New groups: how long after its last sign of life a consumer's session ends, unless it asks for
+        /// New groups: the time after its last heartbeat at which a consumer's session ends, unless it asks for
         /// another time; 2s to 30m.
         group_session_timeout: Duration = "30s",
-        /// New groups: how long a change of membership waits for the next one; at most 1m.
+        /// New groups: the time that a change of membership waits for the next one; at most 1m.
         group_debounce: Duration = "100ms",
-        /// New groups: how long a warm-up may go without reported progress; 1s to 1day.
+        /// New groups: the longest time of a warm-up without reported progress; 1s to 1day.
         group_warm_deadline: Duration = "5m",
-        /// New groups: how long every other phase of a move may last; 1s to 1h.
+        /// New groups: the longest time of every other phase of a move; 1s to 1h.
         group_phase_deadline: Duration = "30s",
         /// New groups: the most moves in flight; at least 1.
         group_max_moves_in_flight: u32 = "1000",
         /// New groups: the most partitions that one consumer warms at a time; at least 1.
         group_max_warming: u32 = "64",
-        /// New groups: how long the partitions of a consumer that vanished are kept for its name; at most 1h.
+        /// New groups: the time for which the partitions of a lost consumer are kept for its name; at most 1h.
         group_rejoin_grace: Duration = "0s",
     }
 }
 
-/// How log lines are written.
+/// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     /// For people.
@@ -135,7 +135,7 @@ impl ServeConfig {
         Ok(resolved)
     }
 
-    /// What a group gets that is created by its first consumer.
+    /// The configuration of a group that is created by its first consumer.
     pub(crate) fn group_config(&self) -> GroupConfig {
         GroupConfig {
             strategy: self.group_strategy.to_string(),

@@ -1,22 +1,22 @@
-//! What a setting is, and the table that declares many of them at once.
+//! A setting, and the table that declares many of them at once.
 
 use super::value::Form;
-use super::{ConfigError, Layers, Origin};
+use super::{ConfigError, Layers, SettingOrigin};
 
 /// One setting, as its declaration says.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// Its name, in snake case: the key in the file, from which flag and variable follow.
     pub(crate) name: &'static str,
-    /// What it is for, one or more lines.
+    /// The description, one or more lines.
     pub(crate) doc: &'static str,
     /// Its default as one would write it in a flag; empty = not set.
     pub(crate) default: &'static str,
-    /// How it is written.
+    /// The written form.
     pub(crate) form: Form,
-    /// What may be written, of a list for each item, as the end of "it must be …".
+    /// The allowed values (of a list: of each item), as the end of "it must be …".
     pub(crate) expects: &'static str,
-    /// Whether its value is never shown.
+    /// True if its value is never shown.
     pub(crate) secret: bool,
 }
 
@@ -31,7 +31,7 @@ impl Setting {
         format!("KAFKA_ASSIGNER_{}", self.name.to_ascii_uppercase())
     }
 
-    /// What may be written, as the end of "it must be …".
+    /// The allowed values, as the end of "it must be …".
     pub(super) fn allowed(&self) -> String {
         match self.form {
             Form::List => format!("a list, each item {}", self.expects),
@@ -65,8 +65,8 @@ pub(crate) trait Configuration: Sized {
 pub(crate) struct Resolved<C> {
     /// The configuration.
     pub(crate) config: C,
-    /// Where each value came from, in the order of [`Configuration::SETTINGS`].
-    pub(crate) origins: Vec<Origin>,
+    /// The source of each value, in the order of [`Configuration::SETTINGS`].
+    pub(crate) origins: Vec<SettingOrigin>,
 }
 
 impl<C: Configuration> Resolved<C> {
@@ -84,18 +84,18 @@ impl<C: Configuration> Resolved<C> {
     /// The error for a value of the right type that can't be used.
     ///
     /// # Panics
-    /// Where no setting is called `name`.
+    /// If no setting is called `name`.
     pub(crate) fn refuse(&self, name: &str, expects: impl Into<String>) -> ConfigError {
         let position = Self::position(name);
         let value = self.config.values().swap_remove(position);
         ConfigError::wrong(&C::SETTINGS[position], self.origins[position].clone(), value.as_ref(), expects)
     }
 
-    /// Who set the setting called `name`.
+    /// The source of the value of the setting called `name`.
     ///
     /// # Panics
-    /// Where there is none of that name.
-    pub(crate) fn origin(&self, name: &str) -> Origin {
+    /// If no setting is called `name`.
+    pub(crate) fn origin(&self, name: &str) -> SettingOrigin {
         self.origins[Self::position(name)].clone()
     }
 

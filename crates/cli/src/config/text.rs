@@ -36,7 +36,7 @@ macro_rules! text_value {
 }
 
 text_value!(
-    /// Where something is reached over gRPC or HTTP.
+    /// The URL of a server for gRPC or HTTP.
     Endpoint,
     "a URL without a path, such as http://10.0.0.1:7420 or https://assigner.example:7420",
     is_endpoint
@@ -48,7 +48,7 @@ text_value!(
     is_broker
 );
 text_value!(
-    /// What precedes the keys of all groups.
+    /// The prefix of the keys of all groups.
     Prefix,
     "a text that begins and ends with a slash, such as /kafka-assigner/",
     is_prefix
@@ -65,7 +65,7 @@ text_value!(
     "a text",
     is_any
 );
-/// Which log lines are written.
+/// The filter of log lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogLevel(String);
 

@@ -1,10 +1,10 @@
-//! How values are written: the same types in flags, variables and the file.
+//! The written form of values: the same types in flags, variables and the file.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a setting is written in a flag and a variable, where everything is text.
+/// The written form of a setting in a flag and a variable, where everything is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// One text.
@@ -20,7 +20,7 @@ pub(crate) enum Form {
 impl Form {
     /// Turns what a flag (each time it was given) or a variable says into a value of the file.
     ///
-    /// What does not fit the form stays text, so that it is refused like any other wrong value.
+    /// A text that does not fit the form stays text, so that it is refused like any other wrong value.
     pub(super) fn parse(self, texts: &[String]) -> toml::Value {
         let joined = texts.join(",");
         let items = || joined.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -42,11 +42,11 @@ fn pair(item: &str) -> Option<(String, toml::Value)> {
 
 /// A type that a setting can have.
 pub(crate) trait Value: Sized {
-    /// What may be written, as the end of "it must be …".
+    /// The allowed values, as the end of "it must be …".
     const EXPECTS: &'static str;
-    /// How it is written where there is only text.
+    /// The written form where there is only text.
     const FORM: Form = Form::One;
-    /// Whether it is never shown.
+    /// True if the value is never shown.
     const SECRET: bool = false;
     /// The words that may be written, where there are few; one of them may be suggested for a mistyped one.
     const WORDS: &'static [&'static str] = &[];

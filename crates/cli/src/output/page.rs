@@ -1,16 +1,16 @@
 //! Text for people, collected and then written at once.
 
 use super::table::printable;
-use super::{Style, Table};
+use super::{Style, TextTable};
 
-/// What a report shows.
+/// The text of a report.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct TextPage {
     style: Style,
     text: String,
 }
 
-impl Page {
+impl TextPage {
     /// An empty page.
     pub(crate) const fn new(style: Style) -> Self {
         Self { style, text: String::new() }
@@ -23,7 +23,7 @@ impl Page {
     }
 
     /// Adds a table, or `instead` where it has no rows.
-    pub(crate) fn table(&mut self, table: Table, instead: &str) {
+    pub(crate) fn table(&mut self, table: TextTable, instead: &str) {
         if table.is_empty() {
             self.line(instead);
         } else {

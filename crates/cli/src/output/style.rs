@@ -1,17 +1,17 @@
-//! Whether to use colours and the width of a terminal.
+//! The abilities of the output: colours, and the width of a terminal.
 
 use std::env;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
 
-/// What the place that output goes to can show.
+/// The abilities of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// Somebody looks at it now: cut long cells so that a row stays within its width.
+    /// The output is a terminal: long cells are cut so that a row fits its width.
     pub(crate) terminal: bool,
     /// All columns, and nothing is cut.
     pub(crate) wide: bool,
-    /// It shows colours, and nobody minds them.
+    /// The output shows colours, and the user has not switched them off.
     pub(crate) colours: bool,
 }
 

@@ -7,7 +7,7 @@ use comfy_table::{Attribute, CellAlignment, Color};
 
 use super::Style;
 
-/// How a cell stands out, where colours are shown.
+/// The emphasis of a cell, where colours are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Not at all.
@@ -99,16 +99,16 @@ const GAP: usize = 2;
 
 /// A table without lines, so that it reads well in a terminal and in a pipe.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     header: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
     /// The columns, by their headings, that are shown only where there is room for all.
     wide: &'static [&'static str],
-    /// Whether long cells reach beyond the terminal's width instead of being cut.
+    /// True if long cells reach beyond the terminal's width instead of being cut.
     overflows: bool,
 }
 
-impl Table {
+impl TextTable {
     /// A table with a heading for each column.
     pub(crate) fn new<const N: usize>(header: [&'static str; N]) -> Self {
         Self { header: header.to_vec(), rows: Vec::new(), wide: &[], overflows: false }
@@ -136,7 +136,7 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// Whether it has no rows.
+    /// True if it has no rows.
     pub(crate) const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn rendered(style: Style) -> String {
-        let mut table = Table::new(["NAME", "COUNT"]);
+        let mut table = TextTable::new(["NAME", "COUNT"]);
         table.row(["\u{1b}[2Jred".into(), Cell::from(7_u32).tone(Tone::Bad)]);
         table.row(["b".into(), 1_000_u32.into()]);
         table.render(style)
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_row_is_one_line_of_what_a_terminal_shows() {
-        let mut table = Table::new(["CONSUMER", "OWNED"]);
+        let mut table = TextTable::new(["CONSUMER", "OWNED"]);
         table.row(["a-pod-with-a-long-name-7d9f8b6c5d-x2x4z-in-some-namespace".into(), 3_u32.into()]);
         table.cut(40);
         let text = table.render(Style { terminal: false, wide: false, colours: false });
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn the_lesser_columns_are_shown_where_they_are_asked_for() {
         let shown = |wide| {
-            let mut table = Table::new(["A", "WHY"]).wide(&["WHY"]);
+            let mut table = TextTable::new(["A", "WHY"]).wide(&["WHY"]);
             table.row(["a".into(), "because".into()]);
             table.render(Style { terminal: false, wide, colours: false })
         };

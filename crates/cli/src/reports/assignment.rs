@@ -4,18 +4,18 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::{gap, known, some};
-use crate::output::{Cell, Page, Report, Table, Tone, age};
+use crate::output::{Cell, Report, TextPage, TextTable, Tone, age};
 
-/// Who owns what.
+/// The assignments of a group.
 #[derive(Debug, Serialize)]
 pub(crate) struct Assignments {
     /// By topic and partition.
-    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) assignments: Vec<AssignmentEntry>,
 }
 
-/// Who owns one partition.
+/// The assignment of one partition.
 #[derive(Debug, Serialize)]
-pub(crate) struct Assignment {
+pub(crate) struct AssignmentEntry {
     topic: String,
     partition: i32,
     owner: Option<String>,
@@ -26,13 +26,13 @@ pub(crate) struct Assignment {
     why: String,
     /// `null` = never granted.
     mode: Option<&'static str>,
-    /// Whether the owner has yet to confirm that it goes on in that mode.
+    /// True if the owner has yet to confirm that mode.
     switching: bool,
-    /// That of the move to the owner; `null` = it was no move, or nobody told. Events tell it with the end of the move.
+    /// That of the move to the owner; `null` = it was no move, or it is unknown. Events have it at the end of the move.
     gap_ms: Option<u64>,
 }
 
-impl From<v1::PartitionAssignment> for Assignment {
+impl From<v1::PartitionAssignment> for AssignmentEntry {
     fn from(wire: v1::PartitionAssignment) -> Self {
         let mode = wire.mode();
         Self {
@@ -50,7 +50,7 @@ impl From<v1::PartitionAssignment> for Assignment {
     }
 }
 
-impl Assignment {
+impl AssignmentEntry {
     fn owner_cell(&self) -> Cell {
         self.owner.as_ref().map_or_else(|| Cell::from("none").tone(Tone::Bad), Cell::from)
     }
@@ -81,8 +81,8 @@ impl Assignment {
 }
 
 impl Report for Assignments {
-    fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "WHY"]).wide(&["WHY"]);
+    fn show(&self, page: &mut TextPage) {
+        let mut table = TextTable::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "WHY"]).wide(&["WHY"]);
         for assignment in &self.assignments {
             table.row([
                 (&assignment.topic).into(),
@@ -106,7 +106,7 @@ mod tests {
         let sentence = |gap_ms| {
             let (topic, owner, why) = ("t".into(), "b".into(), "handed over by a".into());
             let wire = v1::PartitionAssignment { topic, owner, why, epoch: 2, gap_ms, ..Default::default() };
-            Assignment::from(wire).sentence()
+            AssignmentEntry::from(wire).sentence()
         };
         assert_eq!(sentence(None), "t/0 is owned by b at epoch 2: handed over by a");
         assert_eq!(sentence(Some(0)), "t/0 is owned by b at epoch 2: handed over by a; the move left no gap");

@@ -4,18 +4,18 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::{known, some};
-use crate::output::{Cell, Page, Report, Table, Tone, age, or_dash, span};
+use crate::output::{Cell, Report, TextPage, TextTable, Tone, age, or_dash, span};
 
 /// The consumers of a group.
 #[derive(Debug, Serialize)]
-pub(crate) struct Consumers {
+pub(crate) struct ConsumerList {
     /// By name.
-    pub(crate) consumers: Vec<Consumer>,
+    pub(crate) consumers: Vec<ConsumerEntry>,
 }
 
 /// A registered consumer.
 #[derive(Debug, Serialize)]
-pub(crate) struct Consumer {
+pub(crate) struct ConsumerEntry {
     name: String,
     incarnation: String,
     /// `active`, `draining`, `ending` or `unknown`.
@@ -40,7 +40,7 @@ pub(crate) struct Consumer {
     generation: Option<String>,
 }
 
-impl From<v1::Consumer> for Consumer {
+impl From<v1::Consumer> for ConsumerEntry {
     fn from(wire: v1::Consumer) -> Self {
         let (state, renewal) = (state(wire.state()), renewal(wire.renewal()));
         Self {
@@ -81,7 +81,7 @@ const fn renewal(renewal: v1::Renewal) -> &'static str {
     }
 }
 
-impl Consumer {
+impl ConsumerEntry {
     fn state_cell(&self) -> Cell {
         Cell::from(self.state).tone(match self.state {
             "active" => Tone::Good,
@@ -102,9 +102,9 @@ impl Consumer {
     }
 }
 
-impl Report for Consumers {
-    fn show(&self, page: &mut Page) {
-        let mut table = Table::new([
+impl Report for ConsumerList {
+    fn show(&self, page: &mut TextPage) {
+        let mut table = TextTable::new([
             "CONSUMER",
             "STATE",
             "OWNED",

@@ -1,26 +1,26 @@
-//! What commands that change something have done.
+//! The results of commands that change something.
 
 use serde::Serialize;
 
-use super::{GroupConfig, Topic};
-use crate::output::{Page, Report, Table};
+use super::{GroupSettings, TopicEntry};
+use crate::output::{Report, TextPage, TextTable};
 
 /// A group's configuration was written.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupSet {
-    /// Which.
+    /// The group.
     pub(crate) group: String,
-    /// Whether it did not exist before.
+    /// True if it did not exist before.
     pub(crate) created: bool,
     /// All of it, after the change.
-    pub(crate) config: GroupConfig,
+    pub(crate) config: GroupSettings,
 }
 
 impl Report for GroupSet {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         page.line(format!("group {} {}", self.group, created(self.created)));
         page.gap();
-        let mut table = Table::new(["SETTING", "VALUE"]);
+        let mut table = TextTable::new(["SETTING", "VALUE"]);
         self.config.rows(&mut table);
         page.table(table, "");
     }
@@ -29,14 +29,14 @@ impl Report for GroupSet {
 /// A group was deleted.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupDeleted {
-    /// Which.
+    /// The group.
     pub(crate) group: String,
-    /// How many records it had.
+    /// The number of records that it had.
     pub(crate) records: u64,
 }
 
 impl Report for GroupDeleted {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         page.line(format!("group {} deleted with {} records", self.group, self.records));
     }
 }
@@ -44,17 +44,17 @@ impl Report for GroupDeleted {
 /// A topic was written.
 #[derive(Debug, Serialize)]
 pub(crate) struct TopicSet {
-    /// Of which group.
+    /// The group.
     pub(crate) group: String,
-    /// Whether the group did not have it before.
+    /// True if the group did not have it before.
     pub(crate) created: bool,
     /// As it is now.
     #[serde(flatten)]
-    pub(crate) topic: Topic,
+    pub(crate) topic: TopicEntry,
 }
 
 impl Report for TopicSet {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         page.line(format!("{}; {} in group {}", self.topic.sentence(), created(self.created), self.group));
     }
 }
@@ -69,7 +69,7 @@ pub(crate) struct TopicDeleted {
 }
 
 impl Report for TopicDeleted {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         page.line(format!("topic {} taken out of group {}", self.topic, self.group));
     }
 }
@@ -88,9 +88,11 @@ pub(crate) struct Aborted {
 }
 
 impl Report for Aborted {
-    fn show(&self, page: &mut Page) {
-        let Self { topic, partition, handoff_id, .. } = self;
+    fn show(&self, page: &mut TextPage) {
+        let Self { group, topic, partition, handoff_id } = self;
         page.line(format!("asked for the cancellation of handoff {handoff_id} of {topic}/{partition}"));
+        page.line("the leader does not move this partition to the same consumer for a while, and may begin another move");
+        page.line(format!("in its place: `kafka-assigner plan {group}` shows it"));
     }
 }
 

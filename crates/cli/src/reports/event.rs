@@ -4,51 +4,54 @@ use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::watch_event::Event as Wire;
 use serde::Serialize;
 
-use super::{Assignment, Consumer, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader, Topic};
-use crate::output::{Page, Report};
+use super::{
+    AssignmentEntry, ConsumerEntry, GroupLeader, GroupSettings, GroupSummary, HandoffEnded, HandoffEntry,
+    TopicEntry,
+};
+use crate::output::{Report, TextPage};
 
 /// One change, with the revision that it came with.
 #[derive(Debug, Serialize)]
-pub(crate) struct Event {
+pub(crate) struct EventReport {
     revision: u64,
     #[serde(flatten)]
-    change: Change,
+    change: GroupChange,
 }
 
-/// What changed: in JSON the field of that name, beside `revision`.
+/// The change: in JSON the field of that name, beside `revision`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Change {
+enum GroupChange {
     /// The group as it is; always the first.
     Group(GroupSummary),
     /// A consumer came or changed.
-    Consumer(Consumer),
+    Consumer(ConsumerEntry),
     /// The consumer of that name went.
     ConsumerGone(String),
     /// A partition has another owner or epoch.
-    Assignment(Assignment),
+    Assignment(AssignmentEntry),
     /// A move began or went on.
-    Handoff(Handoff),
+    Handoff(HandoffEntry),
     /// A move ended.
     HandoffEnded(HandoffEnded),
     /// Another leader, or none.
-    Leader(Option<Leader>),
+    Leader(Option<GroupLeader>),
     /// A topic came or changed.
-    Topic(Topic),
+    Topic(TopicEntry),
     /// The topic of that name went.
     TopicGone(String),
     /// The configuration changed.
-    Config(GroupConfig),
+    Config(GroupSettings),
 }
 
-impl Event {
+impl EventReport {
     /// The event, or `None` where it is of a kind that this version does not know.
     pub(crate) fn new(wire: v1::WatchEvent) -> Option<Self> {
         Some(Self { revision: wire.revision, change: wire.event?.into() })
     }
 }
 
-impl From<Wire> for Change {
+impl From<Wire> for GroupChange {
     fn from(wire: Wire) -> Self {
         match wire {
             Wire::Group(group) => Self::Group(group.into()),
@@ -57,7 +60,7 @@ impl From<Wire> for Change {
             Wire::Assignment(assignment) => Self::Assignment(assignment.into()),
             Wire::Handoff(handoff) => Self::Handoff(handoff.into()),
             Wire::HandoffEnded(ended) => Self::HandoffEnded(ended.into()),
-            Wire::Leader(leader) => Self::Leader(Leader::new(leader)),
+            Wire::Leader(leader) => Self::Leader(GroupLeader::new(leader)),
             Wire::Topic(topic) => Self::Topic(topic.into()),
             Wire::TopicGone(name) => Self::TopicGone(name),
             Wire::Config(config) => Self::Config(config.into()),
@@ -65,7 +68,7 @@ impl From<Wire> for Change {
     }
 }
 
-impl Change {
+impl GroupChange {
     fn sentence(&self) -> String {
         match self {
             Self::Group(group) => group.sentence(),
@@ -85,8 +88,8 @@ impl Change {
     }
 }
 
-impl Report for Event {
-    fn show(&self, page: &mut Page) {
+impl Report for EventReport {
+    fn show(&self, page: &mut TextPage) {
         page.line(format!("{:>8}  {}", self.revision, self.change.sentence()));
     }
 }

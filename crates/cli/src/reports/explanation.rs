@@ -1,16 +1,16 @@
-//! Why one partition is where it is.
+//! The explanation of one partition's assignment.
 
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::{Assignment, Handoff, PlannedMove};
-use crate::output::{Page, Report};
+use super::{AssignmentEntry, HandoffEntry, PlannedMove};
+use crate::output::{Report, TextPage};
 
 /// One partition, explained.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explanation {
-    assignment: Assignment,
-    handoff: Option<Handoff>,
+    assignment: AssignmentEntry,
+    handoff: Option<HandoffEntry>,
     /// `null` = nothing new: it stays, a move goes on, or nobody gets it.
     next: Option<PlannedMove>,
     reasons: Vec<String>,
@@ -31,6 +31,9 @@ impl Explanation {
     fn next_words(&self) -> String {
         match &self.next {
             Some(next) => next.sentence(),
+            None if self.handoff.as_ref().is_some_and(HandoffEntry::is_cancelled) => {
+                "end the cancelled move".to_owned()
+            }
             None if self.handoff.is_some() => "let the move go on".to_owned(),
             None if self.assignment.has_owner() => "leave it where it is".to_owned(),
             None => "leave it without an owner".to_owned(),
@@ -39,7 +42,7 @@ impl Explanation {
 }
 
 impl Report for Explanation {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         page.line(self.assignment.sentence());
         if let Some(handoff) = &self.handoff {
             page.line(handoff.sentence());
@@ -66,5 +69,7 @@ mod tests {
         assert_eq!(next_words("", None), "leave it without an owner");
         assert_eq!(next_words("a", None), "leave it where it is");
         assert_eq!(next_words("a", Some(v1::Handoff::default())), "let the move go on");
+        let cancelled = v1::Handoff { phase: v1::Phase::Cancelled.into(), ..v1::Handoff::default() };
+        assert_eq!(next_words("a", Some(cancelled)), "end the cancelled move");
     }
 }

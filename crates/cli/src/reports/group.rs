@@ -4,7 +4,7 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::some;
-use crate::output::{Cell, Page, Report, Table, Tone, or_dash, span};
+use crate::output::{Cell, Report, TextPage, TextTable, Tone, or_dash, span};
 
 /// All groups.
 #[derive(Debug, Serialize)]
@@ -57,9 +57,9 @@ impl GroupSummary {
 }
 
 impl Report for Groups {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         let mut table =
-            Table::new(["GROUP", "STRATEGY", "CONSUMERS", "TOPICS", "PARTITIONS", "UNOWNED", "HANDOFFS"]);
+            TextTable::new(["GROUP", "STRATEGY", "CONSUMERS", "TOPICS", "PARTITIONS", "UNOWNED", "HANDOFFS"]);
         for group in &self.groups {
             table.row([
                 (&group.group).into(),
@@ -75,9 +75,9 @@ impl Report for Groups {
     }
 }
 
-/// How a group behaves; a field is `null` only where the instance did not tell it.
+/// The configuration of a group; a field is `null` only if the instance did not send it.
 #[derive(Debug, Serialize)]
-pub(crate) struct GroupConfig {
+pub(crate) struct GroupSettings {
     strategy: Option<String>,
     mode: Option<String>,
     session_timeout_ms: Option<u64>,
@@ -92,7 +92,7 @@ pub(crate) struct GroupConfig {
     spread_topics: Option<String>,
 }
 
-impl From<v1::GroupConfig> for GroupConfig {
+impl From<v1::GroupConfig> for GroupSettings {
     fn from(wire: v1::GroupConfig) -> Self {
         Self {
             strategy: wire.strategy,
@@ -111,9 +111,9 @@ impl From<v1::GroupConfig> for GroupConfig {
     }
 }
 
-impl GroupConfig {
+impl GroupSettings {
     /// The values under the names by which `group set` changes them.
-    pub(super) fn rows(&self, table: &mut Table) {
+    pub(super) fn rows(&self, table: &mut TextTable) {
         let number = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |number| number.to_string());
         let flag = |value: Option<bool>| value.map_or_else(|| "-".to_owned(), |flag| flag.to_string());
         let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), span);
@@ -134,13 +134,13 @@ impl GroupConfig {
 
 /// The instance that leads a group.
 #[derive(Debug, Serialize)]
-pub(crate) struct Leader {
+pub(crate) struct GroupLeader {
     instance: String,
     endpoint: Option<String>,
     term: u64,
 }
 
-impl Leader {
+impl GroupLeader {
     /// The leader, or none where the wire names no instance.
     pub(crate) fn new(wire: v1::Leader) -> Option<Self> {
         let v1::Leader { instance, endpoint, term } = wire;
@@ -159,8 +159,8 @@ impl Leader {
 pub(crate) struct GroupDescription {
     #[serde(flatten)]
     summary: GroupSummary,
-    config: GroupConfig,
-    leader: Option<Leader>,
+    config: GroupSettings,
+    leader: Option<GroupLeader>,
     revision: u64,
     cluster_id: String,
     unreadable: Vec<String>,
@@ -172,7 +172,7 @@ impl From<v1::DescribeGroupResponse> for GroupDescription {
         Self {
             summary: wire.summary.unwrap_or_default().into(),
             config: wire.config.unwrap_or_default().into(),
-            leader: wire.leader.and_then(Leader::new),
+            leader: wire.leader.and_then(GroupLeader::new),
             revision: wire.revision,
             cluster_id: wire.cluster_id,
             unreadable: wire.unreadable,
@@ -182,9 +182,9 @@ impl From<v1::DescribeGroupResponse> for GroupDescription {
 }
 
 impl Report for GroupDescription {
-    fn show(&self, page: &mut Page) {
+    fn show(&self, page: &mut TextPage) {
         let leader = self.leader.as_ref();
-        let mut table = Table::of_pairs();
+        let mut table = TextTable::of_pairs();
         table.row(["group".into(), (&self.summary.group).into()]);
         table.row(["consumers".into(), self.summary.consumers.to_string().into()]);
         table.row(["topics".into(), self.summary.topics.to_string().into()]);
@@ -195,12 +195,15 @@ impl Report for GroupDescription {
             let waits = format!("{} partitions, whose owners have not confirmed their mode", self.switching);
             table.row(["switching".into(), waits.into()]);
         }
-        table.row(["leader".into(), leader.map_or_else(|| "none just now".to_owned(), Leader::words).into()]);
+        table.row([
+            "leader".into(),
+            leader.map_or_else(|| "none just now".to_owned(), GroupLeader::words).into(),
+        ]);
         table.row(["revision".into(), self.revision.to_string().into()]);
         table.row(["cluster id".into(), (&self.cluster_id).into()]);
         page.table(table, "");
         page.gap();
-        let mut config = Table::new(["SETTING", "VALUE"]);
+        let mut config = TextTable::new(["SETTING", "VALUE"]);
         self.config.rows(&mut config);
         page.table(config, "");
         self.show_unreadable(page);
@@ -208,7 +211,7 @@ impl Report for GroupDescription {
 }
 
 impl GroupDescription {
-    fn show_unreadable(&self, page: &mut Page) {
+    fn show_unreadable(&self, page: &mut TextPage) {
         if self.unreadable.is_empty() {
             return;
         }

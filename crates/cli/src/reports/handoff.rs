@@ -4,18 +4,18 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::{gap, known, some};
-use crate::output::{Cell, Page, Report, Table, Tone, span};
+use crate::output::{Cell, Report, TextPage, TextTable, Tone, span};
 
 /// The moves under way.
 #[derive(Debug, Serialize)]
 pub(crate) struct Handoffs {
     /// By topic and partition.
-    pub(crate) handoffs: Vec<Handoff>,
+    pub(crate) handoffs: Vec<HandoffEntry>,
 }
 
 /// One move under way.
 #[derive(Debug, Serialize)]
-pub(crate) struct Handoff {
+pub(crate) struct HandoffEntry {
     topic: String,
     partition: i32,
     handoff_id: String,
@@ -31,7 +31,7 @@ pub(crate) struct Handoff {
     /// Likewise.
     deadline_ms: Option<u64>,
     /// In the consumer's own unit; `null` = nothing was reported.
-    progress: Option<Progress>,
+    progress: Option<WarmUpProgress>,
     taken: bool,
     waiting_for: String,
     /// The routers that a freeze waits for.
@@ -40,15 +40,15 @@ pub(crate) struct Handoff {
     cancelled_because: Option<String>,
 }
 
-/// How far a warm-up is.
+/// The progress of a warm-up.
 #[derive(Debug, Serialize)]
-struct Progress {
+struct WarmUpProgress {
     done: u64,
     /// `null` = the consumer does not know.
     total: Option<u64>,
 }
 
-impl From<v1::Handoff> for Handoff {
+impl From<v1::Handoff> for HandoffEntry {
     fn from(wire: v1::Handoff) -> Self {
         let (phase, mode) = (phase(wire.phase()), mode(wire.mode()));
         Self {
@@ -62,7 +62,7 @@ impl From<v1::Handoff> for Handoff {
             since_unix_ms: known(wire.since_unix_ms),
             phase_age_ms: wire.phase_age_ms,
             deadline_ms: wire.deadline_ms,
-            progress: wire.progress.map(|p| Progress { done: p.done, total: p.total }),
+            progress: wire.progress.map(|p| WarmUpProgress { done: p.done, total: p.total }),
             taken: wire.taken,
             waiting_for: wire.waiting_for,
             missing_routers: wire.missing_routers,
@@ -85,7 +85,7 @@ const fn phase(phase: v1::Phase) -> &'static str {
     }
 }
 
-/// What a move promises, by its name.
+/// The name of a mode.
 pub(super) const fn mode(mode: v1::Mode) -> &'static str {
     match mode {
         v1::Mode::Overlap => "overlap",
@@ -94,13 +94,13 @@ pub(super) const fn mode(mode: v1::Mode) -> &'static str {
     }
 }
 
-impl Progress {
+impl WarmUpProgress {
     fn words(&self) -> String {
         self.total.map_or_else(|| self.done.to_string(), |total| format!("{} of {total}", self.done))
     }
 }
 
-impl Handoff {
+impl HandoffEntry {
     fn phase_cell(&self) -> Cell {
         Cell::from(self.phase).tone(match self.phase {
             "complete" => Tone::Good,
@@ -110,7 +110,12 @@ impl Handoff {
     }
 
     fn progress_text(&self) -> String {
-        self.progress.as_ref().map_or_else(|| "-".to_owned(), Progress::words)
+        self.progress.as_ref().map_or_else(|| "-".to_owned(), WarmUpProgress::words)
+    }
+
+    /// True if it was cancelled and its record is not removed yet.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.phase == phase(v1::Phase::Cancelled)
     }
 
     /// The move in a sentence.
@@ -129,15 +134,15 @@ impl Handoff {
     }
 }
 
-/// From whom to whom.
+/// The old and the new owner.
 pub(super) fn path(from: Option<&String>, to: Option<&String>) -> String {
     let name = |side: Option<&String>| side.map_or("nobody", String::as_str).to_owned();
     format!("from {} to {}", name(from), name(to))
 }
 
 impl Report for Handoffs {
-    fn show(&self, page: &mut Page) {
-        let mut table = Table::new([
+    fn show(&self, page: &mut TextPage) {
+        let mut table = TextTable::new([
             "TOPIC",
             "PARTITION",
             "FROM",

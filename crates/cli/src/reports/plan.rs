@@ -5,17 +5,17 @@ use serde::Serialize;
 
 use super::handoff::path;
 use super::some;
-use crate::output::{Page, Report, Table, or_dash};
+use crate::output::{Report, TextPage, TextTable, or_dash};
 
-/// What the leader would do.
+/// The plan that the leader would carry out.
 #[derive(Debug, Serialize)]
-pub(crate) struct Plan {
+pub(crate) struct PlanReport {
     revision: u64,
     strategy: String,
     total_moves: u32,
     total_deferred: u32,
     moves: Vec<PlannedMove>,
-    deferred: Vec<Deferral>,
+    deferred: Vec<DeferralEntry>,
     loads: Vec<Load>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct PlannedMove {
 
 /// One partition that waits.
 #[derive(Debug, Serialize)]
-struct Deferral {
+struct DeferralEntry {
     topic: String,
     partition: i32,
     to: Option<String>,
@@ -42,7 +42,7 @@ struct Deferral {
     why: String,
 }
 
-/// What one consumer owns before and after.
+/// The number of partitions of one consumer, before and after.
 #[derive(Debug, Serialize)]
 struct Load {
     consumer: String,
@@ -50,7 +50,7 @@ struct Load {
     after: u32,
 }
 
-impl From<v1::PlanResponse> for Plan {
+impl From<v1::PlanResponse> for PlanReport {
     fn from(wire: v1::PlanResponse) -> Self {
         Self {
             revision: wire.revision,
@@ -77,7 +77,7 @@ impl From<v1::PlannedMove> for PlannedMove {
     }
 }
 
-impl From<v1::PlannedDeferral> for Deferral {
+impl From<v1::PlannedDeferral> for DeferralEntry {
     fn from(wire: v1::PlannedDeferral) -> Self {
         let v1::PlannedDeferral { topic, partition, to, reason, why } = wire;
         Self { topic, partition, to: some(to), reason, why }
@@ -104,8 +104,8 @@ impl PlannedMove {
     }
 }
 
-impl Report for Plan {
-    fn show(&self, page: &mut Page) {
+impl Report for PlanReport {
+    fn show(&self, page: &mut TextPage) {
         page.line(format!("plan by {} at revision {}; nothing was changed", self.strategy, self.revision));
         page.gap();
         self.show_moves(page);
@@ -114,9 +114,9 @@ impl Report for Plan {
     }
 }
 
-impl Plan {
-    fn show_moves(&self, page: &mut Page) {
-        let mut table = Table::new(["TOPIC", "PARTITION", "FROM", "TO", "STEP", "WHY"]);
+impl PlanReport {
+    fn show_moves(&self, page: &mut TextPage) {
+        let mut table = TextTable::new(["TOPIC", "PARTITION", "FROM", "TO", "STEP", "WHY"]);
         for planned in &self.moves {
             table.row([
                 (&planned.topic).into(),
@@ -131,13 +131,13 @@ impl Plan {
         show_rest(page, self.moves.len(), self.total_moves);
     }
 
-    fn show_deferred(&self, page: &mut Page) {
+    fn show_deferred(&self, page: &mut TextPage) {
         if self.deferred.is_empty() {
             return;
         }
         page.gap();
         page.line("these wait:");
-        let mut table = Table::new(["TOPIC", "PARTITION", "TO", "WHY"]);
+        let mut table = TextTable::new(["TOPIC", "PARTITION", "TO", "WHY"]);
         for deferral in &self.deferred {
             table.row([
                 (&deferral.topic).into(),
@@ -150,9 +150,9 @@ impl Plan {
         show_rest(page, self.deferred.len(), self.total_deferred);
     }
 
-    fn show_loads(&self, page: &mut Page) {
+    fn show_loads(&self, page: &mut TextPage) {
         page.gap();
-        let mut table = Table::new(["CONSUMER", "OWNS", "WOULD OWN"]);
+        let mut table = TextTable::new(["CONSUMER", "OWNS", "WOULD OWN"]);
         for load in &self.loads {
             table.row([(&load.consumer).into(), load.before.into(), load.after.into()]);
         }
@@ -161,7 +161,7 @@ impl Plan {
 }
 
 /// Says how many are not listed.
-fn show_rest(page: &mut Page, listed: usize, total: u32) {
+fn show_rest(page: &mut TextPage, listed: usize, total: u32) {
     let rest = u64::from(total).saturating_sub(listed as u64);
     if rest > 0 {
         page.line(format!("… and {rest} more"));

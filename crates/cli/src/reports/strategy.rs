@@ -2,28 +2,28 @@
 
 use serde::Serialize;
 
-use crate::output::{Page, Report, Table};
+use crate::output::{Report, TextPage, TextTable};
 
 /// The strategies that this version has.
 #[derive(Debug, Serialize)]
-pub(crate) struct Strategies {
-    pub(crate) strategies: Vec<Strategy>,
+pub(crate) struct StrategyList {
+    pub(crate) strategies: Vec<StrategyEntry>,
 }
 
 /// A strategy.
 #[derive(Debug, Serialize)]
-pub(crate) struct Strategy {
-    /// What it is chosen by.
+pub(crate) struct StrategyEntry {
+    /// The name by which it is chosen.
     pub(crate) name: &'static str,
-    /// Whether new groups have it unless told otherwise.
+    /// True if new groups have it by default.
     pub(crate) default: bool,
-    /// What it does.
+    /// The description.
     pub(crate) summary: &'static str,
 }
 
-impl Report for Strategies {
-    fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["STRATEGY", "DEFAULT", "WHAT IT DOES"]).overflowing();
+impl Report for StrategyList {
+    fn show(&self, page: &mut TextPage) {
+        let mut table = TextTable::new(["STRATEGY", "DEFAULT", "WHAT IT DOES"]).overflowing();
         for strategy in &self.strategies {
             let default = if strategy.default { "yes" } else { "-" };
             table.row([strategy.name.into(), default.into(), strategy.summary.into()]);

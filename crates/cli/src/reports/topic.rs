@@ -4,18 +4,18 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::some;
-use crate::output::{Page, Report, Table, or_dash};
+use crate::output::{Report, TextPage, TextTable, or_dash};
 
 /// The topics of a group.
 #[derive(Debug, Serialize)]
 pub(crate) struct Topics {
     /// By name.
-    pub(crate) topics: Vec<Topic>,
+    pub(crate) topics: Vec<TopicEntry>,
 }
 
 /// A topic.
 #[derive(Debug, Serialize)]
-pub(crate) struct Topic {
+pub(crate) struct TopicEntry {
     topic: String,
     partitions: u32,
     /// `operator`, `kafka` or `unknown`.
@@ -26,7 +26,7 @@ pub(crate) struct Topic {
     mode: Option<String>,
 }
 
-impl From<v1::Topic> for Topic {
+impl From<v1::Topic> for TopicEntry {
     fn from(wire: v1::Topic) -> Self {
         let source = match wire.source() {
             v1::TopicSource::Unspecified => "unknown",
@@ -39,7 +39,7 @@ impl From<v1::Topic> for Topic {
     }
 }
 
-impl Topic {
+impl TopicEntry {
     /// The topic in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let Self { topic, partitions, source, .. } = self;
@@ -51,8 +51,8 @@ impl Topic {
 }
 
 impl Report for Topics {
-    fn show(&self, page: &mut Page) {
-        let mut table = Table::new(["TOPIC", "PARTITIONS", "SOURCE", "COPARTITION", "MODE"]);
+    fn show(&self, page: &mut TextPage) {
+        let mut table = TextTable::new(["TOPIC", "PARTITIONS", "SOURCE", "COPARTITION", "MODE"]);
         for topic in &self.topics {
             table.row([
                 (&topic.topic).into(),

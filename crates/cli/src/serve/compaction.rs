@@ -1,4 +1,4 @@
-//! Lets etcd forget what is older than an hour; by itself it keeps everything.
+//! Compaction of etcd's history that is older than an hour; by itself etcd keeps everything.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -8,10 +8,10 @@ use kafka_assigner_store::{EtcdStore, Store as _};
 use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// How long the history reaches back: far longer than any watch that is still wanted lags behind.
+/// The length of the kept history: far longer than any watch that is still wanted lags behind.
 const KEPT: Duration = Duration::from_secs(3_600);
 
-/// How often it is looked at. An hour then grows by at most a twelfth, for one small read and one small write.
+/// The interval between two compactions. An hour then grows by at most a twelfth, for one small read and one small write.
 const EVERY: Duration = Duration::from_secs(300);
 
 /// Compacts until it is dropped. Every instance does so: compacting what is compacted already costs nothing, and
@@ -28,7 +28,7 @@ pub(super) async fn run(store: &EtcdStore, key: &str) -> Infallible {
     }
 }
 
-/// What fails is done with the next look.
+/// A failed compaction is done again after the next interval.
 async fn look(store: &EtcdStore, key: &str, history: &mut History, now: Instant) {
     let revision = match store.get(key.as_bytes()).await {
         Ok((_, revision)) => revision,
@@ -41,7 +41,7 @@ async fn look(store: &EtcdStore, key: &str, history: &mut History, now: Instant)
     }
 }
 
-/// Which revision was the present one when.
+/// The revisions with the times at which they were the newest.
 #[derive(Debug, Default)]
 struct History(VecDeque<(Instant, Revision)>);
 

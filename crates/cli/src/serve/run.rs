@@ -12,31 +12,31 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::logging;
-use super::store::Opened;
+use super::store::OpenedStore;
+use crate::command_error::CommandError;
 use crate::config::ServeConfig;
-use crate::failure::Failure;
 use crate::pem::{certificates, private_key};
 
 /// Runs an instance until SIGINT or SIGTERM, and then stops it in good order.
 ///
 /// # Errors
-/// [`Failure`], for what keeps it from starting and for what ends it.
-pub(super) async fn run(config: &ServeConfig) -> Result<(), Failure> {
+/// [`CommandError`], for what keeps it from starting and for what ends it.
+pub(super) async fn run(config: &ServeConfig) -> Result<(), CommandError> {
     logging::begin(&config.log_level, config.log_format);
     let shutdown = on_signal()?;
     let sockets = Sockets::bind(config).await?;
     let serving = ServeOptions { tls: tls(config)?, insecure: config.insecure };
     let topics = topics(config)?;
-    let store = Opened::open(config).await?;
+    let store = OpenedStore::open(config).await?;
     let served = sockets.serve(&store, config, topics, serving, shutdown).await;
     store.close().await;
     served
 }
 
 /// A token that SIGINT or SIGTERM cancels.
-fn on_signal() -> Result<CancellationToken, Failure> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
+fn on_signal() -> Result<CancellationToken, CommandError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CommandError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CommandError::Signals)?;
     let shutdown = CancellationToken::new();
     let cancelled = shutdown.clone();
     tokio::spawn(async move {
@@ -57,12 +57,12 @@ fn on_signal() -> Result<CancellationToken, Failure> {
 struct Sockets {
     grpc: TcpListener,
     http: TcpListener,
-    /// Where gRPC is really bound: the port 0 stands for any.
+    /// The address to which gRPC is bound; the port 0 in the configuration means any.
     address: SocketAddr,
 }
 
 impl Sockets {
-    async fn bind(config: &ServeConfig) -> Result<Self, Failure> {
+    async fn bind(config: &ServeConfig) -> Result<Self, CommandError> {
         let (grpc, address) = bind("listen", config.listen).await?;
         let (http, probes) = bind("http_listen", config.http_listen).await?;
         tracing::info!(grpc = %address, http = %probes, "listening");
@@ -72,12 +72,12 @@ impl Sockets {
     /// Starts an instance on the store and serves it until `shutdown`.
     async fn serve(
         self,
-        store: &Opened,
+        store: &OpenedStore,
         config: &ServeConfig,
         topics: Option<Arc<dyn TopicSource>>,
         serving: ServeOptions,
         shutdown: CancellationToken,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let mut registry = Registry::with_prefix("kafka_assigner");
         let options = options(config, self.address);
         tracing::info!(instance = options.id, address = options.address, "starting");
@@ -94,13 +94,13 @@ impl Sockets {
     }
 }
 
-async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
     let listen = async {
         let listener = TcpListener::bind(address).await?;
         let bound = listener.local_addr()?;
         Ok((listener, bound))
     };
-    listen.await.map_err(|source| Failure::Listen { setting, address, source })
+    listen.await.map_err(|source| CommandError::Listen { setting, address, source })
 }
 
 fn options(config: &ServeConfig, bound: SocketAddr) -> Options {
@@ -122,7 +122,7 @@ fn random_id() -> String {
     format!("instance-{:08x}", rand::random::<u32>())
 }
 
-fn tls(config: &ServeConfig) -> Result<Option<Tls>, Failure> {
+fn tls(config: &ServeConfig) -> Result<Option<Tls>, CommandError> {
     let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
     let client_ca =
         config.tls_client_ca.as_deref().map(|path| certificates("tls_client_ca", path)).transpose()?;
@@ -133,33 +133,13 @@ fn tls(config: &ServeConfig) -> Result<Option<Tls>, Failure> {
     }))
 }
 
-fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, Failure> {
+fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, CommandError> {
     if config.kafka.is_empty() {
         return Ok(None);
     }
     let brokers = config.kafka.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let properties: Vec<_> = config.kafka_properties.reveal().clone().into_iter().collect();
-    let topics = KafkaTopics::new(&brokers, &properties)
-        .map_err(|error| Failure::Kafka(without_values(&error.to_string(), &properties)))?;
+    let topics =
+        KafkaTopics::new(&brokers, &properties).map_err(|error| CommandError::Kafka(error.to_string()))?;
     Ok(Some(Arc::new(topics)))
-}
-
-/// librdkafka's words without the value that they end with: under a mistyped name it may be a secret.
-fn without_values(words: &str, properties: &[(String, String)]) -> String {
-    let without = |(key, value): &(String, String)| words.strip_suffix(&format!(" {key} {value}"));
-    properties.iter().find_map(without).unwrap_or(words).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refused_property_does_not_show_its_value() {
-        let properties = [("sasl.passwrd".to_owned(), "hunter2".to_owned())];
-        let error = KafkaTopics::new("127.0.0.1:1", &properties).unwrap_err().to_string();
-        assert!(error.contains("hunter2"), "librdkafka's words have changed: {error}");
-        let words = without_values(&error, &properties);
-        assert!(words.contains("sasl.passwrd") && !words.contains("hunter2"), "{words}");
-    }
 }

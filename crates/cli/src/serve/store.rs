@@ -8,24 +8,24 @@ use kafka_assigner_store::etcd::{EtcdTls, Password};
 use kafka_assigner_store::{EtcdOptions, EtcdStore, FileStore, Store};
 
 use super::compaction;
+use crate::command_error::CommandError;
 use crate::config::ServeConfig;
-use crate::failure::Failure;
 
 /// A store that is open.
 #[derive(Debug)]
-pub(super) enum Opened {
+pub(super) enum OpenedStore {
     /// For one node, in a file.
     File(FileStore),
     /// Shared by instances.
     Etcd(EtcdStore),
 }
 
-impl Opened {
+impl OpenedStore {
     /// Opens what the configuration names.
     ///
     /// # Errors
-    /// [`Failure::Store`].
-    pub(super) async fn open(config: &ServeConfig) -> Result<Self, Failure> {
+    /// [`CommandError::Store`].
+    pub(super) async fn open(config: &ServeConfig) -> Result<Self, CommandError> {
         if let Some(options) = etcd(config) {
             options.validate()?;
             tracing::info!(etcd = ?options.endpoints, "records are kept in etcd");
@@ -63,7 +63,7 @@ impl Opened {
     }
 }
 
-/// How to reach etcd, where it is used.
+/// The options for etcd, where it is used.
 fn etcd(config: &ServeConfig) -> Option<EtcdOptions> {
     if config.etcd.is_empty() {
         return None;

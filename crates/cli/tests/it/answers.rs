@@ -141,6 +141,9 @@ impl Admin for Script {
         {
             return Err(status(Reason::ConsumerNotFound, format!("no consumer {name:?} is registered")));
         }
+        if request.strategy == "balnced" {
+            return Err(status(Reason::InvalidField, "the strategy \"balnced\" is unknown to this version"));
+        }
         let strategy = if request.strategy.is_empty() { "sticky-balanced".into() } else { request.strategy };
         answer(PlanResponse {
             revision: 210,

@@ -84,6 +84,44 @@ async fn an_instance_starts_with_its_configuration_answers_and_stops_when_told()
 }
 
 #[tokio::test]
+async fn a_watch_whose_instance_dies_says_so_in_words() {
+    let mut served = Served::start();
+    let listening = served.logged("listening").await;
+    served.logged("starting").await;
+    let url = format!("http://{}", listening["grpc"].as_str().expect("an address"));
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kafka-assigner"));
+        command.args(arguments).args(["--server", &url]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        command
+    };
+    let created = timeout(PATIENCE, run(&["group", "set", "g"]).output()).await.unwrap().unwrap();
+    assert!(created.status.success(), "{created:?}");
+    let mut watch = run(&["watch", "g"]).spawn().expect("the program starts");
+    let mut shown = BufReader::new(watch.stdout.take().expect("it is piped")).lines();
+    timeout(PATIENCE, shown.next_line()).await.expect("the present state").expect("text");
+    served.child.kill().await.expect("it can be killed");
+    let ended = timeout(PATIENCE, watch.wait_with_output()).await.expect("it ends in time").unwrap();
+    let words = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{words}");
+    assert!(
+        words.starts_with(&format!("error: the connection to {url} was lost\nhint: run it again")),
+        "{words}"
+    );
+}
+
+#[tokio::test]
+async fn an_etcd_that_does_not_answer_is_told_in_words() {
+    let directory = TempDir::new().expect("a directory");
+    let mut serve = command(&directory);
+    serve.args(["--etcd", "http://127.0.0.1:1"]);
+    let ended = timeout(PATIENCE, serve.output()).await.expect("it ends in time").unwrap();
+    let words = String::from_utf8_lossy(&ended.stderr);
+    let error = words.lines().find(|line| line.starts_with("error:")).expect("an error");
+    assert!(!error.contains("Error(") && !error.contains("source:"), "{error}");
+}
+
+#[tokio::test]
 async fn a_file_in_use_is_refused_by_name() {
     let mut served = Served::start();
     served.logged("starting").await;

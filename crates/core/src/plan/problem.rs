@@ -223,13 +223,15 @@ impl<'a> Telling<'a> {
         *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
     }
 
-    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled: pinned to somebody
-    /// who may not have it, the rest of its set would wait for ever.
+    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled, or brings a part to
+    /// somebody who may not have the rest: that would wait for ever, or go to a consumer that does not take it.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
             let may_arrive = match self.state.presence(&handoff.new) {
-                Presence::Here => may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode),
+                Presence::Here => [&handoff.unit, partitions]
+                    .iter()
+                    .all(|unit| may_have(self.state, &handoff.new.name, unit, handoff.mode)),
                 Presence::Unknown => true,
                 Presence::Ending | Presence::Gone => false,
             };

@@ -2,26 +2,28 @@
 
 use std::time::Duration;
 
-use kafka_assigner_demo::{Options, Report, run};
+use kafka_assigner_demo::{Options, RunReport, run};
 use kafka_assigner_types::mode::Mode;
 use tokio_util::sync::CancellationToken;
 
 /// A whole run, in which nothing may be lost, whatever the group promises.
-async fn run_in(mode: Mode) -> Report {
+async fn run_in(mode: Mode) -> RunReport {
     let duration = Some(Duration::from_secs(30));
     let options = Options { duration, json: true, seed: Some(7), mode, ..Options::default() };
     let interval = options.record_interval();
-    let report = run(options, CancellationToken::new()).await.expect("nothing but the story goes wrong");
+    let report = run(options, CancellationToken::new()).await.expect("nothing but the scenario goes wrong");
     assert!(report.is_clean(), "{}", serde_json::to_string_pretty(&report).expect("numbers and texts only"));
     assert!(report.audit.produced > 10_000, "{}", report.audit.produced);
     assert!(report.audit.moves >= 20, "{}", report.audit.moves);
     assert!(report.leader_changes >= 1);
+    assert!(report.moving_at_leader_kills >= 1, "the leader was killed while nothing moved");
+    assert!(report.audit.gap_ms.leader_loss.count >= 1);
     let planned = Duration::from_secs_f64(report.audit.gap_ms.planned.max / 1_000.0);
     assert!(planned < interval + Duration::from_millis(500), "{planned:?}");
     report
 }
 
-fn assert_the_dead_are_waited_for(report: &Report) {
+fn assert_the_dead_are_waited_for(report: &RunReport) {
     assert!(report.audit.gap_ms.crash.count >= 1);
     let session = Duration::from_millis(report.session_timeout_ms);
     let crash = Duration::from_secs_f64(report.audit.gap_ms.crash.max / 1_000.0);

@@ -6,9 +6,9 @@ use kafka_assigner_strategies::kafka::{
 use kafka_assigner_strategies::sets;
 use kafka_assigner_strategies::{InvalidProblem, MemberIndex, Placement, Problem, Unassigned, UnitIndex};
 
-use super::reason::Reason;
+use super::reason::UnplacedReason;
 use crate::assign::read::checked::Checked;
-use crate::assign::read::input::{Member, State, Topic};
+use crate::assign::read::input::{InputMember, InputTopic, State};
 
 /// A function that decides as one of Kafka's classes does.
 pub(in crate::assign) type Assignor = fn(&Group) -> GroupAssignment;
@@ -26,7 +26,7 @@ pub(in crate::assign) fn assignor(strategy: &str) -> Option<Assignor> {
 
 /// True if Kafka could say everything that the line says of who may own what.
 pub(in crate::assign) fn says_it_all(line: &Checked<'_>) -> bool {
-    let plain = |member: &Member| member.state == State::Active && member.max_partitions.is_none();
+    let plain = |member: &InputMember| member.state == State::Active && member.max_partitions.is_none();
     line.pins.is_empty()
         && line.bans.is_empty()
         && line.sets.is_empty()
@@ -40,7 +40,7 @@ pub(in crate::assign) struct Assigned {
     /// By member, in Kafka's order.
     pub(in crate::assign) owned: Vec<Vec<UnitIndex>>,
     /// The partitions that nobody gets, ascending, and why.
-    pub(in crate::assign) unassigned: Vec<(UnitIndex, Reason)>,
+    pub(in crate::assign) unassigned: Vec<(UnitIndex, UnplacedReason)>,
 }
 
 /// Places the partitions of `problem`, which is the line's, as Kafka would; with the fewest moves that take members to
@@ -66,19 +66,19 @@ pub(in crate::assign) fn place(
 /// The line as Kafka sees it.
 fn group(line: &Checked<'_>) -> Result<Group, InvalidProblem> {
     let mut builder = Group::builder();
-    line.input.topics.iter().for_each(|topic| tell_topic(&mut builder, topic));
-    line.input.members.iter().for_each(|member| tell_member(&mut builder, line, member));
+    line.input.topics.iter().for_each(|topic| add_topic(&mut builder, topic));
+    line.input.members.iter().for_each(|member| add_member(&mut builder, line, member));
     builder.build()
 }
 
-fn tell_topic(builder: &mut GroupBuilder, Topic(name, partitions, racks, _): &Topic) {
+fn add_topic(builder: &mut GroupBuilder, InputTopic(name, partitions, racks, _): &InputTopic) {
     let topic = builder.topic(name.as_str(), *partitions);
     for (partition, racks) in (0..).zip(racks.iter().flatten()) {
         builder.replicas(topic, partition, racks.0.iter().map(String::as_str));
     }
 }
 
-fn tell_member(builder: &mut GroupBuilder, line: &Checked<'_>, member: &Member) {
+fn add_member(builder: &mut GroupBuilder, line: &Checked<'_>, member: &InputMember) {
     // A topic that does not exist makes subscriptions differ nevertheless.
     let topics: Vec<_> = member
         .topics
@@ -129,13 +129,13 @@ fn unassigned(
     group: &Group,
     assignment: &GroupAssignment,
     nobodys: Vec<(UnitIndex, Unassigned)>,
-) -> Vec<(UnitIndex, Reason)> {
+) -> Vec<(UnitIndex, UnplacedReason)> {
     let mut withheld: Vec<_> =
         assignment.withheld().iter().map(|(unit, _)| partition(problem, group, *unit)).collect();
     withheld.sort_unstable();
     let why = |(unit, reason): (UnitIndex, Unassigned)| match withheld.binary_search(&unit) {
-        Ok(_) => (unit, Reason::Withheld),
-        Err(_) => (unit, Reason::Unassigned(sets::PartitionReason::OfPartition(reason))),
+        Ok(_) => (unit, UnplacedReason::Withheld),
+        Err(_) => (unit, UnplacedReason::Unassigned(sets::PartitionReason::OfPartition(reason))),
     };
     nobodys.into_iter().map(why).collect()
 }

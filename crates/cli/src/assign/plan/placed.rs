@@ -3,7 +3,7 @@
 use kafka_assigner_strategies::sets::{self, SetPlacement};
 use kafka_assigner_strategies::{MemberIndex, Placement, Problem, Strategy, TopicIndex, UnitIndex};
 
-use super::reason::Reason;
+use super::reason::UnplacedReason;
 use super::{kafka, problem, warning};
 use crate::assign::read::checked::Checked;
 use crate::assign::read::claims::Owners;
@@ -21,7 +21,7 @@ pub(in crate::assign) struct Placed {
     /// By member what it is a standby of, ascending.
     pub(in crate::assign) standbys: Vec<Vec<UnitIndex>>,
     /// The partitions that nobody gets, ascending, and why.
-    pub(in crate::assign) unassigned: Vec<(UnitIndex, Reason)>,
+    pub(in crate::assign) unassigned: Vec<(UnitIndex, UnplacedReason)>,
     /// The first partition of what moves together and yet has not one owner, ascending.
     pub(in crate::assign) splits: Vec<UnitIndex>,
     /// The fewest moves with which members can have as many partitions as they get.
@@ -70,7 +70,7 @@ fn listed(problem: Problem, placed: SetPlacement) -> Placed {
     let SetPlacement { placement, reasons, splits, .. } = placed;
     let owned = by_member(&problem, |unit| placement.owner[unit.index()].as_slice());
     let standbys = by_member(&problem, |unit| placement.standbys.of(unit));
-    let why = |((unit, _), why): (&(UnitIndex, _), _)| (*unit, Reason::Unassigned(why));
+    let why = |((unit, _), why): (&(UnitIndex, _), _)| (*unit, UnplacedReason::Unassigned(why));
     let unassigned = placement.unassigned.iter().zip(reasons).map(why).collect();
     Placed { problem, placement, owned, standbys, unassigned, splits, moves_lower_bound, warning: None }
 }

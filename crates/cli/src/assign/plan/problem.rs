@@ -13,17 +13,18 @@ use crate::assign::read::claims::Owners;
 /// # Errors
 /// None for a checked line, but where too many standbys are wanted.
 pub(in crate::assign) fn of(line: &Checked<'_>, owners: &Owners) -> Result<Problem, InvalidProblem> {
-    let mut telling = Telling { line, builder: Problem::builder(), topics: Vec::new(), members: Vec::new() };
-    telling.builder.options(line.options);
-    (0..line.input.topics.len()).for_each(|topic| telling.topic(topic));
-    (0..line.input.members.len()).for_each(|member| telling.member(member));
-    (0..line.input.topics.len()).for_each(|topic| telling.owners(topic, owners));
-    telling.pairs();
-    telling.standbys();
-    telling.builder.build()
+    let mut assembly =
+        ProblemAssembly { line, builder: Problem::builder(), topics: Vec::new(), members: Vec::new() };
+    assembly.builder.options(line.options);
+    (0..line.input.topics.len()).for_each(|topic| assembly.topic(topic));
+    (0..line.input.members.len()).for_each(|member| assembly.member(member));
+    (0..line.input.topics.len()).for_each(|topic| assembly.owners(topic, owners));
+    assembly.pairs();
+    assembly.standbys();
+    assembly.builder.build()
 }
 
-struct Telling<'a> {
+struct ProblemAssembly<'a> {
     line: &'a Checked<'a>,
     builder: ProblemBuilder,
     /// In the order of the line.
@@ -32,7 +33,7 @@ struct Telling<'a> {
     members: Vec<MemberHandle>,
 }
 
-impl Telling<'_> {
+impl ProblemAssembly<'_> {
     fn topic(&mut self, at: usize) {
         let topic = &self.line.input.topics[at];
         let handle = self.builder.topic(topic.0.as_str(), topic.1);

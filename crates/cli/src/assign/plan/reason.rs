@@ -1,4 +1,4 @@
-//! The reason why nobody gets a partition: [`Reason`].
+//! The reason why nobody gets a partition: [`UnplacedReason`].
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Serialize, Serializer};
 
 /// The reason why nobody gets a partition. Displays as a phrase for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::assign) enum Reason {
+pub(in crate::assign) enum UnplacedReason {
     /// The strategy found no member.
     Unassigned(sets::PartitionReason),
     /// The cooperative strategy is about to move it.
     Withheld,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnplacedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unassigned(why) => why.fmt(f),
@@ -23,7 +23,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Serialize for Reason {
+impl Serialize for UnplacedReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

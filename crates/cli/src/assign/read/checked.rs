@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kafka_assigner_strategies::{Capacity, Options, Problem, Weight};
 
-use super::input::{self, Input, Member, Pair, StandbyCounts, Topic};
+use super::input::{self, Input, InputMember, InputPair, InputTopic, StandbyCounts};
 use super::pins;
 use super::refused::Refused;
 
@@ -40,7 +40,7 @@ impl<'a> Checked<'a> {
         sizes(&input.topics)?;
         input.topics.iter().enumerate().try_for_each(|(at, topic)| details(at, topic))?;
         input.members.iter().enumerate().try_for_each(|(at, member)| capacity(at, member))?;
-        let pair = Pairs { input, topics: &topics, members: &members };
+        let pair = PairLookup { input, topics: &topics, members: &members };
         let (sets, pins) = (sets(input, &topics)?, pair.known(&input.pins, "pins")?);
         pins::check(input, &sets, &pins)?;
         Ok(Self {
@@ -88,7 +88,7 @@ fn names<'a, T>(
 }
 
 /// A limit of what can be placed at once, and so of memory.
-fn sizes(topics: &[Topic]) -> Result<(), Refused> {
+fn sizes(topics: &[InputTopic]) -> Result<(), Refused> {
     let mut units = 0;
     for (at, topic) in topics.iter().enumerate() {
         units += u64::from(topic.1);
@@ -100,7 +100,7 @@ fn sizes(topics: &[Topic]) -> Result<(), Refused> {
     Ok(())
 }
 
-fn subscribed(member: &Member, topics: &HashMap<&str, usize>) -> Vec<usize> {
+fn subscribed(member: &InputMember, topics: &HashMap<&str, usize>) -> Vec<usize> {
     let mut known: Vec<usize> =
         member.topics.iter().filter_map(|name| topics.get(name.as_str()).copied()).collect();
     known.sort_unstable();
@@ -108,7 +108,7 @@ fn subscribed(member: &Member, topics: &HashMap<&str, usize>) -> Vec<usize> {
     known
 }
 
-fn details(at: usize, Topic(_, partitions, racks, weights): &Topic) -> Result<(), Refused> {
+fn details(at: usize, InputTopic(_, partitions, racks, weights): &InputTopic) -> Result<(), Refused> {
     let one_each = |field: usize, length: Option<usize>| match length {
         Some(length) if length != *partitions as usize => {
             let error =
@@ -126,7 +126,7 @@ fn details(at: usize, Topic(_, partitions, racks, weights): &Topic) -> Result<()
     })
 }
 
-fn capacity(at: usize, member: &Member) -> Result<(), Refused> {
+fn capacity(at: usize, member: &InputMember) -> Result<(), Refused> {
     match member.capacity {
         Some(capacity) if Capacity::new(capacity).is_none() => {
             let must = format!("a capacity must be from {} to {:.0}", Capacity::MIN, Capacity::MAX);
@@ -198,20 +198,20 @@ fn known(
 }
 
 /// The line and its names, to look up pins and bans.
-struct Pairs<'a> {
+struct PairLookup<'a> {
     input: &'a Input,
     topics: &'a HashMap<&'a str, usize>,
     members: &'a HashMap<&'a str, usize>,
 }
 
-impl Pairs<'_> {
-    fn known(&self, pairs: &[Pair], field: &str) -> Result<Vec<(usize, u32, usize)>, Refused> {
+impl PairLookup<'_> {
+    fn known(&self, pairs: &[InputPair], field: &str) -> Result<Vec<(usize, u32, usize)>, Refused> {
         pairs.iter().enumerate().map(|(at, pair)| self.one(pair, &format!("{field}[{at}]"))).collect()
     }
 
     fn one(
         &self,
-        Pair(topic, partition, member): &Pair,
+        InputPair(topic, partition, member): &InputPair,
         place: &str,
     ) -> Result<(usize, u32, usize), Refused> {
         let at = known(self.topics, topic, "topic", || format!("{place}[0]"))?;

@@ -1,15 +1,15 @@
-//! Who owns what today, as far as members agree.
+//! The present owners, as far as the members' claims agree.
 
 use super::checked::Checked;
 
-/// Who owns what, by what the members claim, as Kafka sees it: of two claims that of the later generation counts, and
-/// of two of one generation neither does. Partitions that do not exist and topics that the member is not subscribed to
+/// The owners by the members' claims, as Kafka sees them: of two claims that of the later generation counts, and of
+/// two of one generation neither does. Partitions that do not exist and topics that the member is not subscribed to
 /// are nobody's to claim.
 #[derive(Debug)]
 pub(in crate::assign) struct Owners {
     /// By topic and partition; empty for a topic of which nobody claims anything, so that a line costs memory for what it
     /// says only.
-    claims: Vec<Vec<Claim>>,
+    claims: Vec<Vec<OwnerClaim>>,
 }
 
 impl Owners {
@@ -20,9 +20,9 @@ impl Owners {
             let generation = said.claimed_in.unwrap_or(-1).max(-1);
             for (name, partitions) in said.owned.iter().flatten() {
                 let Some(topic) = line.topic_of(member, name) else { continue };
-                let of_topic: &mut Vec<Claim> = &mut claims[topic];
+                let of_topic: &mut Vec<OwnerClaim> = &mut claims[topic];
                 for partition in partitions.iter().filter_map(|number| line.partition(topic, *number)) {
-                    of_topic.resize(line.partitions(topic) as usize, Claim::NONE);
+                    of_topic.resize(line.partitions(topic) as usize, OwnerClaim::NONE);
                     of_topic[partition as usize].hear(member, generation);
                 }
             }
@@ -30,7 +30,7 @@ impl Owners {
         Self { claims }
     }
 
-    /// Whether anybody claims anything of the topic.
+    /// True if a member claims a partition of the topic.
     pub(in crate::assign) fn has_any(&self, topic: usize) -> bool {
         !self.claims[topic].is_empty()
     }
@@ -43,16 +43,16 @@ impl Owners {
 
 /// The best claim so far. One is kept for each partition, so it is small.
 #[derive(Debug, Clone, Copy)]
-struct Claim {
-    /// In which generation it was made; −2 before there is any.
+struct OwnerClaim {
+    /// The generation in which it was made; −2 before there is any.
     generation: i32,
-    /// Who made it first.
+    /// The first member that made it.
     member: u32,
-    /// Whether another member made it as well.
+    /// True if another member made it as well.
     is_contested: bool,
 }
 
-impl Claim {
+impl OwnerClaim {
     const NONE: Self = Self { generation: -2, member: u32::MAX, is_contested: false };
 
     fn hear(&mut self, member: usize, generation: i32) {

@@ -1,4 +1,4 @@
-//! What a line says: [`Input`], in the form in which it is written.
+//! The content of a line, in the form in which it is written: [`Input`].
 
 mod counts;
 mod object;
@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 pub(in crate::assign) use counts::StandbyCounts;
 use object::{Object, object, objects};
-pub(in crate::assign) use racks::Racks;
+pub(in crate::assign) use racks::PartitionRacks;
 pub(in crate::assign) use standby::StandbyPartition;
 
 use super::refused::Refused;
@@ -20,19 +20,19 @@ use super::refused::Refused;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::assign) struct Input {
-    pub(in crate::assign) topics: Vec<Topic>,
+    pub(in crate::assign) topics: Vec<InputTopic>,
     /// In the order in which the group lists them.
     #[serde(deserialize_with = "objects")]
-    pub(in crate::assign) members: Vec<Member>,
+    pub(in crate::assign) members: Vec<InputMember>,
     #[serde(default)]
     pub(in crate::assign) standbys: StandbyCounts,
     /// Topics whose equal partition numbers are placed as one.
     #[serde(default)]
     pub(in crate::assign) copartition: Vec<Vec<String>>,
     #[serde(default)]
-    pub(in crate::assign) pins: Vec<Pair>,
+    pub(in crate::assign) pins: Vec<InputPair>,
     #[serde(default)]
-    pub(in crate::assign) bans: Vec<Pair>,
+    pub(in crate::assign) bans: Vec<InputPair>,
     #[serde(default, deserialize_with = "object")]
     pub(in crate::assign) options: Options,
     #[serde(default)]
@@ -53,7 +53,7 @@ impl Input {
     /// Reads a line.
     ///
     /// # Errors
-    /// Where it is not JSON of this form.
+    /// [`Refused`] if it is not JSON of this form.
     pub(in crate::assign) fn parse(line: &[u8]) -> Result<Self, Refused> {
         let mut json = serde_json::Deserializer::from_slice(line);
         let Object(input) = serde_path_to_error::deserialize(&mut json)?;
@@ -64,12 +64,12 @@ impl Input {
 
 /// `[name, partitions, racks?, weights?]`.
 #[derive(Debug, Deserialize)]
-pub(in crate::assign) struct Topic(
+pub(in crate::assign) struct InputTopic(
     pub(in crate::assign) String,
     pub(in crate::assign) u32,
     /// By partition.
     #[serde(default)]
-    pub(in crate::assign) Option<Vec<Racks>>,
+    pub(in crate::assign) Option<Vec<PartitionRacks>>,
     /// By partition.
     #[serde(default)]
     pub(in crate::assign) Option<Vec<f64>>,
@@ -78,12 +78,12 @@ pub(in crate::assign) struct Topic(
 /// A member.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::assign) struct Member {
+pub(in crate::assign) struct InputMember {
     pub(in crate::assign) id: String,
     pub(in crate::assign) instance: Option<String>,
     pub(in crate::assign) rack: Option<String>,
     pub(in crate::assign) topics: Vec<String>,
-    /// What it claims to own. Partitions that do not exist may be among it.
+    /// The partitions that it claims to own; some may not exist.
     pub(in crate::assign) owned: Option<Vec<(String, Vec<i64>)>>,
     /// The group's generation in which it got what it claims; less than zero is none.
     #[serde(rename = "gen")]
@@ -98,7 +98,7 @@ pub(in crate::assign) struct Member {
     pub(in crate::assign) standby_for: Vec<(String, Vec<StandbyPartition>)>,
 }
 
-/// Whether a member takes, keeps or gives.
+/// The state of a member: it takes partitions, only keeps its own, or gives them up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::assign) enum State {
@@ -120,13 +120,13 @@ impl From<State> for MemberState {
 
 /// `[topic, partition, member]`.
 #[derive(Debug, Deserialize)]
-pub(in crate::assign) struct Pair(
+pub(in crate::assign) struct InputPair(
     pub(in crate::assign) String,
     pub(in crate::assign) u32,
     pub(in crate::assign) String,
 );
 
-/// What may be traded for what.
+/// The trade-offs that a strategy may make.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::assign) struct Options {

@@ -12,8 +12,8 @@ pub(in crate::assign) struct Lines<R> {
 
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::assign) enum Line<'a> {
-    /// What is in it, without its end.
+pub(in crate::assign) enum InputLine<'a> {
+    /// The content without the line break.
     Text(&'a [u8]),
     /// It is too long, and was skipped.
     TooLong,
@@ -28,18 +28,18 @@ impl<R: BufRead> Lines<R> {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// What the input says.
-    pub(in crate::assign) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    /// The error of the input.
+    pub(in crate::assign) fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
         self.line.clear();
         let with_end = self.longest as u64 + 1;
         if (&mut self.input).take(with_end).read_until(b'\n', &mut self.line)? == 0 {
             return Ok(None);
         }
         if self.line.pop_if(|last| *last == b'\n').is_some() || self.line.len() <= self.longest {
-            return Ok(Some(Line::Text(&self.line)));
+            return Ok(Some(InputLine::Text(&self.line)));
         }
         self.input.skip_until(b'\n')?;
-        Ok(Some(Line::TooLong))
+        Ok(Some(InputLine::TooLong))
     }
 }
 
@@ -52,15 +52,15 @@ mod tests {
         let mut lines = Lines::new(&b"four\n\nlonger\nthree\nlongest, at the end"[..], 5);
         let mut next = || lines.next().unwrap().map(|line| format!("{line:?}"));
         let told: Vec<_> = std::iter::from_fn(&mut next).collect();
-        let text = |text: &str| format!("{:?}", Line::Text(text.as_bytes()));
-        let long = format!("{:?}", Line::TooLong);
+        let text = |text: &str| format!("{:?}", InputLine::Text(text.as_bytes()));
+        let long = format!("{:?}", InputLine::TooLong);
         assert_eq!(told, [text("four"), text(""), long.clone(), text("three"), long]);
     }
 
     #[test]
     fn a_last_line_needs_no_end() {
         let mut lines = Lines::new(&b"12345"[..], 5);
-        assert_eq!(lines.next().unwrap(), Some(Line::Text(b"12345")));
+        assert_eq!(lines.next().unwrap(), Some(InputLine::Text(b"12345")));
         assert_eq!(lines.next().unwrap(), None);
     }
 }

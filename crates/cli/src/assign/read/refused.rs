@@ -1,11 +1,11 @@
-//! Why a line was refused: [`Refused`].
+//! The reason for which a line is refused: [`Refused`].
 
 use std::fmt::Debug;
 
 use kafka_assigner_strategies::InvalidProblem;
 use serde_path_to_error::Error;
 
-/// What is wrong with a line, and where.
+/// The fault of a line, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::assign) struct Refused {
     /// The place, such as `members[2].capacity`; `.` is the line itself.

@@ -1,4 +1,4 @@
-//! What is answered to a line, as JSON.
+//! The answer to a line, as JSON.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde::{Serialize, Serializer};
 
 use super::balance::Balance;
 use crate::assign::plan::placed::Placed;
-use crate::assign::plan::reason::Reason;
-use crate::assign::read::input::Member;
+use crate::assign::plan::reason::UnplacedReason;
+use crate::assign::read::input::InputMember;
 use crate::assign::read::refused::Refused;
 
 /// The answer to a line that was placed.
 #[derive(Debug, Serialize)]
-pub(in crate::assign) struct Answer<'a> {
+pub(in crate::assign) struct LineAnswer<'a> {
     assignment: ByMember<'a>,
     standbys: ByMember<'a>,
     unassigned: Nobodys<'a>,
@@ -26,12 +26,13 @@ pub(in crate::assign) struct Answer<'a> {
     warning: Option<&'static str>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> LineAnswer<'a> {
     /// Tells what was placed among `members`, in their order.
-    pub(in crate::assign) fn new(placed: &'a Placed, members: &[Member]) -> Self {
+    pub(in crate::assign) fn new(placed: &'a Placed, members: &[InputMember]) -> Self {
         let Placed { problem, placement, .. } = placed;
-        let known =
-            |member: &Member| problem.member_named(&member.id).expect("the line's members are placed on");
+        let known = |member: &InputMember| {
+            problem.member_named(&member.id).expect("the line's members are placed on")
+        };
         let order: Vec<_> = members.iter().map(known).collect();
         Self {
             assignment: ByMember { problem, order: order.clone(), units: &placed.owned },
@@ -49,7 +50,7 @@ impl<'a> Answer<'a> {
 /// `[{topic, partition, reason}, …]`, of what nobody gets.
 struct Nobodys<'a> {
     problem: &'a Problem,
-    units: &'a [(UnitIndex, Reason)],
+    units: &'a [(UnitIndex, UnplacedReason)],
 }
 
 impl fmt::Debug for Nobodys<'_> {
@@ -62,17 +63,17 @@ impl Serialize for Nobodys<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.units.iter().map(|(unit, reason)| {
             let (topic, partition) = self.problem.topic_of(*unit);
-            Unassigned { topic: &self.problem.topic(topic).name, partition, reason: *reason }
+            UnplacedPartition { topic: &self.problem.topic(topic).name, partition, reason: *reason }
         }))
     }
 }
 
 /// A partition that nobody gets.
 #[derive(Debug, Serialize)]
-struct Unassigned<'a> {
+struct UnplacedPartition<'a> {
     topic: &'a str,
     partition: u32,
-    reason: Reason,
+    reason: UnplacedReason,
 }
 
 /// `[[topic, partition], …]`, of the first partition of each of those that should go together and do not.
@@ -154,13 +155,13 @@ impl Serialize for Partitions<'_> {
 
 /// The answer to a line that was not placed.
 #[derive(Debug, Serialize)]
-pub(in crate::assign) struct Refusal {
+pub(in crate::assign) struct LineRefusal {
     line: u64,
     field: String,
     error: String,
 }
 
-impl Refusal {
+impl LineRefusal {
     /// Tells why line number `line`, from one, was refused.
     pub(in crate::assign) fn new(line: u64, Refused { field, error }: Refused) -> Self {
         Self { line, field, error }

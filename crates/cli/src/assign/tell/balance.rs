@@ -1,4 +1,4 @@
-//! How even a placement is: [`Balance`].
+//! The evenness of a placement: [`Balance`].
 
 use kafka_assigner_strategies::{MemberState, Placement, Problem, ProblemMember};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub(in crate::assign) struct Balance {
 
 /// The share of a member.
 #[derive(Debug, Clone, Copy, Default)]
-struct Share {
+struct MemberShare {
     partitions: u64,
     /// In thousandths.
     weight: u64,
@@ -29,14 +29,14 @@ struct Share {
 impl Balance {
     /// The balance of `placement`.
     pub(in crate::assign) fn of(problem: &Problem, placement: &Placement) -> Self {
-        let mut shares = vec![Share::default(); problem.members().len()];
+        let mut shares = vec![MemberShare::default(); problem.members().len()];
         for (unit, owner) in problem.unit_indices().zip(&placement.owner) {
             let Some(owner) = owner else { continue };
             let share = &mut shares[owner.index()];
             share.partitions += 1;
             share.weight += problem.weight(unit).thousandths();
         }
-        let active: Vec<(&ProblemMember, Share)> = problem
+        let active: Vec<(&ProblemMember, MemberShare)> = problem
             .members()
             .iter()
             .zip(shares)
@@ -45,7 +45,7 @@ impl Balance {
         Self::among(&active)
     }
 
-    fn among(members: &[(&ProblemMember, Share)]) -> Self {
+    fn among(members: &[(&ProblemMember, MemberShare)]) -> Self {
         let partitions = || members.iter().map(|(_, share)| share.partitions);
         let load =
             |weight: u64, capacity: u64| if capacity == 0 { 0.0 } else { weight as f64 / capacity as f64 };

@@ -1,4 +1,4 @@
-//! How many standbys are wanted.
+//! The number of wanted standbys.
 
 use std::fmt;
 
@@ -21,13 +21,13 @@ impl Default for StandbyCounts {
 
 impl<'de> Deserialize<'de> for StandbyCounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Counts)
+        deserializer.deserialize_any(StandbyCountsVisitor)
     }
 }
 
-struct Counts;
+struct StandbyCountsVisitor;
 
-impl<'de> Visitor<'de> for Counts {
+impl<'de> Visitor<'de> for StandbyCountsVisitor {
     type Value = StandbyCounts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

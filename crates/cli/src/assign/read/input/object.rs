@@ -1,4 +1,4 @@
-//! What must be written as an object: derived readers of structs also take lists, whose entries stand for the fields in
+//! Values that must be written as an object: derived readers of structs also take lists, whose entries stand for the fields in
 //! their order.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a member holds as standby.
+//! The standby copies of a member.
 
 use std::fmt;
 

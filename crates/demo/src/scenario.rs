@@ -1,0 +1,110 @@
+//! The steps of a run and their times: a consumer joins, one leaves, one is killed; the leader is killed while
+//! partitions move; a consumer joins again.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::error::Error;
+use crate::world::World;
+
+/// One step of the scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ScenarioStep {
+    Join,
+    Leave,
+    KillConsumer,
+    /// A consumer joins, and the leader is killed while partitions move to it.
+    KillLeader,
+    JoinAgain,
+}
+
+/// The steps, each at its part of a round.
+const STEPS: [(f64, ScenarioStep); 5] = [
+    (0.12, ScenarioStep::Join),
+    (0.27, ScenarioStep::Leave),
+    (0.42, ScenarioStep::KillConsumer),
+    (0.66, ScenarioStep::KillLeader),
+    (0.84, ScenarioStep::JoinAgain),
+];
+
+/// One round where the run does not end by itself.
+const ROUND: Duration = Duration::from_secs(40);
+
+/// The longest time for the group to settle after a step before the scenario goes on regardless: longer than a dead
+/// consumer and a dead leader together are waited for.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// The interval at which the records are checked during a wait.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Runs the scenario once over `round`, or again and again where there is no end.
+pub(crate) async fn play(world: &mut World, round: Option<Duration>) -> Result<(), Error> {
+    match round {
+        Some(round) => play_round(world, round).await,
+        None => loop {
+            play_round(world, ROUND).await?;
+            world.replace_killed_instance().await?;
+        },
+    }
+}
+
+async fn play_round(world: &mut World, round: Duration) -> Result<(), Error> {
+    let begin = Instant::now();
+    for (part, step) in STEPS {
+        sleep_until(begin + round.mul_f64(part)).await;
+        take(world, step).await?;
+        settle(world).await;
+    }
+    sleep_until(begin + round).await;
+    Ok(())
+}
+
+async fn take(world: &mut World, step: ScenarioStep) -> Result<(), Error> {
+    match step {
+        ScenarioStep::Join | ScenarioStep::JoinAgain => world.join(),
+        ScenarioStep::Leave => world.let_one_leave().await,
+        ScenarioStep::KillConsumer => {
+            world.kill_a_consumer();
+            Ok(())
+        }
+        ScenarioStep::KillLeader => kill_leader(world).await,
+    }
+}
+
+/// Starts moves by a new consumer, kills the leader during them, and waits until the other instance leads.
+async fn kill_leader(world: &mut World) -> Result<(), Error> {
+    world.join()?;
+    wait_for_moves(world).await;
+    let Some(killed) = world.kill_leader() else { return Ok(()) };
+    let led_again = async {
+        while world.observer.look().leader().is_none_or(|leader| leader == killed.id) {
+            sleep(LOOK).await;
+        }
+    };
+    timeout(SETTLE, led_again).await.map_err(|_| Error::NobodyLeads)?;
+    world.note_leader(&killed);
+    Ok(())
+}
+
+/// Waits until partitions move. Without any within [`SETTLE`] the scenario goes on; the counts then show zero.
+async fn wait_for_moves(world: &World) {
+    let moving = async {
+        while world.moving() == 0 {
+            sleep(LOOK).await;
+        }
+    };
+    let _none_moves = timeout(SETTLE, moving).await;
+}
+
+/// Waits until everybody has their share, and says so.
+pub(crate) async fn settle(world: &mut World) {
+    let settled = async {
+        while !world.is_settled() {
+            sleep(LOOK).await;
+        }
+    };
+    if timeout(SETTLE, settled).await.is_ok() {
+        world.note_settled();
+    }
+}

@@ -1,0 +1,65 @@
+//! The warm-up of a partition: it takes as long as loading a state of some size does.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kafka_assigner_client::{
+    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+};
+use tokio::time::sleep;
+
+/// The time that a new owner takes to load the state before it reads the log. A move can then be seen, and the leader
+/// killed during it; the old owner processes all the time.
+const LOADING: Duration = Duration::from_millis(1_500);
+
+/// The loading times of neighbouring partitions differ by this, so that they do not switch all at once.
+const STAGGER: Duration = Duration::from_millis(150);
+
+/// Partitions whose loading times differ; the next one begins again with the shortest.
+const STAGGERED: u32 = 8;
+
+/// Waits for the loading time of the partition, or until the warm-up is cancelled.
+///
+/// Cancel safe.
+pub(crate) async fn load(context: &WarmContext) {
+    let position = context.partition().partition % STAGGERED;
+    tokio::select! {
+        biased;
+        // The partition does not come.
+        () = context.cancelled() => {}
+        // The state is loaded.
+        () = sleep(LOADING + STAGGER * position) => {}
+    }
+}
+
+/// A handler whose warm-ups take the loading time as well.
+#[derive(Debug)]
+pub(crate) struct SlowWarmUp<H>(pub(crate) H);
+
+#[async_trait]
+impl<H: PartitionHandler> PartitionHandler for SlowWarmUp<H> {
+    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        load(context).await;
+        self.0.warm(context).await
+    }
+
+    async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
+        self.0.reserved(context).await
+    }
+
+    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
+        self.0.assigned(context).await
+    }
+
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
+        self.0.drain(context).await
+    }
+
+    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
+        self.0.release(partition).await
+    }
+
+    async fn lost(&self, context: &OwnedContext) {
+        self.0.lost(context).await;
+    }
+}
