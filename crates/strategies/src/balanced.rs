@@ -50,6 +50,10 @@ use roles::Roles;
 /// there is none left. It stops after 50 million steps, which only problems made to be hard come near; then moves may
 /// be more than the fewest, and balance is exact still.
 ///
+/// Of numbers of units by topic and member that are as good, those are taken that spread each topic most evenly;
+/// [`TopicSpread`](crate::TopicSpread) says whether moves may be spent on that. This search is bounded too: of large
+/// groups with many topics it may find less.
+///
 /// Which units make up the numbers is chosen after that, for terms four and five. This is a choice in order, not a
 /// search: it may miss a pairing that serves more standbys or racks.
 ///

@@ -50,7 +50,7 @@ pub(super) fn spread(problem: &Problem, roles: &Roles, owners: &mut [Option<Memb
 
 /// The units of one topic at one member.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cell {
+struct TopicCell {
     /// True if the member may take units of the topic.
     is_open: bool,
     /// The number of units that stay whatever is done.
@@ -67,9 +67,8 @@ struct Column {
     member: MemberIndex,
     load: u32,
     limit: u32,
-    balance: MarginalCost,
-    /// The slope of the squares of a topic's units, over capacity.
-    slope: FlowCost,
+    /// The cost of its units in all, and of those of one topic: on one scale for all members, so that ties are ties.
+    squares: MarginalCost,
 }
 
 /// Numbers of units by topic and member.
@@ -78,7 +77,7 @@ struct Grid {
     /// By member: its column, if it has one.
     column_of: Vec<Option<usize>>,
     /// Topic after topic.
-    cells: Vec<Cell>,
+    cells: Vec<TopicCell>,
     /// By unit: true if its owner may change.
     is_free: Vec<bool>,
     /// True if members may come to have one unit more or less.
@@ -92,7 +91,7 @@ impl Grid {
         columns.iter().enumerate().for_each(|(at, column)| column_of[column.member.index()] = Some(at));
         let topics = problem.topics().len();
         let mut grid = Self {
-            cells: vec![Cell::default(); topics * columns.len()],
+            cells: vec![TopicCell::default(); topics * columns.len()],
             columns,
             column_of,
             is_free: vec![false; problem.units()],
@@ -138,22 +137,22 @@ impl Grid {
         self.cells.len().checked_div(self.columns.len()).unwrap_or(0)
     }
 
-    fn cell(&self, topic: usize, column: usize) -> &Cell {
+    fn cell(&self, topic: usize, column: usize) -> &TopicCell {
         &self.cells[topic * self.columns.len() + column]
     }
 
-    fn cell_mut(&mut self, topic: usize, column: usize) -> &mut Cell {
+    fn cell_mut(&mut self, topic: usize, column: usize) -> &mut TopicCell {
         &mut self.cells[topic * self.columns.len() + column]
     }
 
     /// True if all members have one capacity, and no two that may take units of a topic differ by two of them.
     fn is_even(&self) -> bool {
-        let is_even = |cells: &[Cell]| {
+        let is_even = |cells: &[TopicCell]| {
             let counts = || cells.iter().filter(|cell| cell.is_open).map(|cell| cell.kept + cell.free);
             counts().max().unwrap_or(0) - counts().min().unwrap_or(0) < 2
         };
         self.columns.is_empty()
-            || (self.columns.windows(2).all(|pair| pair[0].slope == pair[1].slope)
+            || (self.columns.windows(2).all(|pair| pair[0].squares == pair[1].squares)
                 && self.cells.chunks(self.columns.len()).all(is_even))
     }
 
@@ -193,8 +192,7 @@ fn columns(problem: &Problem, roles: &Roles, owners: &[Option<MemberIndex>]) -> 
             member,
             load: loads[member.index()],
             limit: problem.member(member).limit(),
-            balance: MarginalCost::taking(capacity, scale),
-            slope: (1 << 40) / FlowCost::from(capacity.thousandths()),
+            squares: MarginalCost::taking(capacity, scale),
         }
     };
     let takes = |member: &MemberIndex| roles.role(*member) == MemberRole::Takes;
@@ -283,12 +281,12 @@ impl Search {
         if to == self.ground {
             let column = &grid.columns[from - self.topics];
             let may = grid.loads_may_change && column.load < column.limit;
-            return may.then(|| [column.balance.of(column.load, u32::MAX), 0, 0]);
+            return may.then(|| [column.squares.of(column.load, u32::MAX), 0, 0]);
         }
         if from == self.ground {
             let column = &grid.columns[to - self.topics];
             let may = grid.loads_may_change && column.load > 0;
-            return may.then(|| [-column.balance.of(column.load - 1, u32::MAX), 0, 0]);
+            return may.then(|| [-column.squares.of(column.load - 1, u32::MAX), 0, 0]);
         }
         if from < self.topics { self.taking(grid, from, to) } else { self.giving(grid, to, from) }
     }
@@ -297,7 +295,7 @@ impl Search {
     fn taking(&self, grid: &Grid, topic: usize, node: usize) -> Option<SpreadCost> {
         let column = node - self.topics;
         let cell = grid.cell(topic, column);
-        let square = grid.columns[column].slope * FlowCost::from(2 * u64::from(cell.kept + cell.free) + 1);
+        let square = grid.columns[column].squares.of(cell.kept + cell.free, u32::MAX);
         cell.is_open.then(|| self.in_order(-FlowCost::from(cell.free < cell.had), square))
     }
 
@@ -306,7 +304,7 @@ impl Search {
         let column = node - self.topics;
         let cell = grid.cell(topic, column);
         let before = (cell.kept + cell.free).checked_sub(1)?;
-        let square = grid.columns[column].slope * FlowCost::from(2 * u64::from(before) + 1);
+        let square = grid.columns[column].squares.of(before, u32::MAX);
         (cell.free > 0).then(|| self.in_order(FlowCost::from(cell.free <= cell.had), -square))
     }
 

@@ -23,7 +23,9 @@ pub enum TopicSpread {
     /// None: of placements with equal balance and equally few moves the most even one.
     #[default]
     Ties,
-    /// Moves, at equal balance, as many as the movement budget leaves.
+    /// Moves, at equal balance: of the placements with that balance the most even one, and of these one with the fewest
+    /// moves. With a movement budget as much of that as fits: the search ends at the first step that the budget cannot
+    /// pay for, so a more even placement within the budget may be left out.
     Moves,
 }
 
