@@ -1,17 +1,23 @@
 //! `cargo xtask check`: the rules of the house that no compiler knows, counted over the sources.
 //!
 //! ```text
-//!  sources ──► names      type names are unique within what ships
-//!          ──► comments   doc comments of public items state, and ask nothing
-//!          ──► sizes      files and functions by length
-//!  cargo metadata ──► arrows   nothing that ships depends on what verifies it
+//!  sources ──► names        type names are unique within what ships
+//!          ──► comments     doc comments of public items state, and ask nothing
+//!          ──► sizes        files and functions by length
+//!  cargo metadata ──► arrows      nothing that ships depends on what verifies it
+//!                 ──► manifests   what ships can be packaged, and nothing else published
 //!  docs/ ──► pages        the error page and the index of decisions are complete
+//!        ──► documents    scenarios and strategies have their rows, and the tests that they name exist
+//!        ──► examples     the Rust of README and guides is compiled
 //! ```
 //!
 //! Each part returns a [`Finding`] for each broken rule and prints its counts. Start reading at [`run`].
 
 mod arrows;
 mod comments;
+mod documents;
+mod examples;
+mod manifests;
 mod names;
 mod pages;
 mod sizes;
@@ -23,6 +29,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use sources::Sources;
+
+use crate::metadata::Metadata;
 
 /// A rule that something breaks: the place, and the mend.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,14 +51,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks everything and prints the counts, then the findings; fails where there is a finding.
+/// Checks everything and prints the counts, then the findings; exits with 1 where there is a finding.
 pub(crate) fn run() -> Result<ExitCode> {
-    let sources = Sources::of_what_ships()?;
+    let (sources, metadata) = (Sources::of_what_ships()?, Metadata::read()?);
     let mut findings = sizes::check(&sources);
     findings.extend(names::check(&sources));
     findings.extend(comments::check(&sources));
-    findings.extend(arrows::check()?);
+    findings.extend(arrows::check(&metadata));
+    findings.extend(manifests::check(&metadata));
     findings.extend(pages::check()?);
+    findings.extend(documents::check());
+    findings.extend(examples::check()?);
     findings.sort();
     findings.iter().for_each(|finding| println!("{finding}"));
     println!("{} findings", findings.len());

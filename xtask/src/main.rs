@@ -7,13 +7,13 @@
 mod bench;
 mod chaos;
 mod check;
-#[cfg(test)]
-mod documents;
 mod e2e;
 #[cfg(test)]
 mod generated;
 mod interrupt;
+mod metadata;
 mod model;
+mod package;
 mod run;
 mod servers;
 mod sim;
@@ -38,6 +38,8 @@ struct Arguments {
 enum Task {
     /// Check the rules of the house over the sources, and print their counts.
     Check,
+    /// Make the package of every crate that ships, and build what is in it.
+    Package(package::Arguments),
     /// Run every test, with a real etcd and a real Kafka.
     Test(test::Arguments),
     /// Measure what the service costs, next to a real etcd; or strategies, next to Kafka's own.
@@ -66,6 +68,7 @@ fn perform(task: Task) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     match task {
         Task::Check => check::run(),
+        Task::Package(arguments) => package::run(&arguments, &interrupt),
         Task::Test(arguments) => test::run(&arguments, &interrupt),
         Task::Bench(arguments) => bench::run(&arguments, &interrupt),
         Task::E2e(arguments) => e2e::run(&arguments, &interrupt),

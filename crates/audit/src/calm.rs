@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Handled, Incident, Ledger, Micros, Slot, Spread};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+
+use crate::{Handled, Incident, Ledger, Micros, Spread};
 
 impl Ledger {
     /// The waits between two records of a partition under one owner, each less the `interval` at which records were
@@ -10,7 +12,7 @@ impl Ledger {
     /// machine. The waits of a frozen process are left out.
     #[must_use]
     pub fn calm(&self, interval: Micros) -> Spread {
-        let mut moments: BTreeMap<(&Slot, u64, &str), Vec<Micros>> = BTreeMap::new();
+        let mut moments: BTreeMap<(&TopicPartition, Epoch, &str), Vec<Micros>> = BTreeMap::new();
         for Handled { slot, epoch, process, at, .. } in &self.handled {
             moments.entry((slot, *epoch, process.as_str())).or_default().push(*at);
         }
@@ -34,11 +36,13 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::Offset;
+
     use super::*;
 
     fn handled(epoch: u64, process: &str, at: Micros) -> Handled {
-        let slot = Slot { topic: "t".to_owned(), partition: 0 };
-        Handled { slot, offset: 0, id: at, epoch, process: process.to_owned(), at }
+        let slot = TopicPartition::try_from(("t", 0)).unwrap();
+        Handled { slot, offset: Offset::ZERO, id: at, epoch: Epoch(epoch), process: process.to_owned(), at }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Incident, Ledger, Slot};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+
+use crate::{Incident, Ledger};
 
 /// The number of records that were handled under more than one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +26,7 @@ impl Ledger {
     /// Ids that were handled by two epochs.
     pub(crate) fn duplicates(&self) -> Duplicates {
         let silenced = self.silenced();
-        let mut epochs: BTreeMap<(&Slot, u64), BTreeMap<u64, &str>> = BTreeMap::new();
+        let mut epochs: BTreeMap<(&TopicPartition, u64), BTreeMap<Epoch, &str>> = BTreeMap::new();
         for handled in &self.handled {
             let of_id = epochs.entry((&handled.slot, handled.id)).or_default();
             of_id.insert(handled.epoch, &handled.process);
@@ -56,7 +58,7 @@ impl Ledger {
     /// The number of times that an offset went back within one partition, epoch and process, in the
     /// order in which the process wrote them down.
     pub(crate) fn out_of_order(&self) -> usize {
-        let mut last: BTreeMap<(&Slot, u64, &str), i64> = BTreeMap::new();
+        let mut last: BTreeMap<(&TopicPartition, Epoch, &str), Offset> = BTreeMap::new();
         let mut went_back = 0;
         for handled in &self.handled {
             let of = (&handled.slot, handled.epoch, handled.process.as_str());
@@ -72,11 +74,12 @@ mod tests {
     use super::*;
     use crate::{Handled, Record};
 
-    fn slot() -> Slot {
-        Slot { topic: "t".to_owned(), partition: 0 }
+    fn slot() -> TopicPartition {
+        TopicPartition::try_from(("t", 0)).unwrap()
     }
 
     fn handled(id: u64, offset: i64, epoch: u64, process: &str) -> Handled {
+        let (offset, epoch) = (Offset::new(offset).unwrap(), Epoch(epoch));
         Handled { slot: slot(), offset, id, epoch, process: process.to_owned(), at: id }
     }
 

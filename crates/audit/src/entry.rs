@@ -1,31 +1,23 @@
-//! What is written down while a run goes on.
+//! The entries that a run writes down.
 
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use serde::{Deserialize, Serialize};
 
 /// Microseconds since 1970, by the clock of whoever wrote it.
 pub type Micros = u64;
-
-/// One partition of one topic.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Slot {
-    /// The topic.
-    pub topic: String,
-    /// The partition, from 0.
-    pub partition: i32,
-}
 
 /// One record that a consumer handled as the partition's owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handled {
     /// The partition from which it was read.
     #[serde(flatten)]
-    pub slot: Slot,
+    pub slot: TopicPartition,
     /// Its offset.
-    pub offset: i64,
+    pub offset: Offset,
     /// Its id.
     pub id: u64,
     /// The epoch under which it was handled.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// The process that handled it; a restarted consumer is another process.
     pub process: String,
     /// The time.
@@ -49,14 +41,14 @@ pub enum Incident {
         process: String,
         /// The time.
         at: Micros,
-        /// When it could go on; by then others owned what it had.
+        /// The time at which it could go on; by then others owned what it had.
         thawed: Micros,
     },
     /// The leading instance was killed, and another one leads since.
     LeaderKilled {
         /// The time.
         at: Micros,
-        /// When another instance was seen leading.
+        /// The time at which another instance was seen leading.
         led_again: Micros,
     },
 }

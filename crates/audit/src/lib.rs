@@ -29,18 +29,20 @@ mod together;
 pub mod watcher;
 
 pub use audit::{Audit, Gaps};
-pub use entry::{Handled, Incident, Micros, Slot};
+pub use entry::{Handled, Incident, Micros};
 pub use moves::{Class, Move};
 pub use percentile::Spread;
 pub use state::{FinalState, KeyState};
 
 use std::collections::BTreeMap;
 
+use kafka_assigner_types::id::TopicPartition;
+
 /// Everything that is known of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     /// By partition: the ids that were produced and acknowledged, in the order of their offsets.
-    pub produced: BTreeMap<Slot, Vec<Record>>,
+    pub produced: BTreeMap<TopicPartition, Vec<Record>>,
     /// The records that consumers say they handled, in any order.
     pub handled: Vec<Handled>,
     /// The faults that were injected into the run, in any order.

@@ -1,11 +1,13 @@
-//! Where a partition changed hands, and how long nobody handled its records.
+//! The changes of a partition's owner, and the time without an owner that handled its records.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+
 use crate::span::{Span, spans};
-use crate::{Incident, Ledger, Micros, Slot};
+use crate::{Incident, Ledger, Micros};
 
 /// The cause of a change of owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -23,7 +25,7 @@ pub enum Class {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     /// The partition.
-    pub slot: Slot,
+    pub slot: TopicPartition,
     /// The process that had it.
     pub from: String,
     /// The process that has it now.
@@ -44,7 +46,7 @@ impl Ledger {
         spans(&self.handled).into_iter().flat_map(|(slot, spans)| self.moves_of(slot, spans)).collect()
     }
 
-    fn moves_of(&self, slot: &Slot, spans: BTreeMap<u64, Span<'_>>) -> Vec<Move> {
+    fn moves_of(&self, slot: &TopicPartition, spans: BTreeMap<Epoch, Span<'_>>) -> Vec<Move> {
         let spans: Vec<Span<'_>> = spans.into_values().collect();
         spans
             .windows(2)
@@ -53,7 +55,7 @@ impl Ledger {
             .collect()
     }
 
-    fn change(&self, slot: &Slot, old: &Span<'_>, new: &Span<'_>) -> Move {
+    fn change(&self, slot: &TopicPartition, old: &Span<'_>, new: &Span<'_>) -> Move {
         Move {
             slot: slot.clone(),
             from: old.process.to_owned(),
@@ -94,12 +96,14 @@ const AFTERMATH: Micros = 2_000_000;
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::Offset;
+
     use super::*;
     use crate::Handled;
 
     fn handled(epoch: u64, process: &str, at: Micros) -> Handled {
-        let slot = Slot { topic: "t".to_owned(), partition: 0 };
-        Handled { slot, offset: 0, id: at, epoch, process: process.to_owned(), at }
+        let slot = TopicPartition::try_from(("t", 0)).unwrap();
+        Handled { slot, offset: Offset::ZERO, id: at, epoch: Epoch(epoch), process: process.to_owned(), at }
     }
 
     fn ledger(handled: Vec<Handled>, incidents: Vec<Incident>) -> Ledger {

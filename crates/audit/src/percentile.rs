@@ -1,4 +1,4 @@
-//! How durations spread.
+//! The percentiles of durations.
 
 use serde::Serialize;
 

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::{Audit, Micros, Record, Slot, Spread};
+use kafka_assigner_types::id::{Epoch, InvalidPartition, Offset, TopicPartition};
+
+use crate::{Audit, Micros, Record, Spread};
 
 /// An addition in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The offset in the log.
-    pub offset: i64,
+    pub offset: Offset,
     /// The epoch of the writer.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// The caller that asked for it.
     pub caller: String,
     /// The number of the request.
@@ -123,19 +125,24 @@ pub fn judge(asked: &Asked, log: &BTreeMap<i32, Vec<Written>>, crashes: &[Window
 }
 
 /// The acknowledged requests, as records that writers had to handle: by partition of `topic`, in the order of the log.
-#[must_use]
+///
+/// # Errors
+///
+/// `topic` or a number of `log` is none that a partition can have.
 pub fn to_handle(
     asked: &Asked,
     log: &BTreeMap<i32, Vec<Written>>,
     topic: &str,
-) -> BTreeMap<Slot, Vec<Record>> {
+) -> Result<BTreeMap<TopicPartition, Vec<Record>>, InvalidPartition> {
     let acknowledged: BTreeSet<u64> = asked.acknowledged.iter().map(|request| request.number).collect();
     let record = |written: &Written| Record { id: written.number, key: written.key.clone() };
-    let slot = |partition: &i32| Slot { topic: topic.to_owned(), partition: *partition };
     let records = |of: &Vec<Written>| {
         of.iter().filter(|written| acknowledged.contains(&written.number)).map(record).collect()
     };
-    log.iter().map(|(partition, of)| (slot(partition), records(of))).collect()
+    let by_name = |(partition, of): (&i32, &Vec<Written>)| {
+        Ok((TopicPartition::from_kafka(topic, *partition)?, records(of)))
+    };
+    log.iter().map(by_name).collect()
 }
 
 /// Puts the audit of what writers wrote down right by the log, and judges the requests: a writer that was killed may have
@@ -206,7 +213,7 @@ mod tests {
 
     fn written(number: u64) -> Written {
         let (caller, key) = ("c".to_owned(), "k".to_owned());
-        Written { offset: 0, epoch: 1, caller, number, key, amount: 1 }
+        Written { offset: Offset::ZERO, epoch: Epoch(1), caller, number, key, amount: 1 }
     }
 
     fn asked() -> Asked {

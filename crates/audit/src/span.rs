@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Handled, Micros, Slot};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+
+use crate::{Handled, Micros};
 
 /// The records of one partition that one process handled under one epoch.
 #[derive(Debug)]
@@ -15,8 +17,8 @@ pub(crate) struct Span<'a> {
 /// The spans of what was handled, by partition, in the order of the epochs.
 pub(crate) fn spans<'a>(
     handled: impl IntoIterator<Item = &'a Handled>,
-) -> BTreeMap<&'a Slot, BTreeMap<u64, Span<'a>>> {
-    let mut spans: BTreeMap<&Slot, BTreeMap<u64, Span<'_>>> = BTreeMap::new();
+) -> BTreeMap<&'a TopicPartition, BTreeMap<Epoch, Span<'a>>> {
+    let mut spans: BTreeMap<&TopicPartition, BTreeMap<Epoch, Span<'_>>> = BTreeMap::new();
     for handled in handled {
         let of_slot = spans.entry(&handled.slot).or_default();
         of_slot.entry(handled.epoch).and_modify(|span| span.extend(handled)).or_insert(Span::new(handled));

@@ -1,8 +1,10 @@
-//! What a process did as the owner of what others owned already.
+//! The records that a process handled as the owner of a partition that others owned already.
 
 use std::collections::BTreeMap;
 
-use crate::{Handled, Incident, Ledger, Micros, Slot};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+
+use crate::{Handled, Incident, Ledger, Micros};
 
 impl Ledger {
     /// Records that a frozen process handled after it could go on, under epochs that it had before; not counted is
@@ -21,7 +23,7 @@ impl Ledger {
     }
 
     fn stale_of(&self, process: &str, thawed: Micros) -> usize {
-        let mut stale: BTreeMap<&Slot, usize> = BTreeMap::new();
+        let mut stale: BTreeMap<&TopicPartition, usize> = BTreeMap::new();
         for handled in self.after_thaw(process, thawed) {
             *stale.entry(&handled.slot).or_default() += 1;
         }
@@ -35,7 +37,7 @@ impl Ledger {
         thawed: Micros,
     ) -> impl Iterator<Item = &'l Handled> {
         let of_process = move || self.handled.iter().filter(move |handled| handled.process == process);
-        let mut epochs: BTreeMap<&Slot, u64> = BTreeMap::new();
+        let mut epochs: BTreeMap<&TopicPartition, Epoch> = BTreeMap::new();
         for Handled { slot, epoch, .. } in of_process().filter(|handled| handled.at < thawed) {
             let last = epochs.entry(slot).or_default();
             *last = (*last).max(*epoch);
@@ -48,11 +50,13 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::Offset;
+
     use super::*;
 
-    fn handled(partition: i32, epoch: u64, process: &str, at: Micros) -> Handled {
-        let slot = Slot { topic: "t".to_owned(), partition };
-        Handled { slot, offset: 0, id: at, epoch, process: process.to_owned(), at }
+    fn handled(partition: u32, epoch: u64, process: &str, at: Micros) -> Handled {
+        let slot = TopicPartition::try_from(("t", partition)).unwrap();
+        Handled { slot, offset: Offset::ZERO, id: at, epoch: Epoch(epoch), process: process.to_owned(), at }
     }
 
     #[test]

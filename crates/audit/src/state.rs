@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ledger, Record, Slot};
+use kafka_assigner_types::id::{Epoch, TopicPartition};
+
+use crate::{Ledger, Record};
 
 /// The state of a consumer for one key: the number of records that it saw, and a digest that depends on their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,9 +31,9 @@ impl KeyState {
 pub struct FinalState {
     /// The partition.
     #[serde(flatten)]
-    pub slot: Slot,
+    pub slot: TopicPartition,
     /// The epoch under which it was owned.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// The process that owned it.
     pub process: String,
     /// By key.
@@ -41,15 +43,15 @@ pub struct FinalState {
 impl Ledger {
     /// Partitions whose last owner's state is not the fold over all produced records, or of which no state is
     /// known.
-    pub(crate) fn state_mismatches(&self) -> Vec<Slot> {
-        let mut last: BTreeMap<&Slot, &FinalState> = BTreeMap::new();
+    pub(crate) fn state_mismatches(&self) -> Vec<TopicPartition> {
+        let mut last: BTreeMap<&TopicPartition, &FinalState> = BTreeMap::new();
         for state in &self.states {
             let known = last.entry(&state.slot).or_insert(state);
             if state.epoch >= known.epoch {
                 *known = state;
             }
         }
-        let differs = |(slot, records): (&Slot, &Vec<Record>)| {
+        let differs = |(slot, records): (&TopicPartition, &Vec<Record>)| {
             let is_right = last.get(slot).is_some_and(|state| state.keys == expected(records));
             (!is_right).then(|| slot.clone())
         };
@@ -69,15 +71,15 @@ fn expected(records: &[Record]) -> BTreeMap<String, KeyState> {
 mod tests {
     use super::*;
 
-    fn slot(partition: i32) -> Slot {
-        Slot { topic: "t".to_owned(), partition }
+    fn slot(partition: u32) -> TopicPartition {
+        TopicPartition::try_from(("t", partition)).unwrap()
     }
 
-    fn state(partition: i32, epoch: u64, ids: &[u64]) -> FinalState {
+    fn state(partition: u32, epoch: u64, ids: &[u64]) -> FinalState {
         let mut key = KeyState::default();
         ids.iter().for_each(|id| key.fold(*id));
         let keys = BTreeMap::from([("k".to_owned(), key)]);
-        FinalState { slot: slot(partition), epoch, process: "a".to_owned(), keys }
+        FinalState { slot: slot(partition), epoch: Epoch(epoch), process: "a".to_owned(), keys }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How long two processes handled records of one partition at the same time.
+//! The time for which two processes handled records of one partition at once.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ impl Ledger {
         spans(in_time).into_values().map(|of_slot| overlap(&of_slot.into_values().collect::<Vec<_>>())).sum()
     }
 
-    /// Which of the records a process that had been frozen handled under an epoch that it had before.
+    /// The records that a process which had been frozen handled under an epoch that it had before.
     fn thawed(&self) -> BTreeSet<*const Handled> {
         let after = self.thaws().flat_map(|(process, thawed)| self.after_thaw(process, thawed));
         after.map(std::ptr::from_ref).collect()
@@ -35,12 +35,14 @@ fn overlap(spans: &[Span<'_>]) -> Micros {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+
     use super::*;
-    use crate::{Incident, Slot};
+    use crate::Incident;
 
     fn handled(epoch: u64, process: &str, at: Micros) -> Handled {
-        let slot = Slot { topic: "t".to_owned(), partition: 0 };
-        Handled { slot, offset: 0, id: at, epoch, process: process.to_owned(), at }
+        let slot = TopicPartition::try_from(("t", 0)).unwrap();
+        Handled { slot, offset: Offset::ZERO, id: at, epoch: Epoch(epoch), process: process.to_owned(), at }
     }
 
     fn together(handled: Vec<Handled>, incidents: Vec<Incident>) -> Micros {

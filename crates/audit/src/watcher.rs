@@ -129,7 +129,7 @@ mod tests {
 
     use kafka_assigner_core::key::{DEFAULT_PREFIX, Key};
     use kafka_assigner_core::reason::Reason;
-    use kafka_assigner_core::record::{Handoff, HandoffRecord, Leader, encode};
+    use kafka_assigner_core::record::{Handoff, HandoffRecord, LeaderRecord, encode};
     use kafka_assigner_store::MemoryStore;
     use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
     use kafka_assigner_types::kv::{Op, Txn};
@@ -168,7 +168,7 @@ mod tests {
     }
 
     async fn lead(store: &MemoryStore, instance: &str) {
-        let leader = Leader::new(instance.to_owned(), String::new(), WallMillis(0));
+        let leader = LeaderRecord::new(instance.to_owned(), String::new(), WallMillis(0));
         write(store, Op::delete(layout().encode(&Key::Leader))).await;
         put(store, &Key::Leader, encode(&leader).to_vec()).await;
     }

@@ -29,13 +29,13 @@ impl Dice {
 
 /// Doubling waits with jitter, between two bounds.
 #[derive(Debug, Clone)]
-pub struct Backoff {
+pub struct RetryDelay {
     first: Duration,
     longest: Duration,
     failures: u32,
 }
 
-impl Backoff {
+impl RetryDelay {
     /// The first wait is `first`, and none is longer than `longest`.
     #[must_use]
     pub const fn new(first: Duration, longest: Duration) -> Self {
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn waits_double_up_to_the_longest_and_start_again_after_a_success() {
         let mut dice = Dice::new(1);
-        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+        let mut backoff = RetryDelay::new(Duration::from_millis(100), Duration::from_secs(1));
         for expected in [100, 200, 400, 800, 1_000, 1_000] {
             let wait = backoff.next(&mut dice).as_millis();
             assert!((expected / 2..=expected).contains(&wait), "{wait} for {expected}");

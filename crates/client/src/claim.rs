@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::moment::{Clock, Moment};
-use crate::session::Term;
+use crate::clock::Clock;
+use crate::session::ClaimTerm;
+use kafka_assigner_types::id::Epoch;
+use kafka_assigner_types::moment::micros;
 
-/// Until when the session lets its owner act, shared by all of its partitions.
+/// The end of the time for which the session lets its owner act, shared by all of its partitions.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionClaim(Arc<Shared>);
 
@@ -29,26 +31,26 @@ impl SessionClaim {
     }
 
     /// Moves the end of the claim; `None` ends it at once.
-    pub(crate) fn set(&self, term: Option<Term>) {
-        self.0.overlap_until.store(term.map_or(0, |term| micros(term.overlap)), Ordering::SeqCst);
-        self.0.strict_until.store(term.map_or(0, |term| micros(term.strict)), Ordering::SeqCst);
+    pub(crate) fn set(&self, term: Option<ClaimTerm>) {
+        self.0.overlap_until.store(term.map_or(0, |term| micros(term.overlap.0)), Ordering::SeqCst);
+        self.0.strict_until.store(term.map_or(0, |term| micros(term.strict.0)), Ordering::SeqCst);
         self.0.changed.notify_waiters();
     }
 
-    /// Whether the owner of a partition may act that is owned in the mode `overlap`.
+    /// True if the owner of a partition in the mode `overlap` may act.
     pub(crate) fn is_valid(&self) -> bool {
         !self.remaining(false).is_zero()
     }
 
     fn remaining(&self, strict: bool) -> Duration {
         let until = if strict { &self.0.strict_until } else { &self.0.overlap_until };
-        Duration::from_micros(until.load(Ordering::SeqCst).saturating_sub(micros(self.0.clock.now())))
+        Duration::from_micros(until.load(Ordering::SeqCst).saturating_sub(micros(self.0.clock.now().0)))
     }
 
     /// A claim for one partition that was granted under `epoch`, in a mode that promises one owner at a time or not.
-    pub(crate) fn partition(&self, epoch: u64, strict: bool) -> Claim {
-        let right = Right {
-            epoch: AtomicU64::new(epoch),
+    pub(crate) fn partition(&self, epoch: Epoch, strict: bool) -> Claim {
+        let right = PartitionRight {
+            epoch: AtomicU64::new(epoch.0),
             strict: AtomicBool::new(strict),
             ended: AtomicBool::new(false),
         };
@@ -56,12 +58,8 @@ impl SessionClaim {
     }
 }
 
-fn micros(moment: Moment) -> u64 {
-    u64::try_from(moment.since_start().as_micros()).unwrap_or(u64::MAX)
-}
-
 #[derive(Debug)]
-struct Right {
+struct PartitionRight {
     epoch: AtomicU64,
     strict: AtomicBool,
     ended: AtomicBool,
@@ -76,7 +74,7 @@ struct Right {
 #[derive(Debug, Clone)]
 pub struct Claim {
     session: SessionClaim,
-    right: Arc<Right>,
+    right: Arc<PartitionRight>,
 }
 
 /// The partition was taken away, or given up; it is not this grant that will make it valid again.
@@ -85,20 +83,20 @@ pub struct Claim {
 pub struct ClaimEnded;
 
 impl Claim {
-    /// Whether its holder may act now: three atomic loads and one reading of each clock that counts.
+    /// True if its holder may act now: three atomic loads and one reading of each clock that counts.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// How long it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is about
-    /// to do. Zero = it is not valid.
+    /// The time for which it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is
+    /// about to do. Zero = it is not valid.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         if self.has_ended() { Duration::ZERO } else { self.session.remaining(self.is_strict()) }
     }
 
-    /// Whether it is over for good.
+    /// True if it is over for good.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.right.ended.load(Ordering::SeqCst)
@@ -106,12 +104,12 @@ impl Claim {
 
     /// The fencing token to put beside every effect. It rises while an owner goes on under a new grant.
     #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.right.epoch.load(Ordering::SeqCst)
+    pub fn epoch(&self) -> Epoch {
+        Epoch(self.right.epoch.load(Ordering::SeqCst))
     }
 
-    /// Whether the mode of the grant promises one owner at a time. Such a claim ends by this client's own clock, a third
-    /// of the time to live before the session does; in `overlap` it goes on while the store can't be reached.
+    /// True if the mode of the grant promises one owner at a time. Such a claim ends by this client's own clock, a
+    /// third of the time to live before the session does; in `overlap` it goes on while the store can't be reached.
     #[must_use]
     pub fn is_strict(&self) -> bool {
         self.right.strict.load(Ordering::SeqCst)
@@ -138,8 +136,8 @@ impl Claim {
         }
     }
 
-    pub(crate) fn go_on(&self, epoch: u64, strict: bool) {
-        self.right.epoch.fetch_max(epoch, Ordering::SeqCst);
+    pub(crate) fn go_on(&self, epoch: Epoch, strict: bool) {
+        self.right.epoch.fetch_max(epoch.0, Ordering::SeqCst);
         self.right.strict.store(strict, Ordering::SeqCst);
         self.session.0.changed.notify_waiters();
     }
@@ -160,28 +158,28 @@ mod tests {
         (clock.clone(), SessionClaim::new(clock))
     }
 
-    fn for_seconds(clock: &Clock, seconds: u64) -> Term {
+    fn for_seconds(clock: &Clock, seconds: u64) -> ClaimTerm {
         let until = clock.now() + Duration::from_secs(seconds);
-        Term { overlap: until, strict: until }
+        ClaimTerm { overlap: until, strict: until }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_strict_claim_ends_by_the_strict_clock_also_after_a_switch_of_modes() {
         let (clock, session) = session();
-        let (strict, other) = (session.partition(3, true), session.partition(3, false));
+        let (strict, other) = (session.partition(Epoch(3), true), session.partition(Epoch(3), false));
         let until = |seconds| clock.now() + Duration::from_secs(seconds);
-        session.set(Some(Term { overlap: until(600), strict: until(20) }));
+        session.set(Some(ClaimTerm { overlap: until(600), strict: until(20) }));
         assert!(strict.is_valid() && other.is_valid());
         tokio::time::advance(Duration::from_secs(20)).await;
         assert!(!strict.is_valid() && other.is_valid());
-        other.go_on(4, true);
-        assert!(!other.is_valid() && other.epoch() == 4);
+        other.go_on(Epoch(4), true);
+        assert!(!other.is_valid() && other.epoch() == Epoch(4));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_lapses_by_itself_and_comes_back_when_confirmed() {
         let (clock, session) = session();
-        let claim = session.partition(3, false);
+        let claim = session.partition(Epoch(3), false);
         assert!(!claim.is_valid());
         session.set(Some(for_seconds(&clock, 20)));
         assert!(claim.is_valid());
@@ -198,7 +196,7 @@ mod tests {
         let suspensions = Arc::new(Scripted::default());
         let clock = Clock::counting(suspensions.clone());
         let session = SessionClaim::new(clock.clone());
-        let claim = session.partition(3, true);
+        let claim = session.partition(Epoch(3), true);
         session.set(Some(for_seconds(&clock, 20)));
         suspensions.suspend(Duration::from_secs(19));
         assert_eq!(claim.remaining(), Duration::from_secs(1));
@@ -209,7 +207,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_ended_claim_wakes_its_waiters_and_stays_ended() {
         let (clock, session) = session();
-        let claim = session.partition(3, false);
+        let claim = session.partition(Epoch(3), false);
         let waiting = tokio::spawn({
             let claim = claim.clone();
             async move { claim.valid().await }
@@ -224,7 +222,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_waiter_goes_on_when_the_session_is_confirmed() {
         let (clock, session) = session();
-        let claim = session.partition(3, false);
+        let claim = session.partition(Epoch(3), false);
         let waiting = tokio::spawn(async move { claim.valid().await });
         tokio::task::yield_now().await;
         session.set(Some(for_seconds(&clock, 1)));

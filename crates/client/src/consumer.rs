@@ -6,17 +6,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::SessionClaim;
+use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::grpc::GrpcTransport;
 use crate::handler::PartitionHandler;
-use crate::moment::Clock;
 use crate::options::{ConsumerOptions, OptionsError};
 use crate::status::{ConsumerHandle, ConsumerStatus};
 use crate::transport::Transport;
 
 /// A named member of a group that owns partitions.
 ///
-/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. What the
+/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. MessageBody the
 /// service wants is turned into calls of a [`PartitionHandler`].
 #[derive(Debug)]
 pub struct Consumer<T = GrpcTransport> {
@@ -27,7 +27,7 @@ pub struct Consumer<T = GrpcTransport> {
     pub(crate) status: watch::Sender<ConsumerStatus>,
 }
 
-/// How a consumer stopped in good order.
+/// The ways in which a consumer stops in good order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     /// It deregistered as its options say.
@@ -36,7 +36,7 @@ pub enum Stopped {
     WithoutSession,
 }
 
-/// Why a consumer stopped.
+/// The reasons for which a consumer stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConsumerError {
@@ -55,7 +55,7 @@ pub enum ConsumerError {
     /// partitions, which others get when the session is over.
     #[error("{partitions} partitions were not given up in time")]
     Unfinished {
-        /// How many.
+        /// Their number.
         partitions: usize,
     },
 }

@@ -1,25 +1,25 @@
-//! What a handler is given with each call.
+//! The contexts that a handler is given with each call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kafka_assigner_proto::v1::HandledRecord;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::Claim;
+use crate::clock::Clock;
 use crate::gate::{Gate, Permit, Refusal};
-use crate::moment::Clock;
-use crate::partition::TopicPartition;
 
 /// The context of a preparation.
 #[derive(Debug, Clone)]
 pub struct WarmContext {
     pub(crate) group: Arc<str>,
     pub(crate) partition: TopicPartition,
-    pub(crate) handoff_id: Option<String>,
+    pub(crate) handoff: Option<HandoffId>,
     pub(crate) current_owner: Option<String>,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) progress: Arc<WarmUpProgress>,
     pub(crate) cancelled: CancellationToken,
 }
 
@@ -36,7 +36,7 @@ impl WarmContext {
         &self.partition
     }
 
-    /// Who processes it meanwhile; `None` = nobody, so that every second counts.
+    /// The consumer that processes it meanwhile; `None` = nobody, so that every second counts.
     #[must_use]
     pub fn current_owner(&self) -> Option<&str> {
         self.current_owner.as_deref()
@@ -58,9 +58,9 @@ impl WarmContext {
     }
 }
 
-/// How far a preparation is.
+/// The progress of a preparation.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct WarmUpProgress {
     pub(crate) done: AtomicU64,
     pub(crate) total: AtomicU64,
 }
@@ -73,7 +73,7 @@ pub struct ReservedContext {
     pub(crate) group: Arc<str>,
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
-    pub(crate) until_offset: Option<i64>,
+    pub(crate) until_offset: Option<Offset>,
     pub(crate) cancelled: CancellationToken,
 }
 
@@ -93,7 +93,7 @@ impl ReservedContext {
     /// The epoch that is reserved: take every fence with it, and only then read. The grant that follows has it, unless
     /// the handoff is cancelled.
     #[must_use]
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.claim.epoch()
     }
 
@@ -104,10 +104,10 @@ impl ReservedContext {
         &self.claim
     }
 
-    /// Where the old owner stopped, and where this member starts; `None` = it did not say, and the group's committed
-    /// offset counts.
+    /// The offset at which the old owner stopped, and this member starts; `None` = it did not say, and the group's
+    /// committed offset counts.
     #[must_use]
-    pub const fn until_offset(&self) -> Option<i64> {
+    pub const fn until_offset(&self) -> Option<Offset> {
         self.until_offset
     }
 
@@ -125,7 +125,7 @@ pub struct OwnedContext {
     pub(crate) group: Arc<str>,
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
-    pub(crate) start_offset: Option<i64>,
+    pub(crate) start_offset: Option<Offset>,
     pub(crate) resumed: bool,
     pub(crate) gate: Arc<Gate>,
     pub(crate) edges: Arc<Edges>,
@@ -148,7 +148,7 @@ impl OwnedContext {
 
     /// The fencing token to put beside every effect. It rises while the owner goes on under a new grant.
     #[must_use]
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.claim.epoch()
     }
 
@@ -165,7 +165,7 @@ impl OwnedContext {
     /// # Errors
     ///
     /// [`Refusal`]: nothing was executed, and whoever sent the request keeps it in its order.
-    pub fn admit(&self, epoch: u64) -> Result<Permit, Refusal> {
+    pub fn admit(&self, epoch: Epoch) -> Result<Permit, Refusal> {
         let permit = self.gate.enter();
         let owned = self.epoch();
         if !self.claim.is_valid() {
@@ -175,9 +175,9 @@ impl OwnedContext {
         if owned == epoch { Ok(permit) } else { Err(Refusal::OtherEpoch { asked: epoch, owned }) }
     }
 
-    /// Where to start; `None` = at the group's committed offset, to be read from now on.
+    /// The offset to start at; `None` = the group's committed offset, to be read from now on.
     #[must_use]
-    pub const fn start_offset(&self) -> Option<i64> {
+    pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
     }
 
@@ -188,11 +188,9 @@ impl OwnedContext {
     }
 
     /// Tells that the record at `offset` was handled just now. The first and the last one are passed on to the
-    /// service, which measures the gap of a move by them; optional, cheap. A negative offset is no record, and is ignored.
-    pub fn handled(&self, offset: i64) {
-        if offset >= 0 {
-            self.edges.handled(offset);
-        }
+    /// service, which measures the gap of a move by them; optional, cheap.
+    pub fn handled(&self, offset: Offset) {
+        self.edges.handled(offset);
     }
 
     /// Tells that what is held of the partition is of no use any more. The claim ends at once;
@@ -228,7 +226,7 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Whether it was raised since it was asked last.
+    /// True if it was raised since it was asked last.
     pub(crate) fn take(&self) -> bool {
         self.raised.swap(false, Ordering::SeqCst)
     }
@@ -246,8 +244,8 @@ impl Edges {
         Self { clock, records: Mutex::new((None, None)) }
     }
 
-    fn handled(&self, offset: i64) {
-        let record = HandledRecord { offset, time_unix_ms: self.clock.unix_ms() };
+    fn handled(&self, offset: Offset) {
+        let record = HandledRecord { offset: offset.get(), time_unix_ms: self.clock.unix_ms() };
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         records.0.get_or_insert(record);
         records.1 = Some(record);
@@ -262,9 +260,9 @@ impl Edges {
     }
 
     /// A drain ended before `next`; counts where no record was reported.
-    pub(crate) fn drained(&self, next: i64) {
-        if self.last().is_none() && next > 0 {
-            self.handled(next - 1);
+    pub(crate) fn drained(&self, next: Offset) {
+        if let (None, Some(last)) = (self.last(), next.before()) {
+            self.handled(last);
         }
     }
 }

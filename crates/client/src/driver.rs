@@ -5,9 +5,9 @@
 
 mod acks;
 mod calls;
-mod farewell;
 mod progress;
 mod service;
+mod stopped_notice;
 mod stopping;
 
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acks::PendingAcks;
-use calls::{CallEnd, Held};
-use farewell::Farewell;
+use calls::{CallEnd, PartitionContexts};
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
-use progress::Progress;
+use progress::PollProgress;
 use service::Reply;
-use stopping::{Stage, Verdict};
+use stopped_notice::StoppedNotice;
+use stopping::{SessionEnd, Stage};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -29,18 +29,18 @@ use tracing::{info, warn};
 use crate::backoff::Dice;
 use crate::consumer::{Consumer, ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
-use crate::moment::Moment;
-use crate::partition::TopicPartition;
 use crate::roles::{RoleAction, RoleChange, RoleEvent, Roles};
-use crate::session::{Action, Event, Session, SessionOptions, Term};
-use crate::shell::{Commands, joined};
+use crate::session::{ClaimTerm, Event, Session, SessionAction, SessionOptions};
+use crate::session_io::{CommandSource, joined};
 use crate::status::SessionStatus;
 use crate::transport::Transport;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 
-/// How long the loop sleeps at most; nothing depends on it, since every deadline wakes it.
+/// The longest sleep of the loop; nothing depends on it, since every deadline wakes it.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What the loop waited for.
+/// An event that the loop waited for.
 enum Turn {
     Reply(Reply),
     Stream(Event<AssignmentCommand>),
@@ -56,18 +56,18 @@ pub(crate) struct Driver<T, H> {
     session: Session,
     roles: Roles,
     acks: PendingAcks,
-    held: BTreeMap<TopicPartition, Held>,
-    commands: Commands<AssignmentCommand>,
+    held: BTreeMap<TopicPartition, PartitionContexts>,
+    commands: CommandSource<AssignmentCommand>,
     calls: JoinSet<CallEnd>,
     replies: JoinSet<Reply>,
     alarms: Arc<Notify>,
     group: Arc<str>,
-    progress: Progress,
-    /// When the claim of the stricter modes runs out; `None` = it has, and the roles know it.
+    progress: PollProgress,
+    /// The time at which the claim of the stricter modes runs out; `None` = it has, and the roles know it.
     lapses_at: Option<Moment>,
     stage: Stage,
-    verdict: Verdict,
-    farewell: Farewell,
+    verdict: SessionEnd,
+    farewell: StoppedNotice,
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -84,16 +84,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             // Another seed than the session's, or both would roll the same numbers.
             acks: PendingAcks::new(Dice::new(seed.wrapping_add(1))),
             held: BTreeMap::new(),
-            commands: Commands::default(),
+            commands: CommandSource::default(),
             calls: JoinSet::new(),
             replies: JoinSet::new(),
             alarms: Arc::default(),
             group: consumer.options.group.as_str().into(),
-            progress: Progress::since(consumer.clock.now()),
+            progress: PollProgress::since(consumer.clock.now()),
             lapses_at: None,
             stage: Stage::Running,
             verdict: None,
-            farewell: Farewell::Settled,
+            farewell: StoppedNotice::Settled,
             handler,
             consumer,
         }
@@ -127,11 +127,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
             Some(reply) = self.replies.join_next() => joined(reply).map_or(Turn::Timer, Turn::Reply),
-            // What the service wants, in order.
+            // MessageBody the service wants, in order.
             event = self.commands.next() => Turn::Stream(event),
-            // What handlers have finished. Their panics are caught, so one fails to join only while the runtime shuts down.
+            // MessageBody handlers have finished. Their panics are caught, so one fails to join only while the runtime shuts down.
             Some(Ok(end)) = self.calls.join_next() => Turn::Call(end),
-            // What handlers can't go on with, and what is not in flight any more.
+            // MessageBody handlers can't go on with, and what is not in flight any more.
             () = self.alarms.notified() => Turn::Alarm,
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,
@@ -186,28 +186,28 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    fn perform(&mut self, action: Action<RoleChange>) {
+    fn perform(&mut self, action: SessionAction<RoleChange>) {
         match action {
-            Action::OpenStream(open) => self.open_stream(open),
-            Action::CloseStream => self.commands.close(),
-            Action::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
-            Action::SendDeregister { endpoint, incarnation, mode } => {
+            SessionAction::OpenStream(open) => self.open_stream(open),
+            SessionAction::CloseStream => self.commands.close(),
+            SessionAction::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
+            SessionAction::SendDeregister { endpoint, incarnation, mode } => {
                 self.send_deregister(endpoint, incarnation, mode);
             }
-            Action::Claim(term) => self.set_claim(term),
-            Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
-            Action::News(change) => self.role_event(RoleEvent::Changed(change)),
-            Action::SayStopped { incarnation } => self.farewell = Farewell::Owed { incarnation },
-            Action::Lost(loss) => {
+            SessionAction::Claim(term) => self.set_claim(term),
+            SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
+            SessionAction::News(change) => self.role_event(RoleEvent::Changed(change)),
+            SessionAction::SayStopped { incarnation } => self.farewell = StoppedNotice::Owed { incarnation },
+            SessionAction::Lost(loss) => {
                 warn!(group = &*self.group, consumer = self.consumer.options.name, ?loss, "session lost");
                 self.consumer.status.send_modify(|status| status.sessions_lost += 1);
                 self.role_event(RoleEvent::SessionLost);
             }
-            Action::Finished(ending) => self.finished(ending),
+            SessionAction::Finished(ending) => self.finished(ending),
         }
     }
 
-    fn set_claim(&mut self, term: Option<Term>) {
+    fn set_claim(&mut self, term: Option<ClaimTerm>) {
         self.consumer.claim.set(term);
         let now = self.now();
         let Some(term) = term.filter(|term| term.strict > now) else { return };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kafka_assigner_types::id::Epoch;
 use tokio::sync::Notify;
 
 /// The highest bit of the state: nothing is admitted any more. The rest counts permits.
@@ -34,9 +35,9 @@ pub enum Refusal {
     #[error("owned under epoch {owned}, not {asked}; nothing was executed")]
     OtherEpoch {
         /// The epoch that the request carried.
-        asked: u64,
+        asked: Epoch,
         /// The epoch of the grant.
-        owned: u64,
+        owned: Epoch,
     },
     /// The partition is about to go to another owner.
     #[error("the partition is being handed over; nothing was executed")]
@@ -49,14 +50,14 @@ impl Gate {
         Self { wake, ..Self::default() }
     }
 
-    /// Whether any permit is left.
+    /// True if any permit is left.
     pub(crate) fn is_occupied(&self) -> bool {
         self.state.load(Ordering::SeqCst) & !CLOSED != 0
     }
 
     /// Lets one request in; `None` = it is closed.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Permit> {
-        // What is refused must not look like a last permit, or each refusal would wake somebody.
+        // MessageBody is refused must not look like a last permit, or each refusal would wake somebody.
         if self.state.load(Ordering::SeqCst) & CLOSED != 0 {
             return None;
         }

@@ -1,11 +1,11 @@
-//! What the user implements.
+//! The trait that a user implements.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
-use crate::partition::TopicPartition;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
@@ -16,7 +16,7 @@ pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 #[error("what was prepared can't be used")]
 pub struct Spoiled;
 
-/// What happens to partitions, told one call at a time for each partition.
+/// Handles the changes of partitions, one call at a time for each partition.
 ///
 /// ```text
 ///  warm ──► (reserved) ──► assigned ──► (processing) ──► drain ──► release
@@ -68,7 +68,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError>;
 
     /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or
-    /// `None` where there is no such thing; a negative one counts as `None`. The state is kept until
+    /// `None` where there is no such thing. The state is kept until
     /// [`release`](Self::release), and `assigned` may follow instead of it, to go on where this stopped. Nothing is
     /// [admitted](OwnedContext::admit) any more, and what was admitted has ended. Known from Kafka as
     /// `onPartitionsRevoked`.
@@ -76,7 +76,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
     /// # Errors
     ///
     /// Anything; the partition then still counts as processed here, until another drain succeeds.
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let _ = context;
         Ok(None)
     }
@@ -97,7 +97,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
         let _ = context;
     }
 
-    /// Whether some record has been in the works for longer than `bound`: the time since the heartbeat before, each
+    /// True if some record has been in the works for longer than `bound`: the time since the heartbeat before, each
     /// of which asks. The answer is reported; the service ends a session whose answers stay true for its
     /// `max_poll_interval`.
     fn is_stuck(&self, bound: Duration) -> bool {

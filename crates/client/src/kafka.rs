@@ -53,9 +53,9 @@ pub enum KafkaRunnerError {
     /// A partition could not be read.
     #[error("{partition} can't be read")]
     Read {
-        /// Which.
+        /// The partition.
         partition: crate::TopicPartition,
-        /// Why.
+        /// The error of the Kafka client.
         #[source]
         source: rdkafka::error::KafkaError,
     },
@@ -70,22 +70,22 @@ pub enum KafkaRunnerError {
         /// The time for which nothing came.
         waited: std::time::Duration,
     },
-    /// A broker or the handler named an offset that none is.
-    #[error("{field} = {offset} of {partition} is refused: it must not be negative")]
+    /// A broker named an offset that is none.
+    #[error("{field} of {partition} = {offset}")]
     NegativeOffset {
         /// The meaning of the offset.
         field: &'static str,
-        /// The offset.
-        offset: i64,
+        /// The number, with its rule.
+        offset: crate::InvalidOffset,
         /// The partition.
         partition: crate::TopicPartition,
     },
     /// The committed offset could not be read.
     #[error("the committed offset of {partition} can't be read")]
     Committed {
-        /// Of which partition.
+        /// The partition.
         partition: crate::TopicPartition,
-        /// Why.
+        /// The error of the Kafka client.
         #[source]
         source: rdkafka::error::KafkaError,
     },

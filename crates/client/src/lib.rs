@@ -1,5 +1,5 @@
-//! What a consumer's process links: it joins a group, is told which partitions are its own, and takes partitions
-//! over and hands them on without a gap.
+//! The library of a consumer's process: it joins a group, receives its partitions, and takes partitions over and hands
+//! them on without a gap.
 //!
 //! ```no_run
 //! use kafka_assigner_client::prelude::*;
@@ -26,25 +26,26 @@
 //! - [`session`] and [`roles`] decide: pure machines that take events and the time in and give actions out. They
 //!   know neither clock nor network, and are where to start reading.
 //! - [`Consumer`] carries it out: one task that owns both machines, calls the [`PartitionHandler`] and talks to the
-//!   service through a [`Transport`]; [`shell`] is what a router's task shares with it. With a seed, on a current-thread
+//!   service through a [`Transport`]; [`session_io`] is what a router's task shares with it. With a seed, on a current-thread
 //!   runtime with a paused clock and an in-process transport, a run repeats exactly.
 //! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
 //!   Kafka yourself.
 //!
-//! # What holds
+//! # MessageBody holds
 //!
 //! A handler acts only while its [`Claim`] is valid, and asks before each side effect. Restarts of instances and
 //! broken connections change nothing. When no instance answers, the claim lapses at two thirds of the session's time
 //! to live. In the mode `overlap` it comes back with the next confirmation, and a store outage changes nothing for
 //! `outage_grace`. In the stricter modes, where nobody else may act before it is over, a claim that lapses is lost, also
-//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. What was taken
+//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. MessageBody was taken
 //! away is told by [`PartitionHandler::lost`].
 //!
-//! Of the project the crate uses the proto, and from `core` the rules that both sides must hold to: names, and how
-//! long a claim lasts.
+//! Of the project the crate uses the proto and the shared types, among them the rules that both sides must hold to: names,
+//! and the span of a claim.
 
 mod backoff;
 mod claim;
+mod clock;
 mod consumer;
 mod context;
 mod driver;
@@ -53,20 +54,19 @@ mod grpc;
 mod handler;
 #[cfg(feature = "kafka")]
 pub mod kafka;
-mod moment;
 mod options;
-mod partition;
 pub mod prelude;
 pub mod roles;
 pub mod session;
-pub mod shell;
+pub mod session_io;
 mod status;
 pub mod stop;
 mod suspensions;
 mod transport;
 
-pub use backoff::{Backoff, Dice};
+pub use backoff::{Dice, RetryDelay};
 pub use claim::{Claim, ClaimEnded};
+pub use clock::Clock;
 pub use consumer::{Consumer, ConsumerError, Stopped};
 pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
@@ -74,10 +74,13 @@ pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
-pub use kafka_assigner_types::name::InvalidName;
-pub use moment::{Clock, Moment};
+/// The identities that handlers and records carry.
+pub use kafka_assigner_types::id::{
+    Epoch, HandoffId, InvalidOffset, InvalidPartition, Offset, TopicPartition,
+};
+pub use kafka_assigner_types::moment::Moment;
+pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
-pub use partition::TopicPartition;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
 pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;

@@ -1,15 +1,17 @@
-//! What a consumer is told at its start.
+//! The options of a consumer.
 
 use std::time::Duration;
+
+use kafka_assigner_types::moment::millis;
 
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
-/// What this version understands beyond the smallest client.
+/// The capabilities of this version beyond the smallest client.
 const CAPABILITIES: [v1::Capability; 4] =
     [v1::Capability::Snapshot, v1::Capability::Taken, v1::Capability::Drain, v1::Capability::CatchUp];
 
-/// How a consumer joins and leaves.
+/// The options of a consumer: its name, its group, and the bounds of joining and leaving.
 ///
 /// ```
 /// use kafka_assigner_client::ConsumerOptions;
@@ -33,8 +35,8 @@ pub struct ConsumerOptions {
     pub topics: Vec<String>,
     /// The rack or zone it runs in; empty (the default) = unknown.
     pub rack: String,
-    /// Where requests for its partitions go, told to routers as it is, at most 200 characters; empty (the default) =
-    /// it takes none, or routers know it by its name.
+    /// The address for requests for its partitions, passed on to routers as it is, at most 200 characters; empty (the
+    /// default) = it takes none, or routers know it by its name.
     pub endpoint: String,
     /// Its share of the load relative to others, above 0; `None` (the default) = 1.
     pub capacity: Option<f64>,
@@ -52,14 +54,14 @@ pub struct ConsumerOptions {
     /// The most preparations at once, at least 1. Default 64, which is also what a group allows by default: the lower of
     /// both counts. Lower it where each takes much memory or a core.
     pub max_warming: usize,
-    /// How long work goes on in the mode `overlap` while instances answer that the store can't be reached. Default
-    /// 10 min.
+    /// The time for which work goes on in the mode `overlap` while instances answer that the store can't be reached.
+    /// Default 10 min.
     pub outage_grace: Duration,
-    /// What a regular stop does with the partitions. Default [`OnStop::Drain`].
+    /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
-    /// How long a regular stop may take to hand over. Default 30 s.
+    /// The time that a regular stop may take to hand over. Default 30 s.
     pub drain_timeout: Duration,
-    /// How long handlers may take to finish once nothing more is handed over; then they are aborted. Default 10 s.
+    /// The time that handlers may take to finish once nothing more is handed over; then they are aborted. Default 10 s.
     pub close_timeout: Duration,
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
@@ -68,7 +70,7 @@ pub struct ConsumerOptions {
     pub version: String,
 }
 
-/// What a regular stop does with the partitions.
+/// The treatment of the partitions at a regular stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStop {
     /// Hands them over to others, without a gap. For a consumer that does not come back soon.
@@ -176,10 +178,6 @@ impl ConsumerOptions {
             version: self.version.clone(),
         }
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -9,5 +9,6 @@ pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "kafka")]
 pub use crate::kafka::{KafkaOptions, KafkaRunner, Message, Record, RecordHandler, Restored};
 pub use crate::{
-    Consumer, ConsumerOptions, HandlerError, OnStop, OwnedContext, PartitionHandler, TopicPartition, stop,
+    Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OnStop, OwnedContext, PartitionHandler,
+    TopicPartition, stop,
 };

@@ -1,7 +1,7 @@
-//! Which role this member has for each partition, and the handler calls that lead there.
+//! The roles of this member, and the handler calls that lead from one to the next.
 //!
-//! A pure, level-triggered machine: commands only set *targets*; at every step each partition's next call follows
-//! from its target and from what the handler holds of it. So a command that is repeated, skipped or overtaken
+//! A pure, level-triggered machine: commands only set the *wanted* role; at every step each
+//! partition's next call follows from that role and from what the handler holds of it. So a command that is repeated, skipped or overtaken
 //! changes nothing that a later one doesn't set right.
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //!     └──── Release ────┴──────────────────────┴──── Release ───────┘
 //! ```
 //!
-//! What it holds to: one call at a time for each partition; never more than the given number of preparations at
+//! Guarantees: one call at a time for each partition; never more than the given number of preparations at
 //! once; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
 //! goes on without a call, or with the state that it kept when it was drained; what its handler calls spoiled is lost
 //! and prepared again; a failed call is repeated, and nothing counts as given up before the handler said so. Under a
@@ -21,45 +21,46 @@
 
 mod change;
 mod entry;
-mod target;
+mod role;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::RoleChange;
-use entry::{Entry, Next};
-pub use target::{Draining, Grant, Leave, Provenance, Reserved, Target, Warming};
-
-use crate::moment::Moment;
-use crate::partition::TopicPartition;
+use entry::{Entry, NextCall};
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::moment::Moment;
+pub use role::{
+    CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
+};
 
 /// A call of the handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
     /// Prepare.
     Warm {
-        /// What the preparation is for.
+        /// The purpose of the preparation.
         provenance: Provenance,
-        /// Who owns the partition meanwhile; `None` = nobody.
+        /// The consumer that owns the partition meanwhile; `None` = nobody.
         current_owner: Option<String>,
     },
     /// Take every fence, then read what is left.
     CatchUp {
         /// The handoff.
-        handoff_id: String,
+        handoff: HandoffId,
         /// The epoch that is reserved for it.
-        epoch: u64,
-        /// Where the old owner stopped; `None` = it did not say.
-        until_offset: Option<i64>,
+        epoch: Epoch,
+        /// The offset at which the old owner stopped; `None` = it did not say.
+        until: Option<Offset>,
     },
     /// Begin to process.
     Assigned {
         /// The fencing token.
-        epoch: u64,
-        /// Where to start; `None` = at the committed offset.
-        start_offset: Option<i64>,
+        epoch: Epoch,
+        /// The offset to start at; `None` = the committed one.
+        start: Option<Offset>,
         /// True = after a drain, with the state that was kept.
         resumed: bool,
-        /// Whether the mode of the grant promises one owner at a time.
+        /// True if the mode of the grant promises one owner at a time.
         strict: bool,
     },
     /// Stop, finish and commit.
@@ -71,17 +72,17 @@ pub enum Call {
 }
 
 impl Call {
-    /// Whether it may only begin while the claim of the stricter modes is valid. A fence that is taken without it
+    /// True if it may only begin while the claim of the stricter modes is valid. A fence that is taken without it
     /// would shut out the rightful owner.
     const fn needs_claim(&self) -> bool {
         matches!(self, Self::CatchUp { .. } | Self::Assigned { strict: true, .. })
     }
 }
 
-/// How a call ended. A drain returns the offset after the last handled record, where it knows one.
-pub type CallResult = Result<Option<i64>, CallFailure>;
+/// The result of a call. A drain returns the offset after the last handled record, where it knows one.
+pub type CallResult = Result<Option<Offset>, CallFailure>;
 
-/// Why a call failed.
+/// The failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {
     /// For people.
@@ -90,7 +91,7 @@ pub struct CallFailure {
     pub spoiled: bool,
 }
 
-/// What the service is told about a partition.
+/// The kinds of acknowledgements about a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AckKind {
     /// The preparation is done.
@@ -115,18 +116,18 @@ impl AckKind {
 
 /// One acknowledgement that waits for a definite answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ack {
-    /// What it says.
+pub struct RoleAck {
+    /// The content.
     pub kind: AckKind,
     /// The handoff it is about.
-    pub handoff_id: String,
+    pub handoff: HandoffId,
     /// With [`AckKind::WarmFailed`]: why.
     pub message: String,
     /// With [`AckKind::Drained`]: where it stopped; `None` = it does not know.
-    pub next_offset: Option<i64>,
+    pub next_offset: Option<Offset>,
 }
 
-/// What happened.
+/// An event that the machine takes in.
 #[derive(Debug)]
 pub enum RoleEvent {
     /// The service said something about partitions.
@@ -143,7 +144,7 @@ pub enum RoleEvent {
     CallEnded {
         /// For this partition.
         partition: TopicPartition,
-        /// How.
+        /// Its result.
         result: CallResult,
     },
     /// The handler can't go on with what it holds of this partition.
@@ -152,16 +153,16 @@ pub enum RoleEvent {
     Acked {
         /// For this partition.
         partition: TopicPartition,
-        /// Which.
+        /// The kind of the acknowledgement.
         kind: AckKind,
         /// For this handoff.
-        handoff_id: String,
+        handoff: HandoffId,
     },
     /// Time passed.
     Timer,
 }
 
-/// What to do.
+/// An action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoleAction {
     /// Call the handler; the end comes back as [`RoleEvent::CallEnded`].
@@ -176,8 +177,8 @@ pub enum RoleAction {
         /// For this partition.
         partition: TopicPartition,
         /// The epoch.
-        epoch: u64,
-        /// Whether the mode of the new grant promises one owner at a time.
+        epoch: Epoch,
+        /// True if the mode of the new grant promises one owner at a time.
         strict: bool,
     },
     /// Nothing is left of the partition.
@@ -189,12 +190,12 @@ pub enum RoleAction {
 pub struct Roles {
     max_warming: usize,
     leaving: bool,
-    /// Whether the claim of the stricter modes has run out.
+    /// True if the claim of the stricter modes has run out.
     lapsed: bool,
     entries: BTreeMap<TopicPartition, Entry>,
 }
 
-/// How many partitions are in which state.
+/// The number of partitions in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoleCounts {
     /// Processed by this member.
@@ -220,14 +221,14 @@ impl Roles {
         actions
     }
 
-    /// When [`RoleEvent::Timer`] is due; `None` = not at all.
+    /// The time at which [`RoleEvent::Timer`] is due; `None` = not at all.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         self.entries.values().filter_map(Entry::retry_at).min()
     }
 
-    /// What the service should be told, by partition.
-    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, Ack)> {
+    /// The acknowledgements that are due, by partition.
+    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
     }
 
@@ -243,7 +244,7 @@ impl Roles {
         self.entries.values().any(Entry::is_lost)
     }
 
-    /// How many partitions are in which state.
+    /// The number of partitions in each state.
     #[must_use]
     pub fn counts(&self) -> RoleCounts {
         RoleCounts {
@@ -275,25 +276,29 @@ impl Roles {
                     entry.spoil();
                 }
             }
-            RoleEvent::Acked { partition, kind, handoff_id } => {
+            RoleEvent::Acked { partition, kind, handoff } => {
                 if let Some(entry) = self.entries.get_mut(&partition) {
-                    entry.acked(kind, &handoff_id);
+                    entry.acked(kind, &handoff);
                 }
             }
             RoleEvent::Timer => {}
         }
     }
 
-    fn replace(&mut self, targets: Vec<(TopicPartition, Target)>, undecided: &BTreeSet<TopicPartition>) {
+    fn replace(
+        &mut self,
+        targets: Vec<(TopicPartition, ConsumerRole)>,
+        undecided: &BTreeSet<TopicPartition>,
+    ) {
         let listed: BTreeMap<_, _> = targets.into_iter().collect();
         let is_over = |at: &TopicPartition| !listed.contains_key(at) && !undecided.contains(at);
         for (_, entry) in self.entries.iter_mut().filter(|(partition, _)| is_over(partition)) {
-            entry.aim(Target::None, false);
+            entry.aim(ConsumerRole::None, false);
         }
         self.aim(listed, false);
     }
 
-    fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, Target)>, unbroken: bool) {
+    fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, ConsumerRole)>, unbroken: bool) {
         for (partition, target) in targets {
             self.entries.entry(partition).or_default().aim(target, unbroken);
         }
@@ -324,23 +329,23 @@ impl Roles {
         let mut waiting = Vec::new();
         for (partition, entry) in &mut self.entries {
             match entry.next(now) {
-                Next::Nothing => {}
-                Next::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
-                Next::Call(call) if self.lapsed && call.needs_claim() => {}
-                Next::Call(call) => start(partition, entry, call, actions),
-                Next::Cancel => {
+                NextCall::Nothing => {}
+                NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
+                NextCall::Call(call) if self.lapsed && call.needs_claim() => {}
+                NextCall::Call(call) => start(partition, entry, call, actions),
+                NextCall::Cancel => {
                     entry.cancel();
                     actions.push(RoleAction::Cancel(partition.clone()));
                 }
-                Next::Recall => {
+                NextCall::Recall => {
                     entry.recall();
                     actions.push(RoleAction::Recall(partition.clone()));
                 }
                 // It begins again under the new grant, with a claim that is valid for its mode.
-                Next::RaiseEpoch { strict: true, .. } if self.lapsed => {
+                NextCall::RaiseEpoch { strict: true, .. } if self.lapsed => {
                     start(partition, entry, Call::Lost, actions);
                 }
-                Next::RaiseEpoch { epoch, strict } => {
+                NextCall::RaiseEpoch { epoch, strict } => {
                     entry.go_on(epoch, strict);
                     actions.push(RoleAction::RaiseEpoch { partition: partition.clone(), epoch, strict });
                 }

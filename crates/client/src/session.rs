@@ -23,41 +23,41 @@
 
 mod api;
 mod claim_clock;
+mod departure;
 mod dialect;
 mod endpoints;
 mod heartbeat;
-mod leaving;
 mod stream;
 
 use std::time::Duration;
 
-pub use api::{Action, Ending, Event, Loss, OpenStream, SendHeartbeat};
+pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction};
 use claim_clock::ClaimClock;
-pub use claim_clock::Term;
-pub use dialect::{ConsumerDialect, Dialect, Heard, What};
+pub use claim_clock::ClaimTerm;
+use departure::Departure;
+pub use dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 use endpoints::Endpoints;
 use heartbeat::Heartbeats;
 use kafka_assigner_proto::v1::{FenceReason, Fenced, GoAway, Seen, SessionInfo};
-use leaving::Leaving;
 use stream::Attempt;
 use tonic::{Code, Status};
 
-use crate::backoff::{Backoff, Dice};
-use crate::moment::Moment;
+use crate::backoff::{Dice, RetryDelay};
+use kafka_assigner_types::moment::Moment;
 
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
-/// How long an abandoned first Register may still arrive somewhere: an instance drops a cancelled call, so this
-/// covers the network and one store transaction with its bound.
+/// The time within which an abandoned first Register may still arrive somewhere: an instance drops a cancelled call, so
+/// this covers the network and one store transaction with its bound.
 pub const GHOST_BOUND: Duration = Duration::from_secs(15);
 
-/// What the machine needs to know.
+/// The options of the machine.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
     /// The instances, as "http://host:port"; at least one.
     pub endpoints: Vec<String>,
-    /// How long the claim goes on while instances answer that the store can't be reached.
+    /// The time for which the claim goes on while instances answer that the store can't be reached.
     pub outage_grace: Duration,
     /// Seeds incarnations and jitter.
     pub seed: u64,
@@ -74,14 +74,14 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     attempts: u64,
     stream: Option<Attempt<D>>,
     reconnect_at: Option<Moment>,
-    reconnect: Backoff,
+    reconnect: RetryDelay,
     /// Beyond a single loss, sessions are not opened faster than this, or two clusters behind one address would
     /// be a busy loop.
-    losses: Backoff,
+    losses: RetryDelay,
     heartbeats: Heartbeats,
-    /// Until when an abandoned Register may still take over.
+    /// The end of the time within which an abandoned Register may still take over.
     ghost_until: Option<Moment>,
-    leaving: Option<Leaving>,
+    leaving: Option<Departure>,
 }
 
 #[derive(Debug)]
@@ -112,8 +112,8 @@ impl<D: Dialect> Session<D> {
             attempts: 0,
             stream: None,
             reconnect_at: None,
-            reconnect: Backoff::new(FIRST_RECONNECT, LONGEST_RECONNECT),
-            losses: Backoff::new(FIRST_RECONNECT, LONGEST_RECONNECT),
+            reconnect: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
+            losses: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
             heartbeats: Heartbeats::default(),
             ghost_until: None,
             leaving: None,
@@ -122,7 +122,7 @@ impl<D: Dialect> Session<D> {
     }
 
     /// Takes an event in and says what to do, in this order.
-    pub fn step(&mut self, now: Moment, event: Event<D::Command>) -> Vec<Action<D::News>> {
+    pub fn step(&mut self, now: Moment, event: Event<D::Command>) -> Vec<SessionAction<D::News>> {
         if matches!(self.life, Life::Finished) {
             return Vec::new();
         }
@@ -153,14 +153,14 @@ impl<D: Dialect> Session<D> {
         actions
     }
 
-    /// When [`Event::Timer`] is due; `None` = not at all.
+    /// The time at which [`Event::Timer`] is due; `None` = not at all.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         if matches!(self.life, Life::Finished) {
             return None;
         }
         let stream = self.stream.as_ref().and_then(Attempt::deadline);
-        let leaving = self.leaving.as_ref().and_then(Leaving::next_wake);
+        let leaving = self.leaving.as_ref().and_then(Departure::next_wake);
         [self.reconnect_at, stream, self.heartbeats.next_wake(), leaving].into_iter().flatten().min()
     }
 
@@ -183,7 +183,7 @@ impl<D: Dialect> Session<D> {
         self.stream.as_ref().is_some_and(|s| s.number == attempt)
     }
 
-    fn timer(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
+    fn timer(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
         if self.reconnect_at.is_some_and(|at| at <= now) {
             self.open_stream(now, actions);
         }
@@ -194,7 +194,7 @@ impl<D: Dialect> Session<D> {
         self.leaving_timer(now, actions);
     }
 
-    fn open_stream(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
+    fn open_stream(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
         self.attempts += 1;
         self.reconnect_at = None;
         let endpoint = self.endpoints.current().to_owned();
@@ -206,16 +206,22 @@ impl<D: Dialect> Session<D> {
         self.stream = Some(Attempt::new(self.attempts, now, endpoint.clone(), self.seen.revision));
         let seen = self.seen.clone();
         let attempt = self.attempts;
-        actions.push(Action::OpenStream(OpenStream { attempt, endpoint, incarnation, resume_lease, seen }));
+        actions.push(SessionAction::OpenStream(OpenStream {
+            attempt,
+            endpoint,
+            incarnation,
+            resume_lease,
+            seen,
+        }));
     }
 
     /// Gives the stream up and tries again, elsewhere and after a wait.
-    fn retry_stream(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
+    fn retry_stream(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
         self.abandon_register(now);
         self.stream = None;
         self.endpoints.rotate();
         self.reconnect_at = Some(now + self.reconnect.next(&mut self.dice));
-        actions.push(Action::CloseStream);
+        actions.push(SessionAction::CloseStream);
     }
 
     /// A first Register without a definite answer may still take effect: never use its incarnation again.
@@ -226,7 +232,7 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    fn stream_failed(&mut self, now: Moment, status: &Status, actions: &mut Vec<Action<D::News>>) {
+    fn stream_failed(&mut self, now: Moment, status: &Status, actions: &mut Vec<SessionAction<D::News>>) {
         if !is_refusal(status.code()) {
             return self.retry_stream(now, actions);
         }
@@ -238,15 +244,15 @@ impl<D: Dialect> Session<D> {
         self.finish(Ending::Refused { code, message }, actions);
     }
 
-    fn stream_ended(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
-        if self.leaving.as_ref().is_some_and(Leaving::is_accepted) {
+    fn stream_ended(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
+        if self.leaving.as_ref().is_some_and(Departure::is_accepted) {
             self.finish(Ending::Left, actions);
         } else {
             self.retry_stream(now, actions);
         }
     }
 
-    fn command(&mut self, now: Moment, command: D::Command, actions: &mut Vec<Action<D::News>>) {
+    fn command(&mut self, now: Moment, command: D::Command, actions: &mut Vec<SessionAction<D::News>>) {
         let Heard { cluster_id, revision, what } = D::hear(command);
         if !self.is_same_cluster(&cluster_id) {
             self.seen = Seen { cluster_id, revision };
@@ -258,11 +264,13 @@ impl<D: Dialect> Session<D> {
         }
         self.saw(&cluster_id, revision);
         match what {
-            What::Snapshot { session, part, more } => self.snapshot(now, session, (part, more), actions),
-            What::Fenced(fenced) => self.fenced(now, fenced, actions),
-            What::GoAway(go_away) => self.go_away(now, &go_away, actions),
-            What::News(news) => self.pass_on(now, news, actions),
-            What::Nothing => {}
+            MessageBody::Snapshot { session, part, more } => {
+                self.snapshot(now, session, (part, more), actions);
+            }
+            MessageBody::Fenced(fenced) => self.fenced(now, fenced, actions),
+            MessageBody::GoAway(go_away) => self.go_away(now, &go_away, actions),
+            MessageBody::News(news) => self.pass_on(now, news, actions),
+            MessageBody::Nothing => {}
         }
     }
 
@@ -282,7 +290,7 @@ impl<D: Dialect> Session<D> {
         now: Moment,
         session: SessionInfo,
         (part, more): (D::Snapshot, bool),
-        actions: &mut Vec<Action<D::News>>,
+        actions: &mut Vec<SessionAction<D::News>>,
     ) {
         let fits = self.may_be(&session);
         let Some(stream) = self.stream.as_mut().filter(|_| fits) else {
@@ -304,10 +312,10 @@ impl<D: Dialect> Session<D> {
         } else {
             self.heartbeats.hurry(now);
         }
-        actions.push(Action::News(D::news(whole)));
+        actions.push(SessionAction::News(D::news(whole)));
     }
 
-    /// Whether a snapshot of this session is one of the session that was asked for.
+    /// True if a snapshot of this session is one of the session that was asked for.
     fn may_be(&self, session: &SessionInfo) -> bool {
         match &self.life {
             Life::Opening { incarnation } => {
@@ -324,18 +332,18 @@ impl<D: Dialect> Session<D> {
         incarnation: String,
         lease: i64,
         ttl: Duration,
-        actions: &mut Vec<Action<D::News>>,
+        actions: &mut Vec<SessionAction<D::News>>,
     ) {
         let claim = ClaimClock::granted(sent, ttl, self.outage_grace);
         self.heartbeats = self.heartbeats.for_session(sent, ttl);
-        actions.push(Action::Claim(Some(claim.term())));
-        actions.push(Action::Opened { incarnation: incarnation.clone(), lease });
+        actions.push(SessionAction::Claim(Some(claim.term())));
+        actions.push(SessionAction::Opened { incarnation: incarnation.clone(), lease });
         self.life = Life::Live(Live { incarnation, lease, claim });
     }
 
-    fn pass_on(&mut self, now: Moment, news: D::News, actions: &mut Vec<Action<D::News>>) {
+    fn pass_on(&mut self, now: Moment, news: D::News, actions: &mut Vec<SessionAction<D::News>>) {
         if self.stream.as_ref().is_some_and(Attempt::is_open) {
-            actions.push(Action::News(news));
+            actions.push(SessionAction::News(news));
         } else {
             // The first command must be a snapshot.
             self.retry_stream(now, actions);
@@ -343,12 +351,12 @@ impl<D: Dialect> Session<D> {
     }
 
     /// The wait before the next stream is short, and keeps instances that all go away from being a busy loop.
-    fn go_away(&mut self, now: Moment, go_away: &GoAway, actions: &mut Vec<Action<D::News>>) {
+    fn go_away(&mut self, now: Moment, go_away: &GoAway, actions: &mut Vec<SessionAction<D::News>>) {
         self.endpoints.learn(&go_away.endpoints);
         self.retry_stream(now, actions);
     }
 
-    fn fenced(&mut self, now: Moment, fenced: Fenced, actions: &mut Vec<Action<D::News>>) {
+    fn fenced(&mut self, now: Moment, fenced: Fenced, actions: &mut Vec<SessionAction<D::News>>) {
         let reason = fenced.reason();
         if reason == FenceReason::Deregistered && self.leaving.is_some() {
             return self.finish(Ending::Left, actions);
@@ -362,14 +370,14 @@ impl<D: Dialect> Session<D> {
         self.lose(now, Loss::Fenced(reason, fenced.message), actions);
     }
 
-    fn owe_farewell(&self, actions: &mut Vec<Action<D::News>>) {
+    fn owe_farewell(&self, actions: &mut Vec<SessionAction<D::News>>) {
         if let Life::Live(Live { incarnation, .. }) = &self.life {
-            actions.push(Action::SayStopped { incarnation: incarnation.clone() });
+            actions.push(SessionAction::SayStopped { incarnation: incarnation.clone() });
         }
     }
 
     /// The session is over; a new one is opened unless the client is leaving.
-    fn lose(&mut self, now: Moment, loss: Loss, actions: &mut Vec<Action<D::News>>) {
+    fn lose(&mut self, now: Moment, loss: Loss, actions: &mut Vec<SessionAction<D::News>>) {
         self.end_session(loss, actions);
         if self.leaving.is_some() {
             return self.finish(Ending::NoSession, actions);
@@ -379,26 +387,26 @@ impl<D: Dialect> Session<D> {
         self.reconnect_at = Some(now + self.losses.next(&mut self.dice));
     }
 
-    fn end_session(&mut self, loss: Loss, actions: &mut Vec<Action<D::News>>) {
+    fn end_session(&mut self, loss: Loss, actions: &mut Vec<SessionAction<D::News>>) {
         self.stream = None;
         self.heartbeats.stop();
-        actions.push(Action::Claim(None));
-        actions.push(Action::CloseStream);
+        actions.push(SessionAction::Claim(None));
+        actions.push(SessionAction::CloseStream);
         if matches!(self.life, Life::Live(_)) {
-            actions.push(Action::Lost(loss));
+            actions.push(SessionAction::Lost(loss));
         }
     }
 
-    fn finish(&mut self, ending: Ending, actions: &mut Vec<Action<D::News>>) {
+    fn finish(&mut self, ending: Ending, actions: &mut Vec<SessionAction<D::News>>) {
         self.life = Life::Finished;
         self.stream = None;
-        actions.push(Action::Claim(None));
-        actions.push(Action::CloseStream);
-        actions.push(Action::Finished(ending));
+        actions.push(SessionAction::Claim(None));
+        actions.push(SessionAction::CloseStream);
+        actions.push(SessionAction::Finished(ending));
     }
 }
 
-/// Whether the same request would be refused again, everywhere.
+/// True if the same request would be refused again, everywhere.
 pub(crate) const fn is_refusal(code: Code) -> bool {
     matches!(
         code,

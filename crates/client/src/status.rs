@@ -1,4 +1,4 @@
-//! What a consumer shows of itself.
+//! The status of a consumer.
 
 use tokio::sync::watch;
 
@@ -10,9 +10,9 @@ use crate::roles::RoleCounts;
 pub struct ConsumerStatus {
     /// The session; `None` = there is none just now.
     pub session: Option<SessionStatus>,
-    /// How many partitions are in which state.
+    /// The number of partitions in each state.
     pub partitions: RoleCounts,
-    /// How many sessions were lost so far.
+    /// The number of sessions lost so far.
     pub sessions_lost: u64,
 }
 
@@ -38,13 +38,13 @@ pub struct ConsumerHandle {
 pub struct ConsumerStopped;
 
 impl ConsumerHandle {
-    /// How it is now.
+    /// The current status.
     #[must_use]
     pub fn status(&self) -> ConsumerStatus {
         self.status.borrow().clone()
     }
 
-    /// Whether the session lets its owner act now.
+    /// True if the session lets its owner act now.
     #[must_use]
     pub fn claim_is_valid(&self) -> bool {
         self.claim.is_valid()

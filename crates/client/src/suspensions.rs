@@ -47,14 +47,14 @@ mod system {
     /// against the margin of a claim, a third of the time to live.
     const SHORTEST: Duration = Duration::from_millis(10);
 
-    /// How far the clock that goes on in a suspension got ahead of the one that does not.
+    /// The lead of the clock that goes on in a suspension over the one that does not.
     #[derive(Debug)]
     pub(super) struct Boottime {
         ahead_at_start: Duration,
     }
 
     impl Boottime {
-        /// What passes between the two readings makes the lead smaller here, and larger in each later reading: a thread
+        /// The time between the two readings makes the lead smaller here, and larger in each later reading: a thread
         /// that is held up in between may count too much for once, and never too little.
         pub(super) fn start() -> Self {
             let all = read(ClockId::Boottime);

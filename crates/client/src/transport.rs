@@ -1,4 +1,4 @@
-//! How calls reach an instance.
+//! The transport of calls to an instance.
 
 use std::pin::Pin;
 

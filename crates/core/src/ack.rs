@@ -63,7 +63,9 @@ pub enum Ack {
 /// The end of the old owner's work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drained {
-    /// The record after the last one that it finished; `None`: it does not know, and the committed offset counts.
+    /// The record after the last one that it finished; `None`: it does not know, and the committed offset counts. One below
+    /// the start of its own grant counts too: a log may have been truncated, and a record that is processed twice does
+    /// less harm than one that is lost.
     pub offset: Option<Offset>,
     /// The time at which it handled its last record, by its own clock.
     pub last_at: Option<WallMillis>,
@@ -163,7 +165,7 @@ pub fn gap_ms(handoff: &Handoff, ack: &Ack) -> Option<u64> {
 
 /// The record that an ack changes.
 #[derive(Debug, Clone, Copy)]
-enum Subject<'s> {
+enum AckSubject<'s> {
     /// A handoff, as a consumer in it changes it.
     Handoff(&'s Handoff),
     /// A handoff that freezes, as a router whose session has this lease changes it.
@@ -172,7 +174,7 @@ enum Subject<'s> {
     Grant(&'s Assignment),
 }
 
-impl<'s> Subject<'s> {
+impl<'s> AckSubject<'s> {
     /// The partition at which the record lies that `ack` changes.
     fn lead<'a>(&self, ack: &'a MemberAck) -> &'a TopicPartition
     where
@@ -187,13 +189,13 @@ impl<'s> Subject<'s> {
 
 /// Acks of one kind about different partitions of one unit.
 struct Joint<'a> {
-    subject: Subject<'a>,
+    subject: AckSubject<'a>,
     numbers: Vec<usize>,
     acks: Vec<&'a MemberAck>,
 }
 
 impl<'a> Joint<'a> {
-    const fn about(subject: Subject<'a>) -> Self {
+    const fn about(subject: AckSubject<'a>) -> Self {
         Self { subject, numbers: Vec::new(), acks: Vec::new() }
     }
 
@@ -207,7 +209,7 @@ impl<'a> Joint<'a> {
 }
 
 /// The record that `ack` changes, or the decision where it changes none.
-fn subject<'s>(state: &'s GroupState, caller: &Member, ack: &MemberAck) -> Result<Subject<'s>, Verdict> {
+fn subject<'s>(state: &'s GroupState, caller: &Member, ack: &MemberAck) -> Result<AckSubject<'s>, Verdict> {
     if let Some(error) = state.handoff_error(&ack.at) {
         return Err(Verdict::Unreadable { error: error.to_owned() });
     }
@@ -223,14 +225,14 @@ fn subject<'s>(state: &'s GroupState, caller: &Member, ack: &MemberAck) -> Resul
 fn record(
     state: &GroupState,
     caller: &Member,
-    subject: Subject<'_>,
+    subject: AckSubject<'_>,
     acks: &[&MemberAck],
     wall: WallMillis,
 ) -> Verdict {
     match subject {
-        Subject::Handoff(handoff) => owners::record(state, caller, handoff, acks, wall),
-        Subject::Freeze(handoff, lease) => routers::record(state, (caller, lease), handoff, acks),
-        Subject::Grant(assignment) => owners::confirm(state, assignment, acks),
+        AckSubject::Handoff(handoff) => owners::record(state, caller, handoff, acks, wall),
+        AckSubject::Freeze(handoff, lease) => routers::record(state, (caller, lease), handoff, acks),
+        AckSubject::Grant(assignment) => owners::confirm(state, assignment, acks),
     }
 }
 

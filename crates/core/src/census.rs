@@ -65,7 +65,7 @@ pub fn progress<'s>(state: &'s GroupState, handoff: &Handoff, at: &TopicPartitio
     (reported.handoff == handoff.id).then_some(reported)
 }
 
-/// How far the warm-ups of a group are, as shares of what there is to do, from 0 to 1.
+/// The progress of a group's warm-ups, as shares of what there is to do, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Warmth {
     /// That of the partition which is the least far.
@@ -74,7 +74,7 @@ pub struct Warmth {
     pub mean: f64,
 }
 
-/// How far the partitions in [`Phase::Warming`] are; `None` where of none is known how much there is to do. Those of
+/// The progress of the partitions in [`Phase::Warming`]; `None` where of none is known how much there is to do. Those of
 /// which it is not are left out.
 #[must_use]
 pub fn warmth(state: &GroupState) -> Option<Warmth> {
@@ -148,19 +148,19 @@ mod tests {
     use super::*;
     use crate::ack::Ack;
     use crate::key::Key;
-    use crate::lab::{Lab, tp};
     use crate::reason::FenceReason;
     use crate::record::{Consumer, GroupConfig, Standing, encode};
+    use crate::test_group::{TestGroup, tp};
     use kafka_assigner_types::mode::Mode;
 
     #[test]
     fn partitions_of_a_topic_that_was_never_readable_are_there_as_far_as_they_are_assigned() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
-        lab.join("a");
-        lab.settle();
-        lab.put(&Key::Topic("t".parse().unwrap()), "{");
-        let mut fresh = GroupState::new(lab.state.layout().clone());
-        fresh.reset(&lab.shelf.snapshot());
+        let mut group = TestGroup::with_topics(&[("t", 2)]);
+        group.join("a");
+        group.settle();
+        group.put(&Key::Topic("t".parse().unwrap()), "{");
+        let mut fresh = GroupState::new(group.state.layout().clone());
+        fresh.reset(&group.store.snapshot());
         assert!(fresh.topics()["t"].last_good().is_none());
         assert!(fresh.exists(&tp("t", 1)), "nobody knows that it is gone");
         let counted = census(&fresh);
@@ -169,92 +169,92 @@ mod tests {
 
     #[test]
     fn a_partition_counts_as_unowned_until_it_is_granted_and_again_when_its_owner_is_gone() {
-        let mut lab = Lab::with_topics(&[("t", 3)]);
-        assert_eq!(census(&lab.state).unowned, 3);
-        lab.join("a");
-        lab.settle();
-        let counted = census(&lab.state);
+        let mut group = TestGroup::with_topics(&[("t", 3)]);
+        assert_eq!(census(&group.state).unowned, 3);
+        group.join("a");
+        group.settle();
+        let counted = census(&group.state);
         assert_eq!((counted.consumers, counted.partitions, counted.unowned), (1, 3, 0));
-        lab.crash("a");
-        assert_eq!(census(&lab.state).unowned, 3);
+        group.crash("a");
+        assert_eq!(census(&group.state).unowned, 3);
     }
 
     #[test]
     fn in_the_strict_modes_a_partition_whose_owner_is_fenced_counts_as_unowned_and_in_overlap_not() {
         for (mode, unowned) in [(Mode::Overlap, 0), (Mode::Exclusive, 2), (Mode::Routed, 2)] {
-            let mut lab = Lab::with_topics(&[("t", 2)]);
-            lab.configure(&GroupConfig { mode, ..GroupConfig::default() });
-            let a = lab.join("a");
-            lab.settle();
+            let mut group = TestGroup::with_topics(&[("t", 2)]);
+            group.configure(&GroupConfig { mode, ..GroupConfig::default() });
+            let a = group.join("a");
+            group.settle();
             let key = Key::Consumer(a.name);
-            let consumer: Consumer = lab.stored(&key);
+            let consumer: Consumer = group.stored(&key);
             let standing = Standing::Ending(FenceReason::NoProgress);
-            lab.put(&key, encode(&Consumer { standing, ..consumer }));
-            assert_eq!(census(&lab.state).unowned, unowned, "{mode}");
+            group.put(&key, encode(&Consumer { standing, ..consumer }));
+            assert_eq!(census(&group.state).unowned, unowned, "{mode}");
         }
     }
 
     #[test]
     fn handoffs_are_counted_by_phase() {
-        let mut lab = Lab::with_topics(&[("t", 4)]);
-        lab.join("a");
-        lab.settle();
-        lab.join("b");
-        lab.pass();
-        assert_eq!(census(&lab.state).handoffs, BTreeMap::from([(Phase::Warming, 2)]));
+        let mut group = TestGroup::with_topics(&[("t", 4)]);
+        group.join("a");
+        group.settle();
+        group.join("b");
+        group.pass();
+        assert_eq!(census(&group.state).handoffs, BTreeMap::from([(Phase::Warming, 2)]));
     }
 
     #[test]
     fn a_router_counts_once_for_each_freeze_that_waits_for_it_until_it_has_said_its_word() {
-        let mut lab = Lab::with_topics(&[("t", 4)]);
-        lab.configure(&GroupConfig { mode: Mode::Routed, ..GroupConfig::default() });
-        let (front, edge) = (lab.route_as("front"), lab.route_as("edge"));
-        lab.join("a");
-        lab.settle();
-        let b = lab.join("b");
-        lab.pass();
-        assert!(census(&lab.state).missing_acks.is_empty(), "nothing freezes yet");
-        let moving: Vec<_> = lab.state.handoffs().keys().cloned().collect();
+        let mut group = TestGroup::with_topics(&[("t", 4)]);
+        group.configure(&GroupConfig { mode: Mode::Routed, ..GroupConfig::default() });
+        let (front, edge) = (group.route_as("front"), group.route_as("edge"));
+        group.join("a");
+        group.settle();
+        let b = group.join("b");
+        group.pass();
+        assert!(census(&group.state).missing_acks.is_empty(), "nothing freezes yet");
+        let moving: Vec<_> = group.state.handoffs().keys().cloned().collect();
         moving.iter().for_each(|at| {
-            let id = lab.state.handoff(at).unwrap().id.clone();
-            lab.say(&b, at, Some(&id), &Ack::Ready);
+            let id = group.state.handoff(at).unwrap().id.clone();
+            group.say(&b, at, Some(&id), &Ack::Ready);
         });
-        lab.pass();
-        let missing = |lab: &Lab| census(&lab.state).missing_acks;
-        assert_eq!(missing(&lab), BTreeMap::from([(front.name.clone(), 2), (edge.name.clone(), 2)]));
-        let id = lab.state.handoff(&moving[0]).unwrap().id.clone();
-        lab.freeze(&front, &moving[0], &id);
-        assert_eq!(missing(&lab), BTreeMap::from([(front.name, 1), (edge.name, 2)]));
+        group.pass();
+        let missing = |group: &TestGroup| census(&group.state).missing_acks;
+        assert_eq!(missing(&group), BTreeMap::from([(front.name.clone(), 2), (edge.name.clone(), 2)]));
+        let id = group.state.handoff(&moving[0]).unwrap().id.clone();
+        group.freeze(&front, &moving[0], &id);
+        assert_eq!(missing(&group), BTreeMap::from([(front.name, 1), (edge.name, 2)]));
     }
 
     #[test]
     fn warmth_is_that_of_the_partitions_of_which_it_is_known_how_much_there_is_to_do() {
-        let mut lab = Lab::with_topics(&[("t", 6)]);
-        lab.join("a");
-        lab.settle();
-        let b = lab.join("b");
-        lab.pass();
-        assert_eq!(warmth(&lab.state), None, "nothing was reported");
-        let moving: Vec<_> = lab.state.handoffs().keys().cloned().collect();
+        let mut group = TestGroup::with_topics(&[("t", 6)]);
+        group.join("a");
+        group.settle();
+        let b = group.join("b");
+        group.pass();
+        assert_eq!(warmth(&group.state), None, "nothing was reported");
+        let moving: Vec<_> = group.state.handoffs().keys().cloned().collect();
         let reported = [(1, Some(4)), (9, Some(8)), (5, None)];
         let key = Key::Consumer(b.name);
-        let mut consumer: Consumer = lab.stored(&key);
+        let mut consumer: Consumer = group.stored(&key);
         for (at, (done, total)) in moving.iter().zip(reported) {
-            let handoff = lab.state.handoff(at).unwrap().id.clone();
+            let handoff = group.state.handoff(at).unwrap().id.clone();
             consumer.progress.insert(at.to_string(), Progress { handoff, done, total });
         }
-        lab.put(&key, encode(&consumer));
-        assert_eq!(warmth(&lab.state), Some(Warmth { least: 0.25, mean: 0.625 }));
+        group.put(&key, encode(&consumer));
+        assert_eq!(warmth(&group.state), Some(Warmth { least: 0.25, mean: 0.625 }));
     }
 
     #[test]
     fn partitions_come_in_order_with_those_that_their_topic_lost() {
-        let mut lab = Lab::with_topics(&[("a", 2), ("b", 2)]);
-        lab.join("c");
-        lab.settle();
-        lab.topic("a", 1);
+        let mut group = TestGroup::with_topics(&[("a", 2), ("b", 2)]);
+        group.join("c");
+        group.settle();
+        group.topic("a", 1);
         let all = [tp("a", 0), tp("a", 1), tp("b", 0), tp("b", 1)];
-        assert_eq!(partitions(&lab.state, None).collect::<Vec<_>>(), all);
-        assert_eq!(partitions(&lab.state, Some(&tp("a", 1))).collect::<Vec<_>>(), all[1..]);
+        assert_eq!(partitions(&group.state, None).collect::<Vec<_>>(), all);
+        assert_eq!(partitions(&group.state, Some(&tp("a", 1))).collect::<Vec<_>>(), all[1..]);
     }
 }

@@ -257,18 +257,18 @@ mod tests {
     use super::*;
     use crate::ack::Ack;
     use crate::key::Key;
-    use crate::lab::{Lab, tp};
+    use crate::test_group::{TestGroup, tp};
 
-    fn told(lab: &Lab, at: &TopicPartition) -> Vec<String> {
-        explain(&lab.state, at, Ok(&lab.plan())).iter().map(ToString::to_string).collect()
+    fn told(group: &TestGroup, at: &TopicPartition) -> Vec<String> {
+        explain(&group.state, at, Ok(&group.plan())).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_settled_partition_is_explained_by_its_owner_and_the_strategy() {
-        let mut lab = Lab::with_topics(&[("t", 1)]);
-        lab.join("a");
-        lab.settle();
-        let told = told(&lab, &tp("t", 0));
+        let mut group = TestGroup::with_topics(&[("t", 1)]);
+        group.join("a");
+        group.settle();
+        let told = told(&group, &tp("t", 0));
         assert!(
             told[0].starts_with("a owns it at epoch") && told[0].ends_with("it had no owner."),
             "{told:?}"
@@ -278,57 +278,57 @@ mod tests {
 
     #[test]
     fn an_owner_is_explained_with_the_epoch_that_it_holds_while_another_one_catches_up() {
-        let (lab, at) = crate::lab::catching_up();
-        let assignment = lab.state.assignment(&at).unwrap();
-        let Cause::Owned { epoch, .. } = ownership(&lab.state, &at) else { panic!("it is owned") };
+        let (group, at) = crate::test_group::catching_up();
+        let assignment = group.state.assignment(&at).unwrap();
+        let Cause::Owned { epoch, .. } = ownership(&group.state, &at) else { panic!("it is owned") };
         assert!(assignment.reserved_epoch().is_some_and(|reserved| reserved > epoch), "{assignment:?}");
         assert_eq!(epoch, assignment.held_epoch());
     }
 
     #[test]
     fn a_move_says_what_it_waits_for() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
-        lab.join("a");
-        lab.settle();
-        let b = lab.join("b");
-        lab.pass();
-        let at = lab.state.handoffs().keys().next().unwrap().clone();
-        assert!(told(&lab, &at)[1].contains("is warming, waiting for b to warm up"));
-        assert!(!told(&lab, &at).iter().any(|cause| cause.contains("leaves it where it is")));
-        lab.say(&b, &at, None, &Ack::Ready);
-        assert!(told(&lab, &at)[1].contains("is ready, waiting for the leader to make the switch"));
-        lab.pass();
-        assert!(told(&lab, &at)[1].contains("is complete, waiting for b to say that it processes"));
+        let mut group = TestGroup::with_topics(&[("t", 2)]);
+        group.join("a");
+        group.settle();
+        let b = group.join("b");
+        group.pass();
+        let at = group.state.handoffs().keys().next().unwrap().clone();
+        assert!(told(&group, &at)[1].contains("is warming, waiting for b to warm up"));
+        assert!(!told(&group, &at).iter().any(|cause| cause.contains("leaves it where it is")));
+        group.say(&b, &at, None, &Ack::Ready);
+        assert!(told(&group, &at)[1].contains("is ready, waiting for the leader to make the switch"));
+        group.pass();
+        assert!(told(&group, &at)[1].contains("is complete, waiting for b to say that it processes"));
     }
 
     #[test]
     fn a_failed_move_shows_who_is_passed_over() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
-        lab.join("a");
-        lab.settle();
-        let b = lab.join("b");
-        lab.pass();
-        let at = lab.state.handoffs().keys().next().unwrap().clone();
-        lab.say(&b, &at, None, &Ack::WarmFailed { reason: "disk full".to_owned() });
-        lab.carry_out(lab.steps());
-        let told = told(&lab, &at).join(" ");
+        let mut group = TestGroup::with_topics(&[("t", 2)]);
+        group.join("a");
+        group.settle();
+        let b = group.join("b");
+        group.pass();
+        let at = group.state.handoffs().keys().next().unwrap().clone();
+        group.say(&b, &at, None, &Ack::WarmFailed { reason: "disk full".to_owned() });
+        group.carry_out(group.steps());
+        let told = told(&group, &at).join(" ");
         assert!(told.contains("called off: the new owner could not warm up: disk full"), "{told}");
         assert!(told.contains("The last move to b failed or was called off"), "{told}");
     }
 
     #[test]
     fn what_cannot_be_read_comes_first() {
-        let mut lab = Lab::with_topics(&[("t", 1)]);
-        lab.join("a");
-        lab.settle();
-        lab.put(&Key::Assignment(tp("t", 0)), "nonsense");
-        assert!(told(&lab, &tp("t", 0))[0].starts_with("It is left alone, since a record can't be read"));
+        let mut group = TestGroup::with_topics(&[("t", 1)]);
+        group.join("a");
+        group.settle();
+        group.put(&Key::Assignment(tp("t", 0)), "nonsense");
+        assert!(told(&group, &tp("t", 0))[0].starts_with("It is left alone, since a record can't be read"));
     }
 
     #[test]
     fn a_partition_of_no_topic_is_called_so() {
-        let lab = Lab::with_topics(&[("t", 1)]);
-        let told = told(&lab, &tp("t", 1));
+        let group = TestGroup::with_topics(&[("t", 1)]);
+        let told = told(&group, &tp("t", 1));
         assert_eq!(told[..2], ["The group does not have this partition.", "Nobody owns it."]);
     }
 }

@@ -91,7 +91,7 @@ fn registered<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>>
         .then(|| Draft::on(state).registered(&handoff.new.name, registration))
 }
 
-/// What stays of a handoff that is complete in `overlap` when its unit is granted to `owner` in the place of its new
+/// The rest of a handoff that is complete in `overlap` when its unit is granted to `owner` in the place of its new
 /// owner: one who is here, and may not have heard that it owns the unit no more, has still to let go. `None` where
 /// nobody has.
 pub(crate) fn awaiting(state: &GroupState, handoff: &Handoff, owner: &Member) -> Option<Handoff> {

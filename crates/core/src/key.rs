@@ -98,7 +98,7 @@ impl Layout {
         Bytes::from(format!("{}handoff_acks/{partition}/", self.prefix))
     }
 
-    /// What the bytes stand for; `None` for a key of another group, or one that this version does not know.
+    /// The meaning of the bytes; `None` for a key of another group, or one that this version does not know.
     #[must_use]
     pub fn decode(&self, key: &[u8]) -> Option<Key> {
         let below = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;

@@ -31,6 +31,7 @@ use crate::action::{Action, Step};
 use crate::advance::advance;
 use crate::claim::{self, ClaimEnd, Leases};
 use crate::facts::soonest_claim_end;
+use crate::lint::{Violation, lint};
 use crate::plan::{NoPlan, Plan, WhatIf, plan};
 use crate::state::{Entry, GroupState, Touched};
 use agenda::Agenda;
@@ -137,6 +138,9 @@ impl Leader {
 
     /// One look at the group: what is to be done now. `said` is what the store said of the leases that the step before
     /// asked about; `None` begins a pass.
+    ///
+    /// # Panics
+    /// In debug builds, where the pass breaks an [invariant](crate::lint::Invariant).
     pub fn step(&mut self, state: &GroupState, said: Option<&Leases>, inputs: StepInputs<'_>) -> Pass {
         let now = inputs.moment;
         self.agenda.note_tick(now);
@@ -177,6 +181,18 @@ impl Leader {
         plan(state, self.context(leases, inputs), &mut HandoffIds::new(inputs.nonce), what_if)
     }
 
+    /// The invariants that `pass` breaks: the answer of [`step`](Self::step) to `state`, `leases` and `inputs`.
+    #[must_use]
+    pub fn lint(
+        &self,
+        state: &GroupState,
+        pass: &Pass,
+        leases: &Leases,
+        inputs: StepInputs<'_>,
+    ) -> Vec<Violation> {
+        lint(state, pass, self.context(leases, inputs))
+    }
+
     const fn context<'a>(&'a self, leases: &'a Leases, inputs: StepInputs<'a>) -> LeaderContext<'a> {
         let StepInputs { moment, wall, strategies, .. } = inputs;
         LeaderContext { memory: &self.memory, moment, wall, leases, strategies }
@@ -204,7 +220,17 @@ impl Leader {
         };
         self.note_waits(claim_end, planned.as_ref(), now);
         self.agenda.sleep(self.memory.next_plan(state, now), self.memory.next_deadline(now));
-        Pass { ask: BTreeMap::new(), steps, plan: planned, ended, wake: self.agenda.wake() }
+        let pass = Pass { ask: BTreeMap::new(), steps, plan: planned, ended, wake: self.agenda.wake() };
+        self.check(state, &pass, leases, inputs);
+        pass
+    }
+
+    /// Lints the pass in debug builds.
+    fn check(&self, state: &GroupState, pass: &Pass, leases: &Leases, inputs: StepInputs<'_>) {
+        if cfg!(debug_assertions) {
+            let violations = self.lint(state, pass, leases, inputs);
+            assert!(violations.is_empty(), "a pass breaks invariants: {violations:#?}");
+        }
     }
 
     fn note_waits(

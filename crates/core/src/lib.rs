@@ -16,8 +16,9 @@
 //! Time, random numbers and what others said come in as arguments.
 //!
 //! Start reading at [`record`] (what is stored), then [`state`], then [`rules`] (the handoff protocol as a
-//! table) with [`advance`](mod@advance), then [`plan`](mod@plan), then [`leader`], the machine that calls both. [`ack`] and
-//! [`session`] are what any instance decides, the rest is the leader's. This crate may use `types` and `strategies`,
+//! table) with [`advance`](mod@advance), then [`plan`](mod@plan), then [`leader`], the machine that calls both,
+//! and [`lint`](mod@lint), which checks what it has decided. [`ack`] and [`session`] are what any instance decides, the
+//! rest is the leader's. This crate may use `types` and `strategies`,
 //! and nothing else of ours.
 
 pub mod ack;
@@ -30,9 +31,8 @@ pub mod explain;
 mod facts;
 mod handover;
 pub mod key;
-#[cfg(any(test, feature = "testing"))]
-pub mod lab;
 pub mod leader;
+pub mod lint;
 pub mod plan;
 pub mod reason;
 pub mod record;
@@ -40,6 +40,8 @@ pub mod route;
 pub mod rules;
 pub mod session;
 pub mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod test_group;
 pub mod topics;
 pub mod view;
 pub mod write;

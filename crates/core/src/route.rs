@@ -25,7 +25,7 @@ pub enum Route {
     Unowned,
 }
 
-/// Where the requests for `at` go; `None` where the partition does not exist in the group, and where that
+/// The destination of the requests for `at`; `None` where the partition does not exist in the group, and where that
 /// [can't be decided](is_undecided): then a router goes on as it does.
 #[must_use]
 pub fn route(state: &GroupState, at: &TopicPartition) -> Option<Route> {

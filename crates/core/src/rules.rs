@@ -41,7 +41,7 @@ pub struct Facts<'a> {
     pub assignments_agree: bool,
     /// The old owner's session.
     pub old: Presence,
-    /// Where that session is over: whether the old owner may still act.
+    /// The end of the old owner's claim, if its session is over.
     pub old_claim: ClaimEnd,
     /// The routers that a freeze waits for.
     pub missing: Vec<MemberName>,

@@ -89,7 +89,7 @@ pub fn check<R: Registration>(
     registration.ending().map_or(Ok(Some(registration)), Err)
 }
 
-/// Why the session of `member` is over, where the view shows that it is. A registration that can't be read is there.
+/// The reason why the session of `member` is over, where the view shows that it is. A registration that can't be read is there.
 #[must_use]
 pub fn over<R: Registration>(state: &GroupState, member: &Member) -> Option<FenceReason> {
     match R::registered(state).get(&member.name) {

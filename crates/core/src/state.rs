@@ -23,8 +23,8 @@ pub use touched::Touched;
 
 use crate::key::{Key, Layout};
 use crate::record::{
-    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, Leader, Rejoin, Router, RouterAck,
-    Topic, Unreadable, decode,
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, LeaderRecord, Rejoin, Router,
+    RouterAck, Topic, Unreadable, decode,
 };
 use index::RoleIndex;
 use kafka_assigner_types::id::TopicPartition;
@@ -47,7 +47,7 @@ pub struct GroupState {
     intents: SharedMap<TopicPartition, Entry<Intent>>,
     routers: SharedMap<MemberName, Entry<Router>>,
     router_acks: SharedMap<TopicPartition, SharedMap<MemberName, Entry<RouterAck>>>,
-    leader: Option<Entry<Leader>>,
+    leader: Option<Entry<LeaderRecord>>,
     roles: RoleIndex,
     unreadable: Arc<BTreeSet<TopicPartition>>,
 }
@@ -353,7 +353,7 @@ impl GroupState {
 
     /// The leader.
     #[must_use]
-    pub const fn leader(&self) -> Option<&Entry<Leader>> {
+    pub const fn leader(&self) -> Option<&Entry<LeaderRecord>> {
         self.leader.as_ref()
     }
 

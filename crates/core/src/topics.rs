@@ -11,7 +11,7 @@ use crate::write::Write;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
 
-/// How many times in a row, each a refresh after the one before, Kafka must deny a topic before it counts as deleted:
+/// The number of times in a row, each a refresh after the one before, that Kafka must deny a topic before it counts as deleted:
 /// brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
 /// state.
 pub const DENIALS: u32 = 3;

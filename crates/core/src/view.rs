@@ -201,7 +201,7 @@ impl Difference {
 }
 
 impl ConsumerView {
-    /// What has to be told to somebody who knows `self`, so that they know `next`. Partitions that are undecided
+    /// The difference to tell somebody who knows `self`, so that they know `next`. Partitions that are undecided
     /// in `next` are passed over.
     #[must_use]
     pub fn difference(&self, next: &Self) -> Difference {

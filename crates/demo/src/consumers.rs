@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros, Slot};
+use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros};
 use kafka_assigner_client::kafka::{
     KafkaOptions, KafkaRunner, KafkaRunnerError, Message as _, Record, RecordHandler, Restored,
 };
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext,
+    Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition,
+    WarmContext,
 };
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
@@ -38,7 +39,7 @@ pub(crate) struct Book {
     /// The process; a consumer that starts again is another.
     pub(crate) process: String,
     handled: Mutex<Vec<Handled>>,
-    shelf: Mutex<BTreeMap<Slot, SharedState>>,
+    shelf: Mutex<BTreeMap<TopicPartition, SharedState>>,
 }
 
 /// The state of a partition, which the book can look into.
@@ -48,7 +49,7 @@ type SharedState = Arc<Mutex<PartitionState>>;
 #[derive(Debug, Default)]
 struct PartitionState {
     /// The epoch under which it is owned; zero while it is only warmed.
-    epoch: u64,
+    epoch: Epoch,
     keys: BTreeMap<String, KeyState>,
 }
 
@@ -66,8 +67,8 @@ impl Book {
         Arc::new(Self { process, handled: Mutex::default(), shelf: Mutex::default() })
     }
 
-    fn note(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) {
-        let (slot, process, at) = (slot(context.partition()), self.process.clone(), now_micros());
+    fn note(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) {
+        let (slot, process, at) = (context.partition().clone(), self.process.clone(), now_micros());
         lock(&self.handled).push(Handled { slot, offset, id, epoch, process, at });
     }
 
@@ -88,9 +89,9 @@ impl Book {
 
     /// The states of the partitions that it owns.
     pub(crate) fn states(&self) -> Vec<FinalState> {
-        let state = |(slot, shared): (&Slot, &SharedState)| {
+        let state = |(slot, shared): (&TopicPartition, &SharedState)| {
             let held = lock(shared);
-            (held.epoch > 0).then(|| FinalState {
+            (held.epoch > Epoch::default()).then(|| FinalState {
                 slot: slot.clone(),
                 epoch: held.epoch,
                 process: self.process.clone(),
@@ -103,10 +104,6 @@ impl Book {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn slot(partition: &TopicPartition) -> Slot {
-    Slot { topic: partition.topic().to_owned(), partition: partition.partition() }
 }
 
 pub(crate) fn now_micros() -> Micros {
@@ -125,19 +122,19 @@ impl PartitionHandler for CountingHandler {
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        if let Some(held) = lock(&self.0.shelf).get(&slot(context.partition())) {
+        if let Some(held) = lock(&self.0.shelf).get(context.partition()) {
             lock(held).epoch = context.epoch();
         }
         Ok(())
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
-        lock(&self.0.shelf).remove(&slot(partition));
+        lock(&self.0.shelf).remove(partition);
         Ok(())
     }
 
     async fn lost(&self, context: &OwnedContext) {
-        lock(&self.0.shelf).remove(&slot(context.partition()));
+        lock(&self.0.shelf).remove(context.partition());
     }
 }
 
@@ -147,8 +144,8 @@ impl RecordHandler for CountingHandler {
 
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<SharedState>, HandlerError> {
         let state = SharedState::default();
-        lock(&self.0.shelf).insert(slot(partition), Arc::clone(&state));
-        Ok(Restored { state, next_offset: Some(0) })
+        lock(&self.0.shelf).insert(partition.clone(), Arc::clone(&state));
+        Ok(Restored { state, next_offset: Some(Offset::ZERO) })
     }
 
     fn catch_up(
@@ -172,13 +169,13 @@ impl RecordHandler for CountingHandler {
         held.epoch = epoch;
         held.fold(record);
         let id = record.payload().and_then(id_of).unwrap_or(u64::MAX);
-        self.0.note(context, epoch, record.offset(), id);
+        self.0.note(context, epoch, Offset::new(record.offset())?, id);
         Ok(())
     }
 }
 
 impl Witness for Book {
-    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()> {
+    fn executed(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) -> io::Result<()> {
         self.note(context, epoch, offset, id);
         Ok(())
     }

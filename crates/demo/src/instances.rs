@@ -25,7 +25,7 @@ pub(crate) enum InstanceFailure {
     #[error("no runtime or no socket for an instance")]
     Io(#[from] io::Error),
     #[error("no Kafka client for an instance")]
-    Kafka(#[from] rdkafka::error::KafkaError),
+    Kafka(#[from] kafka_assigner_server::KafkaSettingsError),
     #[error("an instance can't use the store")]
     Store(#[from] kafka_assigner_store::Error),
     #[error("an instance ended while it started")]

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_audit::{Record, Slot};
+use kafka_assigner_audit::Record;
+use kafka_assigner_types::id::TopicPartition;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Message as _};
@@ -51,10 +52,13 @@ impl Produced {
     }
 
     /// Every acknowledged record, by partition in the order of the offsets.
-    pub(crate) fn records(&self, topic: &str) -> BTreeMap<Slot, Vec<Record>> {
+    pub(crate) fn records(&self, topic: &str) -> BTreeMap<TopicPartition, Vec<Record>> {
         let records = self.0.records.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = |partition: &i32| Slot { topic: topic.to_owned(), partition: *partition };
-        records.iter().map(|(partition, of)| (slot(partition), of.values().cloned().collect())).collect()
+        let of_partition = |(partition, of): (&i32, &BTreeMap<i64, Record>)| {
+            let at = TopicPartition::from_kafka(topic, *partition).expect("it took the record");
+            (at, of.values().cloned().collect())
+        };
+        records.iter().map(of_partition).collect()
     }
 }
 

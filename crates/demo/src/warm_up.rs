@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
 use tokio::time::sleep;
 
@@ -26,7 +26,7 @@ pub(crate) async fn load(context: &WarmContext) {
     if context.current_owner().is_none() {
         return;
     }
-    let position = u32::try_from(context.partition().partition()).unwrap_or_default() % STAGGERED;
+    let position = context.partition().partition % STAGGERED;
     tokio::select! {
         biased;
         // The partition does not come.
@@ -55,7 +55,7 @@ impl<H: PartitionHandler> PartitionHandler for SlowWarmUp<H> {
         self.0.assigned(context).await
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.0.drain(context).await
     }
 

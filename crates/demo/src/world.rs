@@ -303,7 +303,7 @@ impl World {
             (ledger.produced, ledger.states) = (self.produced.records(topic), self.states());
             return (ledger.audit(), None);
         };
-        ledger.produced = to_handle(&asked, &log, topic);
+        ledger.produced = to_handle(&asked, &log, topic).expect("the log has the partitions of a topic");
         let mut audit = ledger.audit();
         let requests = put_right(&mut audit, &asked, &log, &crashes);
         (audit, Some(requests))

@@ -87,8 +87,6 @@ reasons! {
     LimitReached = "LIMIT_REACHED", ResourceExhausted;
     /// The reader of a stream did not keep up.
     ReaderTooSlow = "READER_TOO_SLOW", ResourceExhausted;
-    /// The caller may not do that.
-    NotAllowed = "NOT_ALLOWED", PermissionDenied;
     /// A fault of the service itself.
     Internal = "INTERNAL", Internal;
 }

@@ -4,9 +4,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
-use crate::route::Target;
+use crate::route::RouteTarget;
 
 /// An implementor's own failure.
 pub type CutoverError = Box<dyn Error + Send + Sync>;
@@ -37,7 +37,7 @@ pub trait Cutover: Send + Sync + 'static {
 
     /// Switch and flush: from now on requests go to `target`, those that were held back first, in their order. A
     /// drain does not always come before: requests in flight to another target have to be answered before.
-    fn switch(&self, at: &TopicPartition, target: &Target);
+    fn switch(&self, at: &TopicPartition, target: &RouteTarget);
 
     /// The partition does not exist any more: what was held back for it fails.
     fn remove(&self, at: &TopicPartition);

@@ -2,21 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_client::TopicPartition;
-use kafka_assigner_client::session::{Dialect, Heard, What};
+use kafka_assigner_client::session::{Dialect, Heard, MessageBody};
+use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::{RouteChange, RouteCommand, RouteTable};
+use kafka_assigner_types::id::TopicPartition;
 
-use crate::route::Route;
+use crate::route::PartitionRoute;
 
 /// A change of the routing table, read from one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RouteUpdate {
     /// The whole table. A partition that is not listed does not exist, except for one that can't be decided just
     /// now, which stays as it is.
-    All { routes: Vec<(TopicPartition, Route)>, undecided: BTreeSet<TopicPartition> },
+    All { routes: Vec<(TopicPartition, PartitionRoute)>, undecided: BTreeSet<TopicPartition> },
     /// The routes that changed, and the partitions that were removed.
-    Some { routes: Vec<(TopicPartition, Route)>, removed: Vec<TopicPartition> },
+    Some { routes: Vec<(TopicPartition, PartitionRoute)>, removed: Vec<TopicPartition> },
 }
 
 /// The dialect of routers.
@@ -33,12 +34,12 @@ impl Dialect for RouterDialect {
         let what = match command {
             Some(Command::Table(mut part)) => {
                 let session = part.session.take().unwrap_or_default();
-                What::Snapshot { session, more: part.more, part }
+                MessageBody::Snapshot { session, more: part.more, part }
             }
-            Some(Command::Change(change)) => What::News(some(change)),
-            Some(Command::GoAway(go_away)) => What::GoAway(go_away),
-            Some(Command::Fenced(fenced)) => What::Fenced(fenced),
-            None => What::Nothing,
+            Some(Command::Change(change)) => MessageBody::News(some(change)),
+            Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
+            Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
+            None => MessageBody::Nothing,
         };
         Heard { cluster_id, revision, what }
     }
@@ -51,8 +52,8 @@ impl Dialect for RouterDialect {
     fn news(whole: RouteTable) -> RouteUpdate {
         let undecided = whole.undecided.into_iter();
         RouteUpdate::All {
-            routes: whole.routes.into_iter().map(Route::read).collect(),
-            undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+            routes: whole.routes.into_iter().filter_map(PartitionRoute::read).collect(),
+            undecided: undecided.filter_map(|at| named(&at.topic, at.partition)).collect(),
         }
     }
 }
@@ -60,7 +61,7 @@ impl Dialect for RouterDialect {
 fn some(change: RouteChange) -> RouteUpdate {
     let removed = change.removed.into_iter();
     RouteUpdate::Some {
-        routes: change.routes.into_iter().map(Route::read).collect(),
-        removed: removed.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+        routes: change.routes.into_iter().filter_map(PartitionRoute::read).collect(),
+        removed: removed.filter_map(|at| named(&at.topic, at.partition)).collect(),
     }
 }

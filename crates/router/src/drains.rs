@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_client::{Moment, TopicPartition};
 use kafka_assigner_proto::v1::AckOutcome;
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::moment::Moment;
 
 /// A partition that is held for so long after its acknowledgement was answered is acknowledged once more: the stored
 /// acknowledgement may have been deleted by hand. Short against a phase's 30 s, long against a switch.

@@ -1,9 +1,9 @@
 use super::*;
 
-const T0: Moment = Moment::after_start(Duration::ZERO);
+const T0: Moment = Moment(Duration::ZERO);
 
-fn at(partition: i32) -> TopicPartition {
-    TopicPartition::new("t", partition)
+fn at(partition: u32) -> TopicPartition {
+    TopicPartition::try_from(("t", partition)).expect("a valid name")
 }
 
 fn id(text: &str) -> HandoffId {

@@ -14,10 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use draining::{DrainEnd, Failures};
-use kafka_assigner_client::session::{Action, Event, Session, SessionOptions};
-use kafka_assigner_client::shell::{Commands, joined};
-use kafka_assigner_client::{Backoff, Dice, Moment, SessionStatus, TopicPartition};
+use kafka_assigner_client::session::{Event, Session, SessionAction, SessionOptions};
+use kafka_assigner_client::session_io::{CommandSource, joined};
+use kafka_assigner_client::{Dice, RetryDelay, SessionStatus};
 use kafka_assigner_proto::v1::RouteCommand;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 use service::RouterReply;
 use stall::StallDetector;
 use stopping::{RouterEnd, RouterStage};
@@ -67,8 +69,8 @@ pub(crate) struct Driver<C, T> {
     drain_tasks: BTreeMap<TopicPartition, AbortHandle>,
     failures: Failures,
     ack_under_way: bool,
-    ack_retry: Backoff,
-    commands: Commands<RouteCommand>,
+    ack_retry: RetryDelay,
+    commands: CommandSource<RouteCommand>,
     replies: JoinSet<RouterReply>,
     side_tasks: JoinSet<SideTask>,
     /// Tells if this loop ran without a pause, so that it can judge the forwarder.
@@ -93,8 +95,8 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             drain_tasks: BTreeMap::new(),
             failures: Failures::new(),
             ack_under_way: false,
-            ack_retry: Backoff::new(FIRST_RETRY, LONGEST_RETRY),
-            commands: Commands::default(),
+            ack_retry: RetryDelay::new(FIRST_RETRY, LONGEST_RETRY),
+            commands: CommandSource::default(),
             replies: JoinSet::new(),
             side_tasks: JoinSet::new(),
             stall: StallDetector::new(router.table.clock().now()),
@@ -189,23 +191,25 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         }
     }
 
-    fn perform(&mut self, action: Action<RouteUpdate>) {
+    fn perform(&mut self, action: SessionAction<RouteUpdate>) {
         match action {
-            Action::OpenStream(open) => self.open_stream(open),
-            Action::CloseStream => self.commands.close(),
-            Action::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
-            Action::SendDeregister { endpoint, incarnation, .. } => self.send_detach(endpoint, incarnation),
-            Action::Claim(term) => self.claim(term.map(|term| term.strict)),
-            Action::Opened { incarnation, lease } => self.opened(incarnation, lease),
-            Action::News(update) => self.update(update),
+            SessionAction::OpenStream(open) => self.open_stream(open),
+            SessionAction::CloseStream => self.commands.close(),
+            SessionAction::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
+            SessionAction::SendDeregister { endpoint, incarnation, .. } => {
+                self.send_detach(endpoint, incarnation);
+            }
+            SessionAction::Claim(term) => self.claim(term.map(|term| term.strict)),
+            SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
+            SessionAction::News(update) => self.update(update),
             // No other process waits for the claim of a router.
-            Action::SayStopped { .. } => {}
-            Action::Lost(loss) => {
+            SessionAction::SayStopped { .. } => {}
+            SessionAction::Lost(loss) => {
                 warn!(group = &*self.group, router = self.router.options.name, ?loss, "session lost");
                 self.router.status.send_modify(|status| status.sessions_lost += 1);
                 self.forget();
             }
-            Action::Finished(ending) => self.finished(ending),
+            SessionAction::Finished(ending) => self.finished(ending),
         }
     }
 
@@ -308,7 +312,7 @@ async fn next_drain(draining: &mut JoinSet<DrainEnd>) -> DrainEnd {
     }
 }
 
-/// When the future is dropped, the session is not renewed any more: no request may be sent by its table.
+/// If the future is dropped, the session is not renewed any more: no request may be sent by its table.
 impl<C, T> Drop for Driver<C, T> {
     fn drop(&mut self) {
         self.router.table.claim(None);

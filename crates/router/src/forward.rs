@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 
 use crate::lanes::Unsent;
-use crate::route::Target;
+use crate::route::RouteTarget;
 
 /// Carries one request to the owner of its partition, over the owners' protocol.
 ///
@@ -19,7 +19,7 @@ pub trait Forward: Send + Sync + 'static {
     /// The type of the owners' responses.
     type Response: Send + 'static;
 
-    /// Sends `request` to `target`, with [`target.epoch`](Target::epoch) beside it.
+    /// Sends `request` to `target`, with [`target.epoch`](RouteTarget::epoch) beside it.
     ///
     /// Must be cancel safe: it is dropped when it takes too long, and the outcome counts as unknown then. It must not
     /// block the thread: [`RouterOptions::stuck_after`](crate::RouterOptions::stuck_after).
@@ -29,7 +29,7 @@ pub trait Forward: Send + Sync + 'static {
     /// [`SendError`]: whether the request is kept and tried again depends on the variant.
     async fn send(
         &self,
-        target: &Target,
+        target: &RouteTarget,
         at: &TopicPartition,
         request: Bytes,
     ) -> Result<Self::Response, SendError>;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_client::{Moment, TopicPartition};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, oneshot};
 
@@ -17,7 +18,7 @@ use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
 use crate::lane::RequestId;
 use crate::lanes::{LaneCommand, Lanes, StashLimits, Unsent};
-use crate::route::Target;
+use crate::route::RouteTarget;
 use crate::table::RoutingTable;
 
 mod dispatch;
@@ -185,7 +186,7 @@ impl<F: Forward> Cutover for Forwarder<F> {
         Ok(drained.await?)
     }
 
-    fn switch(&self, at: &TopicPartition, target: &Target) {
+    fn switch(&self, at: &TopicPartition, target: &RouteTarget) {
         self.state().lanes.switch(at, target.clone());
         self.wake.notify_one();
     }

@@ -1,9 +1,10 @@
 //! The partition of a key, as Kafka's Java producer computes it.
 
+use std::num::NonZeroU32;
+
 /// The partition, of `partitions` many, for a key: `toPositive(murmur2(key)) % partitions`.
-pub(crate) fn partition(key: &[u8], partitions: i32) -> i32 {
-    let positive = i32::try_from(murmur2(key) & 0x7fff_ffff).expect("31 bits fit");
-    positive % partitions
+pub(crate) fn partition(key: &[u8], partitions: NonZeroU32) -> u32 {
+    (murmur2(key) & 0x7fff_ffff) % partitions
 }
 
 /// `MurmurHash2` with 32 bits and Kafka's seed (`org.apache.kafka.common.utils.Utils.murmur2`).
@@ -48,8 +49,9 @@ mod tests {
 
     #[test]
     fn a_partition_is_in_range() {
+        let seven = NonZeroU32::new(7).expect("not 0");
         for key in ["", "a", "foobar", "21"] {
-            assert!((0..7).contains(&partition(key.as_bytes(), 7)), "{key}");
+            assert!((0..7).contains(&partition(key.as_bytes(), seven)), "{key}");
         }
     }
 }

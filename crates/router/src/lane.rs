@@ -19,9 +19,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kafka_assigner_client::Moment;
+use kafka_assigner_types::moment::Moment;
 
-use crate::route::Target;
+use crate::route::RouteTarget;
 
 /// The first wait after a refusal: an owner receives its grant at about the same time as its routers the new
 /// route. The longest wait bounds the delay that a late owner causes once it is ready.
@@ -35,7 +35,7 @@ pub(crate) struct RequestId(pub(crate) u64);
 /// The requests for one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    target: Option<Target>,
+    target: Option<RouteTarget>,
     is_open: bool,
     /// Counts targets, so that an answer of one is not taken for an answer of another.
     target_number: u64,
@@ -68,7 +68,7 @@ impl Lane {
     }
 
     /// From now on requests go to `target`.
-    pub(crate) fn switch(&mut self, target: Target) {
+    pub(crate) fn switch(&mut self, target: RouteTarget) {
         if self.target.as_ref() != Some(&target) {
             self.target_number += 1;
             self.is_proven = false;
@@ -95,7 +95,7 @@ impl Lane {
     }
 
     /// Starts the next request, if one may be sent.
-    pub(crate) fn start(&mut self, now: Moment, window: usize) -> Option<(RequestId, Target)> {
+    pub(crate) fn start(&mut self, now: Moment, window: usize) -> Option<(RequestId, RouteTarget)> {
         let window = if self.is_proven { window } else { 1 };
         let waits = self.retry_at.is_some_and(|at| at > now);
         if !self.is_open || waits || self.in_flight.len() >= window {

@@ -6,11 +6,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use kafka_assigner_client::{Moment, TopicPartition};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 
 use crate::lane::{Lane, RequestId};
-use crate::route::Target;
+use crate::route::RouteTarget;
 
 /// The bounds of what a router holds. A request beyond one fails at once, and may be repeated: nothing was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,7 @@ pub enum Unsent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LaneCommand {
     /// Send a request.
-    Send { id: RequestId, target: Target },
+    Send { id: RequestId, target: RouteTarget },
     /// Fail a request: it won't be sent.
     Fail { id: RequestId, why: Unsent },
 }
@@ -148,7 +149,7 @@ impl Lanes {
     }
 
     /// From now on requests for the partition go to `target`, those that already wait included.
-    pub(crate) fn switch(&mut self, at: &TopicPartition, target: Target) {
+    pub(crate) fn switch(&mut self, at: &TopicPartition, target: RouteTarget) {
         self.lanes.entry(at.clone()).or_default().switch(target);
         self.enqueue_lane(at);
     }

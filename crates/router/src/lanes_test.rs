@@ -1,25 +1,25 @@
 use kafka_assigner_types::id::Epoch;
 
 use super::*;
-use crate::route::Owner;
+use crate::route::PartitionOwner;
 
 #[path = "lanes_test/histories.rs"]
 mod histories;
 
-const T0: Moment = Moment::after_start(Duration::ZERO);
+const T0: Moment = Moment(Duration::ZERO);
 const AGE: Duration = Duration::from_secs(15);
 
 fn limits() -> StashLimits {
     StashLimits { requests: 4, bytes: 100, age: AGE, window: 2 }
 }
 
-fn at(partition: i32) -> TopicPartition {
-    TopicPartition::new("t", partition)
+fn at(partition: u32) -> TopicPartition {
+    TopicPartition::try_from(("t", partition)).expect("a valid name")
 }
 
-fn target(name: &str, epoch: u64) -> Target {
-    let owner = Owner { name: name.into(), incarnation: "i".into(), endpoint: "".into() };
-    Target { owner, epoch: Epoch(epoch) }
+fn target(name: &str, epoch: u64) -> RouteTarget {
+    let owner = PartitionOwner { name: name.into(), incarnation: "i".into(), endpoint: "".into() };
+    RouteTarget { owner, epoch: Epoch(epoch) }
 }
 
 fn later(span: Duration) -> Moment {
@@ -152,7 +152,7 @@ fn an_owner_that_is_not_there_yet_is_asked_at_growing_intervals() {
         assert_eq!(ids(&sends(&mut lanes, now)), [only]);
         lanes.settle(now, only, SendOutcome::Refused);
         let next = lanes.next_wake().expect("a retry is due");
-        waits.push((next.since_start() - now.since_start()).as_millis());
+        waits.push((next.0 - now.0).as_millis());
         now = next;
     }
     assert_eq!(waits, [5, 10, 20, 40, 80, 160, 200, 200]);

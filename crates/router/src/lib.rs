@@ -4,7 +4,7 @@
 //! ```no_run
 //! use async_trait::async_trait;
 //! use bytes::Bytes;
-//! use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, Target, TopicPartition, stop};
+//! use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, RouteTarget, TopicPartition, stop};
 //!
 //! struct Wire;
 //!
@@ -12,7 +12,7 @@
 //! impl Forward for Wire {
 //!     type Response = Bytes;
 //!
-//!     async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
+//!     async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
 //!         // Call `to.owner.endpoint`, with `at` and `to.epoch` beside the request.
 //!         # let _ = (to, at);
 //!         Ok(request)
@@ -62,7 +62,7 @@
 //! - A handoff is acknowledged once none of its requests is in flight, until a definite answer came and again on each
 //!   new stream. A router that makes no progress leaves the group.
 //!
-//! Of the project the crate uses the proto, the client's session, and from `core` identifiers and the rule for names.
+//! Of the project the crate uses the proto, the client's session, and the shared types.
 
 mod cutover;
 mod dialect;
@@ -83,13 +83,15 @@ mod transport;
 pub use cutover::{Cutover, CutoverError};
 pub use forward::{Forward, RequestError, SendError};
 pub use forwarder::{Answer, Forwarder};
-pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TopicPartition, stop};
+pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, stop};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
-pub use kafka_assigner_types::id::{Epoch, HandoffId};
+/// The identities that routes and requests carry.
+pub use kafka_assigner_types::id::{Epoch, HandoffId, InvalidPartition, TopicPartition};
+pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
-pub use route::{Owner, Route, Target};
+pub use route::{PartitionOwner, PartitionRoute, RouteTarget};
 pub use router::{Router, RouterError, RouterStatus, RouterStopped};
 pub use table::RoutingTable;
 pub use transport::{RouteStream, RoutingTransport};

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteState;
-use kafka_assigner_types::id::{Epoch, HandoffId};
+use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 
 /// The owner that requests for a partition are sent to, with its epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct RouteTarget {
     /// The owner.
-    pub owner: Owner,
+    pub owner: PartitionOwner,
     /// Its epoch, which each request has to carry: an owner refuses any other.
     pub epoch: Epoch,
 }
 
 /// The owner of a partition; cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Owner {
+pub struct PartitionOwner {
     /// The consumer's name.
     pub name: Arc<str>,
     /// Its session: another one is another owner.
@@ -29,34 +29,34 @@ pub struct Owner {
 
 /// The route of a partition: its requests are sent, or held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub enum PartitionRoute {
     /// Send them to the owner.
-    Open(Target),
+    Open(RouteTarget),
     /// Hold them back, and acknowledge the handoff once no request is in flight.
     Stash(HandoffId),
     /// Hold them back: the partition has no registered owner.
     Unowned,
 }
 
-impl Route {
+impl PartitionRoute {
     /// Reads a route. One that this version does not know, or that lacks what it needs, holds requests back and
-    /// acknowledges nothing.
-    pub(crate) fn read(wire: v1::Route) -> (TopicPartition, Self) {
-        let at = TopicPartition::new(wire.topic.as_str(), wire.partition);
+    /// acknowledges nothing; one of a name that no partition can have is `None`.
+    pub(crate) fn read(wire: v1::Route) -> Option<(TopicPartition, Self)> {
+        let at = named(&wire.topic, wire.partition)?;
         let route = match (wire.state(), wire.owner) {
             (RouteState::Open, Some(owner)) if wire.epoch > 0 => {
-                Self::Open(Target { owner: owner.into(), epoch: Epoch(wire.epoch) })
+                Self::Open(RouteTarget { owner: owner.into(), epoch: Epoch(wire.epoch) })
             }
             (RouteState::Stash, _) if !wire.handoff_id.is_empty() => {
                 Self::Stash(HandoffId::new(&wire.handoff_id))
             }
             _ => Self::Unowned,
         };
-        (at, route)
+        Some((at, route))
     }
 }
 
-impl From<v1::RouteOwner> for Owner {
+impl From<v1::RouteOwner> for PartitionOwner {
     fn from(wire: v1::RouteOwner) -> Self {
         Self {
             name: wire.consumer_name.into(),
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn an_open_route_names_its_owner() {
-        let (at, route) = Route::read(open());
-        assert_eq!(at, TopicPartition::new("t", 0));
-        let Route::Open(target) = route else { panic!("{route:?}") };
+        let (at, route) = PartitionRoute::read(open()).expect("a partition");
+        assert_eq!(at.to_string(), "t/0");
+        let PartitionRoute::Open(target) = route else { panic!("{route:?}") };
         assert_eq!((&*target.owner.name, &*target.owner.endpoint, target.epoch), ("c", "e", Epoch(7)));
     }
 
@@ -95,7 +95,7 @@ mod tests {
             v1::Route { state: RouteState::Stash.into(), ..open() },
             v1::Route { state: RouteState::Unspecified.into(), ..open() },
         ] {
-            assert_eq!(Route::read(wire).1, Route::Unowned);
+            assert_eq!(PartitionRoute::read(wire).map(|(_, route)| route), Some(PartitionRoute::Unowned));
         }
     }
 }

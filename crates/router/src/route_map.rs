@@ -4,14 +4,14 @@
 //! counts, so a repeated or merged message leads to the same state.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::num::NonZeroU32;
 
-use kafka_assigner_client::TopicPartition;
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::name::TopicName;
 use rustc_hash::FxHashMap;
 
 use crate::dialect::RouteUpdate;
-use crate::route::{Route, Target};
+use crate::route::{PartitionRoute, RouteTarget};
 
 /// A step that follows for one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum RouteStep {
     /// Wait until no request is in flight, for the acknowledgement of this handoff. Follows a stop.
     Drain(TopicPartition, HandoffId),
     /// Send to this owner: first the held requests, then new ones.
-    Switch(TopicPartition, Target),
+    Switch(TopicPartition, RouteTarget),
     /// The partition does not exist any more.
     Remove(TopicPartition),
 }
@@ -30,15 +30,15 @@ pub(crate) enum RouteStep {
 #[derive(Debug, Default)]
 pub(crate) struct RouteMap {
     is_open: bool,
-    routes: FxHashMap<TopicPartition, Route>,
+    routes: FxHashMap<TopicPartition, PartitionRoute>,
     /// The numbers of each topic's partitions.
-    topics: FxHashMap<Arc<str>, BTreeSet<i32>>,
+    topics: FxHashMap<TopicName, BTreeSet<u32>>,
 }
 
 impl RouteMap {
     /// The route of a partition; `None` while the table is closed, and for a partition that does not exist. One lookup
     /// in a hash table.
-    pub(crate) fn get(&self, at: &TopicPartition) -> Option<&Route> {
+    pub(crate) fn get(&self, at: &TopicPartition) -> Option<&PartitionRoute> {
         if self.is_open { self.routes.get(at) } else { None }
     }
 
@@ -47,10 +47,10 @@ impl RouteMap {
         self.is_open
     }
 
-    /// The number of a topic's partitions: one more than the highest id. 0 = there is no such topic.
-    pub(crate) fn size(&self, topic: &str) -> i32 {
-        let last = self.topics.get(topic).and_then(BTreeSet::last);
-        last.map_or(0, |last| last.saturating_add(1))
+    /// A topic's name, and the number of its partitions: one more than the highest id. `None` = there is no such topic.
+    pub(crate) fn topic(&self, topic: &str) -> Option<(&TopicName, NonZeroU32)> {
+        let (name, numbers) = self.topics.get_key_value(topic)?;
+        Some((name, NonZeroU32::MIN.saturating_add(*numbers.last()?)))
     }
 
     /// Applies an update and returns the steps that follow. Only an open table switches: see [`open`](Self::open).
@@ -75,7 +75,7 @@ impl RouteMap {
         if !std::mem::replace(&mut self.is_open, false) {
             return Vec::new();
         }
-        let sends = |at: &TopicPartition| matches!(self.routes.get(at), Some(Route::Open(_)));
+        let sends = |at: &TopicPartition| matches!(self.routes.get(at), Some(PartitionRoute::Open(_)));
         self.partitions().into_iter().filter(sends).map(RouteStep::Stop).collect()
     }
 
@@ -83,7 +83,7 @@ impl RouteMap {
     pub(crate) fn open(&mut self) -> Vec<RouteStep> {
         self.is_open = true;
         let switch = |at: TopicPartition| match self.routes.get(&at) {
-            Some(Route::Open(target)) => Some(RouteStep::Switch(at, target.clone())),
+            Some(PartitionRoute::Open(target)) => Some(RouteStep::Switch(at, target.clone())),
             _ => None,
         };
         self.partitions().into_iter().filter_map(switch).collect()
@@ -93,14 +93,14 @@ impl RouteMap {
     pub(crate) fn forget(&mut self) -> Vec<RouteStep> {
         let steps = self.close();
         for route in self.routes.values_mut() {
-            *route = Route::Unowned;
+            *route = PartitionRoute::Unowned;
         }
         steps
     }
 
     fn replace(
         &mut self,
-        routes: Vec<(TopicPartition, Route)>,
+        routes: Vec<(TopicPartition, PartitionRoute)>,
         undecided: &BTreeSet<TopicPartition>,
         steps: &mut Vec<RouteStep>,
     ) {
@@ -110,24 +110,24 @@ impl RouteMap {
             self.remove(gone, steps);
         }
         for at in undecided.iter().filter(|at| !self.routes.contains_key(*at)).cloned().collect::<Vec<_>>() {
-            self.set(at, Route::Unowned, steps);
+            self.set(at, PartitionRoute::Unowned, steps);
         }
         for (at, route) in routes {
             self.set(at, route, steps);
         }
     }
 
-    fn set(&mut self, at: TopicPartition, route: Route, steps: &mut Vec<RouteStep>) {
+    fn set(&mut self, at: TopicPartition, route: PartitionRoute, steps: &mut Vec<RouteStep>) {
         let known = self.routes.insert(at.clone(), route.clone());
         self.count(&at);
         if known.as_ref() == Some(&route) {
             return;
         }
         match route {
-            Route::Open(target) if self.is_open => steps.push(RouteStep::Switch(at, target)),
-            Route::Open(_) => {}
-            Route::Unowned => steps.push(RouteStep::Stop(at)),
-            Route::Stash(handoff) => {
+            PartitionRoute::Open(target) if self.is_open => steps.push(RouteStep::Switch(at, target)),
+            PartitionRoute::Open(_) => {}
+            PartitionRoute::Unowned => steps.push(RouteStep::Stop(at)),
+            PartitionRoute::Stash(handoff) => {
                 steps.extend([RouteStep::Stop(at.clone()), RouteStep::Drain(at, handoff)]);
             }
         }
@@ -135,19 +135,15 @@ impl RouteMap {
 
     fn remove(&mut self, at: TopicPartition, steps: &mut Vec<RouteStep>) {
         if self.routes.remove(&at).is_some() {
-            if let Some(numbers) = self.topics.get_mut(at.topic()) {
-                numbers.remove(&at.partition());
+            if let Some(numbers) = self.topics.get_mut(&at.topic) {
+                numbers.remove(&at.partition);
             }
             steps.push(RouteStep::Remove(at));
         }
     }
 
     fn count(&mut self, at: &TopicPartition) {
-        if let Some(numbers) = self.topics.get_mut(at.topic()) {
-            numbers.insert(at.partition());
-        } else {
-            self.topics.insert(at.topic().into(), BTreeSet::from([at.partition()]));
-        }
+        self.topics.entry(at.topic.clone()).or_default().insert(at.partition);
     }
 
     /// In order, so that a run repeats exactly.

@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use kafka_assigner_client::{Clock, Moment, TopicPartition};
+use kafka_assigner_client::Clock;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::{Moment, micros};
 
 use crate::key;
 use crate::lanes::Unsent;
-use crate::route::Route;
+use crate::route::PartitionRoute;
 use crate::route_map::RouteMap;
 
 /// The routes of all partitions, kept up to date by the router; cheap to clone.
@@ -55,7 +57,7 @@ impl RoutingTable {
     /// # Errors
     ///
     /// [`Unsent::Closed`] while the table is closed, [`Unsent::NoPartition`] for one that the group does not have.
-    pub fn lookup(&self, at: &TopicPartition) -> Result<Route, Unsent> {
+    pub fn lookup(&self, at: &TopicPartition) -> Result<PartitionRoute, Unsent> {
         let is_confirmed = self.is_confirmed();
         let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
         if !is_confirmed || !routes.is_open() {
@@ -69,8 +71,8 @@ impl RoutingTable {
     #[must_use]
     pub fn partition_of(&self, topic: &str, key: &[u8]) -> Option<TopicPartition> {
         let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
-        let size = if self.is_confirmed() && routes.is_open() { routes.size(topic) } else { 0 };
-        (size > 0).then(|| TopicPartition::new(topic, key::partition(key, size)))
+        let (name, size) = routes.topic(topic).filter(|_| self.is_confirmed() && routes.is_open())?;
+        Some(TopicPartition::new(name.clone(), key::partition(key, size)))
     }
 
     /// Returns true if lookups can succeed now.
@@ -89,19 +91,15 @@ impl RoutingTable {
 
     /// Moves the end of the session's claim; `None` closes the table at once.
     pub(crate) fn claim(&self, until: Option<Moment>) {
-        self.0.open_until.store(until.map_or(0, micros), Ordering::SeqCst);
+        self.0.open_until.store(until.map_or(0, |until| micros(until.0)), Ordering::SeqCst);
     }
 
     pub(crate) fn open_until(&self) -> Option<Moment> {
         let micros = self.0.open_until.load(Ordering::SeqCst);
-        (micros > 0).then(|| Moment::after_start(Duration::from_micros(micros)))
+        (micros > 0).then(|| Moment(Duration::from_micros(micros)))
     }
 
     fn is_confirmed(&self) -> bool {
         self.open_until().is_some_and(|until| self.0.clock.now() < until)
     }
-}
-
-fn micros(moment: Moment) -> u64 {
-    u64::try_from(moment.since_start().as_micros()).unwrap_or(u64::MAX)
 }

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 /// costs some 20 µs.
 const LARGEST_INLINE: usize = 1_000;
 
-/// Whether it takes long to go through all of `state`.
+/// True if it takes long to go through all of `state`.
 pub(crate) fn is_large(state: &GroupState) -> bool {
     let partitions = |topic: &Entry<Topic>| topic.last_good().map_or(0, |topic| topic.partitions as usize);
     state.topics().values().map(partitions).sum::<usize>() + state.consumers().len() > LARGEST_INLINE

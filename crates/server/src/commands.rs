@@ -32,25 +32,25 @@ impl<C> Commands<C> {
     }
 }
 
-/// Where a stream's commands come from: its reader has as long for each as its whole session may be silent.
+/// The sending end of a stream's commands: its reader has as long for each as its whole session may be silent.
 #[derive(Debug)]
-pub(crate) struct Reader<C> {
+pub(crate) struct CommandSender<C> {
     sender: mpsc::Sender<Box<Item<C>>>,
     /// A place in the queue for the last word, so that nobody has to wait with it for the reader.
     last: Option<mpsc::OwnedPermit<Box<Item<C>>>>,
     patience: Duration,
 }
 
-/// Why a command was not handed to the reader.
+/// The reason why a command was not handed to the reader.
 #[derive(Debug)]
-pub(crate) enum Unsent {
+pub(crate) enum CommandRefusal {
     /// The client is gone. Its session is not: it may come back to it, here or elsewhere.
     Gone,
     /// The client is there and reads nothing.
     TooSlow,
 }
 
-impl<C> Reader<C> {
+impl<C> CommandSender<C> {
     /// The reader of a session with the time to live `ttl`, and what it reads.
     pub(crate) fn open(ttl: Duration) -> (Self, Commands<C>) {
         let (sender, commands) = mpsc::channel(QUEUE + 1);
@@ -59,10 +59,10 @@ impl<C> Reader<C> {
     }
 
     /// Hands it a command.
-    pub(crate) async fn send(&self, command: C) -> Result<(), Unsent> {
+    pub(crate) async fn send(&self, command: C) -> Result<(), CommandRefusal> {
         self.sender.send_timeout(Box::new(Ok(command)), self.patience).await.map_err(|error| match error {
-            SendTimeoutError::Closed(_) => Unsent::Gone,
-            SendTimeoutError::Timeout(_) => Unsent::TooSlow,
+            SendTimeoutError::Closed(_) => CommandRefusal::Gone,
+            SendTimeoutError::Timeout(_) => CommandRefusal::TooSlow,
         })
     }
 

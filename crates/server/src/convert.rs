@@ -22,17 +22,17 @@ use crate::refusal;
 /// The most partitions of one command: some 500 KB, and with the longest names below gRPC's usual 4 MiB.
 const MOST_PARTITIONS: usize = 5_000;
 
-/// How long streams have to go elsewhere once the instance stops, as they are told; then their connections are cut.
+/// The time that streams have to go elsewhere once the instance stops, as they are told; then their connections are cut.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What every command carries.
+/// The cluster's id and the revision, which every command carries.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct CommandHeader<'a> {
     pub(crate) cluster_id: &'a str,
     pub(crate) revision: Revision,
 }
 
-impl Told<'_> {
+impl CommandHeader<'_> {
     fn command(&self, command: Command) -> AssignmentCommand {
         AssignmentCommand {
             cluster_id: self.cluster_id.to_owned(),
@@ -57,7 +57,7 @@ impl Told<'_> {
         view: &ConsumerView,
         deadline_ms: u64,
     ) -> Vec<AssignmentCommand> {
-        let roles = Roles::of(view.roles.iter(), deadline_ms);
+        let roles = WireRoles::of(view.roles.iter(), deadline_ms);
         if session.is_some() {
             let undecided = view.undecided.iter().map(wire_unit).collect();
             let parts = parts(session, roles, undecided).into_iter();
@@ -79,7 +79,7 @@ impl Told<'_> {
         difference: &Difference,
         deadline_ms: u64,
     ) -> Vec<AssignmentCommand> {
-        let mut roles = Roles::of(difference.roles.iter(), deadline_ms);
+        let mut roles = WireRoles::of(difference.roles.iter(), deadline_ms);
         let mut commands = Vec::new();
         for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(state, at, role)).collect()) {
             commands.push(self.assignment(false, Vec::new(), unassigned));
@@ -101,7 +101,7 @@ impl Told<'_> {
     }
 
     /// All but what is owned.
-    fn preparations(&self, roles: Roles, commands: &mut Vec<AssignmentCommand>) {
+    fn preparations(&self, roles: WireRoles, commands: &mut Vec<AssignmentCommand>) {
         for partitions in chunks(roles.draining) {
             commands.push(self.command(Command::Drain(Drain { partitions })));
         }
@@ -118,7 +118,11 @@ impl Told<'_> {
 }
 
 /// A snapshot in parts, of which all but the last say that there are more.
-fn parts(session: Option<&SessionInfo>, roles: Roles, undecided: Vec<UndecidedPartition>) -> Vec<Snapshot> {
+fn parts(
+    session: Option<&SessionInfo>,
+    roles: WireRoles,
+    undecided: Vec<UndecidedPartition>,
+) -> Vec<Snapshot> {
     let count = roles.count() + undecided.len();
     let (mut assigned, mut warming) = (roles.assigned.into_iter(), roles.warming.into_iter());
     let (mut draining, mut catching_up) = (roles.draining.into_iter(), roles.catching_up.into_iter());
@@ -159,7 +163,7 @@ fn chunks<T>(items: Vec<T>) -> Vec<Vec<T>> {
 }
 
 #[derive(Default)]
-struct Roles {
+struct WireRoles {
     assigned: Vec<AssignedPartition>,
     warming: Vec<WarmPartition>,
     releasing: Vec<ReleasePartition>,
@@ -167,7 +171,7 @@ struct Roles {
     catching_up: Vec<CatchUpPartition>,
 }
 
-impl Roles {
+impl WireRoles {
     const fn count(&self) -> usize {
         self.assigned.len()
             + self.warming.len()
@@ -193,7 +197,7 @@ impl Roles {
                 partition,
                 epoch: epoch.0,
                 run: run.0,
-                start_offset: start.map(|offset| offset.0),
+                start_offset: start.map(Offset::get),
                 handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
                 mode: wire_mode(*mode).into(),
             }),
@@ -210,14 +214,14 @@ impl Roles {
                 handoff_id: handoff.to_string(),
                 epoch: epoch.0,
                 run: run.0,
-                start_offset: start.map(|offset| offset.0),
+                start_offset: start.map(Offset::get),
             }),
             Role::CatchingUp { handoff, epoch, until } => self.catching_up.push(CatchUpPartition {
                 topic,
                 partition,
                 handoff_id: handoff.to_string(),
                 epoch: epoch.0,
-                until_offset: until.map(|offset| offset.0),
+                until_offset: until.map(Offset::get),
             }),
             Role::Releasing { handoff, epoch, new_owner } => self.releasing.push(ReleasePartition {
                 topic,
@@ -245,7 +249,7 @@ fn ended(state: &GroupState, at: &TopicPartition, role: &Role) -> UnassignedPart
     }
 }
 
-/// What a grant promises, on the wire.
+/// The mode of a grant, on the wire.
 pub(crate) const fn wire_mode(mode: Mode) -> kafka_assigner_proto::v1::Mode {
     match mode {
         Mode::Overlap => kafka_assigner_proto::v1::Mode::Overlap,
@@ -254,7 +258,7 @@ pub(crate) const fn wire_mode(mode: Mode) -> kafka_assigner_proto::v1::Mode {
     }
 }
 
-/// Why a session is over, on the wire.
+/// The reason why a session is over, on the wire.
 pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
     use kafka_assigner_proto::v1::FenceReason as Wire;
     let wire = match reason {
@@ -268,7 +272,7 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
     Fenced { reason: wire.into(), message: format!("the session is over: {reason}") }
 }
 
-/// What a stream is told of its session.
+/// The description of its session that a stream is told.
 pub(crate) fn session_info(member: &Member, lease: Lease) -> SessionInfo {
     SessionInfo {
         incarnation: member.incarnation.to_string(),
@@ -277,7 +281,7 @@ pub(crate) fn session_info(member: &Member, lease: Lease) -> SessionInfo {
     }
 }
 
-/// What a stream is told once the instance stops, with where else to go.
+/// The farewell of a stream once the instance stops, with the addresses of others.
 pub(crate) fn go_away(endpoints: Vec<String>) -> GoAway {
     let deadline_ms = u64::try_from(FAREWELL.as_millis()).expect("five seconds fit");
     GoAway { endpoints, deadline_ms }
@@ -292,18 +296,14 @@ pub(crate) fn partition(topic: &str, partition: i32) -> Result<TopicPartition, S
     Ok(TopicPartition::new(topic, number))
 }
 
-/// An offset of the wire. Clients of Kafka use negative numbers for "end", "beginning" and "unknown", and none of them is a
-/// place to start from.
+/// An offset of the wire.
 ///
 /// # Errors
 ///
 /// `INVALID_FIELD`, with the `field` and its rule.
 pub(crate) fn offset(field: &str, offset: i64) -> Result<Offset, Status> {
-    if offset < 0 {
-        let rule = "it must not be negative; what is not known is left out";
-        return Err(refusal::field(format!("{field} = {offset} is refused: {rule}")));
-    }
-    Ok(Offset(offset))
+    let refused = |error| refusal::field(format!("{field} = {error}; what is not known is left out"));
+    Offset::new(offset).map_err(refused)
 }
 
 /// The offset of the record at the edge of a switch, where one is told.
@@ -324,7 +324,7 @@ fn wire_unit(at: &TopicPartition) -> UndecidedPartition {
     UndecidedPartition { topic: at.topic.to_string(), partition: wire_partition(at.partition) }
 }
 
-/// When a record was handled; what a client says of times before 1970 counts as 1970.
+/// The time at which a record was handled; what a client says of times before 1970 counts as 1970.
 pub(crate) fn time_of(record: &HandledRecord) -> WallMillis {
     WallMillis(u64::try_from(record.time_unix_ms).unwrap_or_default())
 }
@@ -340,8 +340,8 @@ mod tests {
     /// gRPC's usual limit of one message.
     const LIMIT: usize = 4 << 20;
 
-    fn told() -> Told<'static> {
-        Told { cluster_id: "c", revision: Revision(1) }
+    fn told() -> CommandHeader<'static> {
+        CommandHeader { cluster_id: "c", revision: Revision(1) }
     }
 
     /// A member of 60 000 partitions with the longest names.

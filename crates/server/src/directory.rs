@@ -20,12 +20,12 @@ pub(crate) fn sibling(prefix: &str, name: &str) -> String {
 
 /// The known groups, kept by a view.
 #[derive(Debug)]
-pub struct Directory {
+pub struct GroupDirectory {
     prefix: String,
     groups: BTreeSet<GroupName>,
 }
 
-impl Directory {
+impl GroupDirectory {
     pub(crate) fn new(prefix: &str) -> Self {
         Self { prefix: sibling(prefix, "groups"), groups: BTreeSet::new() }
     }
@@ -45,7 +45,7 @@ impl Directory {
     }
 }
 
-impl Materialized for Directory {
+impl Materialized for GroupDirectory {
     type Touched = ();
 
     fn apply(&mut self, changes: &[Change], _revision: Revision) {

@@ -16,9 +16,9 @@ use tonic::Status;
 
 use crate::clock::Monotonic;
 use crate::coordinator::Coordinator;
-use crate::directory::{self, Directory};
+use crate::directory::{self, GroupDirectory};
 use crate::entropy::Entropy;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::{self, Peers};
@@ -41,7 +41,7 @@ struct Inner {
     metrics: Metrics,
     pulses: Pulses,
     peers: Peers,
-    directory: View<Directory>,
+    directory: View<GroupDirectory>,
     groups: Mutex<BTreeMap<GroupName, Served>>,
     /// Cut at once: everything but the streams' farewell.
     stop: CancellationToken,
@@ -53,7 +53,7 @@ struct Inner {
 /// A group with what ends its tasks.
 #[derive(Debug)]
 struct Served {
-    group: Group,
+    group: ServedGroup,
     /// Ends its view.
     stop: CancellationToken,
     /// Ends its leadership, which an instance gives up before its streams.
@@ -77,7 +77,7 @@ impl Instance {
         let entropy = Arc::new(Entropy::new(options.seed));
         let cluster_id = peers::cluster_id(&*store, &options.prefix, entropy.id()).await?;
         let (peers, peers_keeper) = Peers::new(Arc::clone(&store), &options);
-        let groups = Directory::new(&options.prefix);
+        let groups = GroupDirectory::new(&options.prefix);
         let (directory, directory_keeper) =
             View::new(Arc::clone(&store), view::Options::new(groups.prefix()), groups);
         let instance = Self(Arc::new(Inner {
@@ -137,18 +137,18 @@ impl Instance {
     }
 
     /// The group as this instance serves it; none where the directory does not know it.
-    fn served(&self, name: &GroupName) -> Option<Group> {
+    fn served(&self, name: &GroupName) -> Option<ServedGroup> {
         let mut groups = self.groups_served();
         let is_known = self.0.directory.read(|directory, _| directory.groups().contains(name));
         is_known.then(|| self.serve(&mut groups, name))
     }
 
-    fn serve(&self, groups: &mut BTreeMap<GroupName, Served>, name: &GroupName) -> Group {
+    fn serve(&self, groups: &mut BTreeMap<GroupName, Served>, name: &GroupName) -> ServedGroup {
         if let Some(served) = groups.get(name) {
             return served.group.clone();
         }
         let layout = Layout::new(&self.0.options.prefix, name.clone());
-        let (group, keeper) = Group::new(Arc::clone(&self.0.store), layout, self.0.entropy.number());
+        let (group, keeper) = ServedGroup::new(Arc::clone(&self.0.store), layout, self.0.entropy.number());
         let (stop, campaigning) = (self.0.stop.child_token(), self.0.leaving.child_token());
         self.0.tasks.spawn(group.clone().follow(group.view().subscribe()));
         self.0.tasks.spawn(keeper.run(stop.clone()));
@@ -157,7 +157,7 @@ impl Instance {
         group
     }
 
-    fn coordinator(&self, group: &Group, campaigning: &CancellationToken) -> Coordinator {
+    fn coordinator(&self, group: &ServedGroup, campaigning: &CancellationToken) -> Coordinator {
         Coordinator {
             store: Arc::clone(&self.0.store),
             group: group.clone(),
@@ -178,7 +178,7 @@ impl Instance {
 
     /// The groups that this instance serves, by name.
     #[must_use]
-    pub fn groups(&self) -> Vec<Group> {
+    pub fn groups(&self) -> Vec<ServedGroup> {
         self.groups_served().values().map(|served| served.group.clone()).collect()
     }
 
@@ -186,7 +186,7 @@ impl Instance {
     ///
     /// # Errors
     /// `NOT_FOUND` where there is none; `UNAVAILABLE` while the view is not loaded.
-    pub async fn group(&self, name: &GroupName) -> Result<Group, Status> {
+    pub async fn group(&self, name: &GroupName) -> Result<ServedGroup, Status> {
         let patience = self.0.options.view_patience;
         self.0.directory.wait_until(Revision(1), patience).await.map_err(refusal::behind)?;
         let group = match self.served(name) {
@@ -201,12 +201,12 @@ impl Instance {
     }
 
     /// Waits until the view of `group` shows `revision`.
-    pub(crate) async fn reach(&self, group: &Group, revision: Revision) -> Result<(), Status> {
+    pub(crate) async fn reach(&self, group: &ServedGroup, revision: Revision) -> Result<(), Status> {
         group.reach(revision, self.0.options.view_patience).await.map_err(refusal::behind)
     }
 
     /// Waits until the view of `group` is as new as the store is now: for whoever decides by it.
-    pub(crate) async fn catch_up(&self, group: &Group) -> Result<(), Status> {
+    pub(crate) async fn catch_up(&self, group: &ServedGroup) -> Result<(), Status> {
         let key = group.layout().prefix();
         let (_, revision) = self.0.store.get(&key).await.map_err(|e| refusal::store(&e))?;
         self.reach(group, revision).await
@@ -214,7 +214,7 @@ impl Instance {
 
     /// Carries out a guarded change, and waits until the view shows what became of it; whether it applied. Where it did
     /// not, the view shows why.
-    pub(crate) async fn change(&self, group: &Group, txn: Txn) -> Result<bool, Status> {
+    pub(crate) async fn change(&self, group: &ServedGroup, txn: Txn) -> Result<bool, Status> {
         let outcome = self.0.store.txn(txn).await.map_err(|e| refusal::store(&e))?;
         self.reach(group, outcome.revision).await?;
         Ok(outcome.succeeded)
@@ -234,7 +234,7 @@ impl Instance {
     ///
     /// # Errors
     /// As for [`group`](Self::group); `NOT_FOUND` where groups are not created by their first consumer.
-    pub async fn group_or_create(&self, name: &GroupName) -> Result<Group, Status> {
+    pub async fn group_or_create(&self, name: &GroupName) -> Result<ServedGroup, Status> {
         match self.group(name).await {
             Err(refused) if refused.code() == tonic::Code::NotFound && self.0.options.auto_create => {
                 let layout = Layout::new(&self.0.options.prefix, name.clone());
@@ -266,7 +266,7 @@ impl Instance {
         let _ended = tokio::time::timeout(Duration::from_secs(5), self.0.tasks.wait()).await;
     }
 
-    /// How many streams are connected.
+    /// The number of streams that are connected.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.groups_served().values().map(|served| served.group.streams()).sum()
@@ -278,7 +278,7 @@ impl Instance {
         &self.0.cluster_id
     }
 
-    /// How the instance was set up.
+    /// The settings of the instance.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.0.options
@@ -303,7 +303,7 @@ impl Instance {
     }
 
     /// The groups there are.
-    pub(crate) fn directory(&self) -> &View<Directory> {
+    pub(crate) fn directory(&self) -> &View<GroupDirectory> {
         &self.0.directory
     }
 

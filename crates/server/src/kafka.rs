@@ -9,7 +9,7 @@ use kafka_assigner_core::topics::Found;
 use kafka_assigner_types::name::TopicName;
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
-use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::error::KafkaError;
 use rdkafka::metadata::MetadataTopic;
 use rdkafka::types::RDKafkaRespErr;
 
@@ -35,18 +35,48 @@ impl std::fmt::Debug for KafkaTopics {
     }
 }
 
+/// Settings that librdkafka refuses, in its words but without any value: one may be a secret, also under a mistyped name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct KafkaSettingsError(String);
+
+impl KafkaSettingsError {
+    /// The parts of names by which a setting is known as a secret.
+    const SECRETS: [&str; 6] = ["password", "secret", "token", "jaas", "oauthbearer.config", ".pem"];
+
+    fn new(error: &KafkaError, settings: &[(String, String)]) -> Self {
+        let words = match error {
+            KafkaError::ClientConfig(_, words, key, value) if words.contains(key) => hide(words, value),
+            KafkaError::ClientConfig(_, words, key, value) => format!("{}: {key}", hide(words, value)),
+            // Here every name is one that librdkafka knows.
+            other => {
+                let is_secret = |key: &str| Self::SECRETS.iter().any(|part| key.contains(part));
+                let secrets = settings.iter().filter(|(key, _)| is_secret(key));
+                secrets.fold(other.to_string(), |words, (_, value)| hide(&words, value))
+            }
+        };
+        Self(words)
+    }
+}
+
+fn hide(words: &str, value: &str) -> String {
+    if value.is_empty() { words.to_owned() } else { words.replace(value, "(hidden)") }
+}
+
 impl KafkaTopics {
     /// A client of the cluster behind `brokers` ("host:port,host:port"), with librdkafka's `settings`.
     ///
     /// # Errors
-    /// Where a setting is unknown or out of its bounds. Brokers that can't be reached are no error: they may come.
-    pub fn new(brokers: &str, settings: &[(String, String)]) -> KafkaResult<Self> {
+    /// [`KafkaSettingsError`] where a setting is unknown or out of its bounds. Brokers that can't be reached are no
+    /// error: they may come.
+    pub fn new(brokers: &str, settings: &[(String, String)]) -> Result<Self, KafkaSettingsError> {
         let mut config = ClientConfig::new();
         for (key, value) in settings {
             config.set(key, value);
         }
         config.set("bootstrap.servers", brokers).set("allow.auto.create.topics", "false");
-        Ok(Self { client: Some(Arc::new(config.create()?)) })
+        let client = config.create().map_err(|error| KafkaSettingsError::new(&error, settings))?;
+        Ok(Self { client: Some(Arc::new(client)) })
     }
 }
 
@@ -195,5 +225,32 @@ mod tests {
     async fn a_setting_that_librdkafka_does_not_know_is_refused() {
         let refused = KafkaTopics::new("127.0.0.1:1", &[("no.such.thing".to_owned(), "1".to_owned())]);
         assert!(refused.unwrap_err().to_string().contains("no.such.thing"));
+    }
+
+    /// The words for settings that librdkafka refuses, in which `value` is not found.
+    fn words_without(value: &str, settings: &[(&str, &str)]) -> String {
+        let settings: Vec<_> =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let error = KafkaTopics::new("127.0.0.1:1", &settings).unwrap_err();
+        let words = format!("{error} {error:?}");
+        assert!(!words.contains(value), "{words}");
+        words
+    }
+
+    #[test]
+    fn a_secret_is_not_shown_though_its_name_is_mistyped() {
+        assert!(words_without("hunter2", &[("sasl.passwrd", "hunter2")]).contains("sasl.passwrd"));
+    }
+
+    #[test]
+    fn a_secret_is_not_shown_though_it_stands_for_another_setting() {
+        let words = words_without("hunter2", &[("security.protocol", "hunter2")]);
+        assert!(words.contains("security.protocol"), "{words}");
+    }
+
+    #[test]
+    fn a_secret_is_not_shown_where_several_settings_together_are_refused() {
+        let tls = [("security.protocol", "ssl"), ("ssl.key.pem", "hunter2")];
+        words_without("hunter2", &tls);
     }
 }

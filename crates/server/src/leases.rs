@@ -17,7 +17,7 @@ const AT_A_TIME: usize = 16;
 /// answer until then is asked again for the next decision.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the store says of `doubtful` now. What it does not say in time is left out, which nobody takes for an end.
+/// The store's answers about `doubtful` now. An answer that does not come in time is left out, which nobody takes for an end.
 ///
 /// Cancel safe: nothing is changed.
 pub(crate) async fn ask(store: &dyn Store, doubtful: &BTreeMap<LeaseId, Duration>) -> Leases {

@@ -14,7 +14,6 @@
 
 mod admin;
 mod background;
-mod caller;
 mod clock;
 mod commands;
 mod consumer;
@@ -43,11 +42,11 @@ pub use admin::{AdminService, Events};
 pub use clock::WallClock;
 pub use commands::Commands;
 pub use consumer::ConsumerService;
-pub use directory::Directory;
-pub use group::{Group, GroupView};
+pub use directory::GroupDirectory;
+pub use group::{GroupView, ServedGroup};
 pub use instance::Instance;
 #[cfg(feature = "kafka")]
-pub use kafka::KafkaTopics;
+pub use kafka::{KafkaSettingsError, KafkaTopics};
 pub use metrics::Metrics;
-pub use options::Options;
+pub use options::{Options, ViolationListener};
 pub use router::{RouterService, Routes};

@@ -1,25 +1,28 @@
-//! How an instance is set up.
+//! The settings of an instance: [`Options`].
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::key::DEFAULT_PREFIX;
+use kafka_assigner_core::lint::Violation;
 use kafka_assigner_core::record::GroupConfig;
 use kafka_assigner_strategies::Registry;
 
 use crate::clock::WallClock;
 
-/// What one instance is told. Listening sockets and certificates come with [`serve`](crate::serve).
+/// The settings of one instance. Listening sockets and certificates come with [`serve`](crate::serve).
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Names the instance, uniquely among those of one store.
     pub id: String,
-    /// Where clients and other instances reach it, as a URL.
+    /// The URL at which clients and other instances reach it.
     pub address: String,
     /// The prefix of all keys; ends with a slash. Default `/kafka-assigner/`.
     pub prefix: String,
     /// The time to live of the leases of leaders and instances; at least 2 s on etcd. Default 5 s.
     pub leader_ttl: Duration,
-    /// Whether the first Register of a group creates it. Default true.
+    /// True if the first Register of a group creates it. Default true.
     pub auto_create: bool,
     /// The configuration of groups that are created so.
     pub group_defaults: GroupConfig,
@@ -28,14 +31,39 @@ pub struct Options {
     /// The strategies that groups may choose from; all instances of one store must have the same. Default: those
     /// of `kafka-assigner-strategies`.
     pub strategies: Registry,
-    /// How often a leader asks Kafka about its topics; default 10 s.
+    /// The time between two questions of a leader to Kafka about its topics; default 10 s.
     pub topic_refresh: Duration,
-    /// How long a request waits for the view to come as far as it must; default 5 s.
+    /// The time for which a request waits for the view to come as far as it must; default 5 s.
     pub view_patience: Duration,
     /// The start of the instance's random numbers. Take a random one, except to repeat a run.
     pub seed: u64,
     /// The wall clock, for what people read.
     pub wall: WallClock,
+    /// The listener for invariants that a leader's pass breaks. Default `None`: then passes are linted in debug builds
+    /// only, where a violation panics.
+    pub on_violation: Option<ViolationListener>,
+}
+
+/// A function that is called with each invariant that a leader's pass breaks, before the pass is written.
+#[derive(Clone)]
+pub struct ViolationListener(Arc<dyn Fn(&Violation) + Send + Sync>);
+
+impl ViolationListener {
+    /// The listener that calls `hear`, on a thread of the runtime or one for long work; it should return at once.
+    pub fn new(hear: impl Fn(&Violation) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    /// Calls the listener.
+    pub(crate) fn hear(&self, violation: &Violation) {
+        (self.0)(violation);
+    }
+}
+
+impl fmt::Debug for ViolationListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ViolationListener")
+    }
 }
 
 impl Options {
@@ -55,6 +83,7 @@ impl Options {
             view_patience: Duration::from_secs(5),
             seed,
             wall: WallClock::system(),
+            on_violation: None,
         }
     }
 }

@@ -31,13 +31,13 @@ const HEAD_START: Duration = Duration::from_millis(300);
 pub(crate) struct Peer {
     /// The version of the record.
     pub(crate) version: Version,
-    /// Where it is reached, as a URL.
+    /// The URL at which it is reached.
     pub(crate) address: String,
     /// The version of its program.
     pub(crate) program: String,
-    /// When it started.
+    /// The time at which it started.
     pub(crate) since: WallMillis,
-    /// What a newer writer added.
+    /// Fields that a newer writer added.
     #[serde(flatten)]
     pub(crate) extra: Extra,
 }
@@ -79,7 +79,7 @@ impl Materialized for PeerSet {
     }
 }
 
-/// What an instance knows of the others.
+/// An instance's knowledge of the others.
 #[derive(Debug, Clone)]
 pub(crate) struct Peers {
     id: String,
@@ -113,7 +113,7 @@ impl Peers {
         self.view.read(|set, _| set.peers().values().map(|peer| peer.address.clone()).collect())
     }
 
-    /// How long this instance lets others campaign for `group` first: nothing where it is the group's preferred one
+    /// The time for which this instance lets others campaign for `group` first: nothing where it is the group's preferred one
     /// by rendezvous hashing, which spreads the leaderships over the instances. While it does not know them, it lets
     /// whoever does go first.
     pub(crate) fn head_start(&self, group: &GroupName) -> Duration {

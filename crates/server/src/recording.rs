@@ -12,7 +12,7 @@ use kafka_assigner_types::kv::{Limits, Revision, TxnOutcome};
 use tonic::Status;
 
 use crate::convert;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
 use crate::refusal;
 
@@ -35,7 +35,7 @@ const AT_A_TIME: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckRecorder<'a> {
     pub(crate) instance: &'a Instance,
-    pub(crate) group: &'a Group,
+    pub(crate) group: &'a ServedGroup,
     pub(crate) member: &'a Member,
 }
 

@@ -48,7 +48,7 @@ use grpc::Grpc;
 /// How long open connections have once every stream has ended: the answers to their last calls are under way.
 const CUT_AFTER: Duration = Duration::from_secs(1);
 
-/// Where an instance listens.
+/// The sockets on which an instance listens.
 #[derive(Debug)]
 pub struct Listeners {
     /// For consumers and operators.
@@ -60,18 +60,18 @@ pub struct Listeners {
 /// The listener for probes and metrics. It has no TLS.
 #[derive(Debug)]
 pub struct Http {
-    /// Where it listens.
+    /// The address on which it listens.
     pub listener: TcpListener,
-    /// What `/metrics` shows: the registry that the instance was started with.
+    /// The metrics that `/metrics` shows: the registry that the instance was started with.
     pub registry: Registry,
 }
 
-/// How an instance is served.
+/// The settings by which an instance is served.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
     /// The certificates of gRPC; `None`: in the clear.
     pub tls: Option<Tls>,
-    /// Whether to listen beyond this machine in the clear.
+    /// True if it may listen beyond this machine without TLS.
     pub insecure: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Tls {
     pub certificate: Vec<u8>,
     /// Its key.
     pub key: Vec<u8>,
-    /// Who must have signed the certificates of clients; `None`: clients need none.
+    /// The CA that must have signed the certificates of clients; `None`: clients need none.
     pub client_ca: Option<Vec<u8>>,
 }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Why an instance is not served, or no longer.
+/// The reason why an instance is not served, or no longer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

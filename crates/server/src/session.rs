@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use crate::convert::fenced;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
 use crate::refusal;
 
@@ -30,7 +30,7 @@ const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) lease: Lease,
-    /// When the request was sent that granted the lease, or kept it alive.
+    /// The time at which the request was sent that granted the lease, or kept it alive.
     pub(crate) confirmed: Instant,
     pub(crate) revision: Revision,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Over {
     pub(crate) revision: Revision,
 }
 
-/// What the store says of a session.
+/// The store's answer about a session.
 #[derive(Debug)]
 pub(crate) enum Confirmation {
     Confirmed,
@@ -61,11 +61,11 @@ impl Confirmation {
         }
     }
 
-    /// What a heartbeat of `member` is answered, whom the command of the revision `concerned` concerned last.
+    /// The answer to a heartbeat of `member`, whom the command of the revision `concerned` concerned last.
     pub(crate) fn answer(
         self,
         instance: &Instance,
-        group: &Group,
+        group: &ServedGroup,
         member: &Member,
         concerned: Revision,
     ) -> HeartbeatResponse {
@@ -91,15 +91,15 @@ impl Confirmation {
     }
 }
 
-/// Where the session of one member is registered, by a record of the kind `R`.
+/// The registration of one member's session, by a record of the kind `R`.
 pub(crate) struct Registered<'a, R> {
     store: &'a dyn Store,
-    group: &'a Group,
+    group: &'a ServedGroup,
     member: &'a Member,
     kind: PhantomData<fn() -> R>,
 }
 
-/// What becomes of a Register.
+/// The outcome of a Register.
 #[derive(Debug)]
 pub(crate) enum Entrance {
     /// The session exists, and was renewed.
@@ -112,7 +112,7 @@ pub(crate) enum Entrance {
 
 impl<'a, R: Registration> Registered<'a, R> {
     /// The place of the session of `member`.
-    pub(crate) fn at(instance: &'a Instance, group: &'a Group, member: &'a Member) -> Self {
+    pub(crate) fn at(instance: &'a Instance, group: &'a ServedGroup, member: &'a Member) -> Self {
         Self { store: &**instance.store(), group, member, kind: PhantomData }
     }
 
@@ -177,7 +177,7 @@ impl<'a, R: Registration> Registered<'a, R> {
         session::check::<R>(registered, &self.member.incarnation, lease).map(drop)
     }
 
-    /// How long the store may take for a heartbeat of the session. Where the view does not show it, the group's time to
+    /// The time that the store may take for a heartbeat of the session. Where the view does not show it, the group's time to
     /// live counts.
     pub(crate) fn patience(&self) -> Duration {
         let ttl = self.group.read(|state| {
@@ -187,7 +187,7 @@ impl<'a, R: Registration> Registered<'a, R> {
         patience(ttl.unwrap_or_else(|| time_to_live(self.group, None)))
     }
 
-    /// What the store says of a session until `deadline`.
+    /// Asks the store about a session until `deadline`.
     pub(crate) async fn confirm(&self, lease: LeaseId, deadline: Instant) -> Confirmation {
         let late = |_| Confirmation::Silent(Error::Unknown { operation: "heartbeat", source: None });
         timeout_at(deadline, self.renew(lease)).await.unwrap_or_else(late)
@@ -241,7 +241,7 @@ pub(crate) fn room_for_a_stream(instance: &Instance) -> Result<(), Status> {
 }
 
 /// The time to live of a session: what its client `asked` for, or the group's default.
-pub(crate) fn time_to_live(group: &Group, asked: Option<Duration>) -> Duration {
+pub(crate) fn time_to_live(group: &ServedGroup, asked: Option<Duration>) -> Duration {
     let default = || group.read(|state| state.configured(|config| config.session_timeout_ms));
     asked.unwrap_or_else(|| Duration::from_millis(default()))
 }
@@ -249,7 +249,7 @@ pub(crate) fn time_to_live(group: &Group, asked: Option<Duration>) -> Duration {
 /// Waits for a view that is at least as new as the session and what its member has seen: its stream starts from there.
 pub(crate) async fn reach(
     instance: &Instance,
-    group: &Group,
+    group: &ServedGroup,
     opened: &Opened,
     seen: &Seen,
 ) -> Result<(), Status> {

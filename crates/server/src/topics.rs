@@ -10,7 +10,7 @@ use kafka_assigner_types::name::TopicName;
 /// Knows topics and their partition counts. In production that is Kafka.
 #[async_trait]
 pub trait TopicSource: Debug + Send + Sync + 'static {
-    /// What is known of the topics `names`. A topic of which nothing certain can be said is left out.
+    /// Asks for the topics `names`. A topic of which nothing certain can be said is left out.
     ///
     /// Bounded in time, and cancel safe: asking changes nothing.
     ///

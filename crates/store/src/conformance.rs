@@ -1,5 +1,8 @@
 //! The promises of [`Store`], as a suite that every implementation has to pass.
 //!
+//! It ships, behind the feature `testing`, because whoever writes a store of their own needs it: the service relies on each
+//! of these promises.
+//!
 //! A test hands a [`Subject`] to [`run`]. Each [`Case`] works under a prefix of its own, so that the
 //! suite can share a server with others, and is bounded in time. It works in real and in paused time.
 

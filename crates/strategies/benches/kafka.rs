@@ -10,7 +10,7 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use kafka_assigner_strategies::kafka::{
-    Assignment, Group, GroupMemberSpec, cooperative_sticky, range, roundrobin,
+    Group, GroupAssignment, GroupMemberSpec, cooperative_sticky, range, roundrobin,
 };
 
 /// Members, partitions a member, topics.
@@ -59,7 +59,7 @@ impl Shape {
     }
 
     /// The group of the first `members`, of which those that `before` knows own what it gave them.
-    fn group(self, members: usize, before: Option<(&Group, &Assignment)>) -> Group {
+    fn group(self, members: usize, before: Option<(&Group, &GroupAssignment)>) -> Group {
         let mut builder = Group::builder();
         let partitions = u32::try_from(self.members * self.ratio / self.topics).expect("it is small");
         let topics: Vec<_> =
@@ -124,7 +124,7 @@ fn measure(bench: &mut BenchmarkGroup<'_, WallTime>, shape: Shape) {
     let fresh = shape.group(members, None);
     let joined = shape.group(members, Some((&one_less, &before)));
     for (what, assignor, group) in [
-        ("range", range as fn(&Group) -> Assignment, &fresh),
+        ("range", range as fn(&Group) -> GroupAssignment, &fresh),
         ("roundrobin", roundrobin, &fresh),
         ("cooperative-sticky", cooperative_sticky, &fresh),
         ("cooperative-sticky, one joins", cooperative_sticky, &joined),

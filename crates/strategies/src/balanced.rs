@@ -8,13 +8,13 @@ mod cost;
 mod deal;
 mod equal;
 mod fill;
+mod holdings;
 mod level;
 mod network;
+mod owner_runs;
 mod release;
 mod roles;
 mod standbys;
-mod stock;
-mod stretches;
 mod topic_counts;
 mod turns;
 mod weighted;
@@ -27,8 +27,8 @@ use roles::Roles;
 
 /// One objective; the first of its terms in which two placements differ decides:
 ///
-/// 1. **Constraints.** Nobody owns what it must not. As few units as possible are nobody's, then at draining members,
-///    then above limits.
+/// 1. **Constraints.** No member owns what it must not. As few units as possible have no owner, then as few
+///    as possible are at draining members, then above limits.
 /// 2. **Balance**: the least sum of squared loads over capacities. That is also the fairest: no member's load could be
 ///    lowered without raising that of one that has as much or more.
 /// 3. **Moves**: the fewest units leave an owner that could have kept them.
@@ -39,9 +39,9 @@ use roles::Roles;
 /// # Without weights
 ///
 /// The first three terms are exact: no placement is better. Only where the least common multiple of all capacities is
-/// more than 2⁴⁰ times the smallest of them, in thousandths, each capacity counts as slightly larger than it is: by less
-/// than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the smallest. Then the sum of squares is that close to the least, a
-/// part of 10⁻⁹ at most if no capacity is more than a thousand times another.
+/// more than 2⁴⁰ times the smallest of them, in thousandths, each capacity counts as slightly larger than it is: by
+/// less than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the smallest. Then the sum of squares is that close to the
+/// least, a part of 10⁻⁹ at most if no capacity is more than a thousand times another.
 ///
 /// Units that the same members can take count as one class, members that take the same units as one kind, and the
 /// cheapest flow from classes to members is found: a first flow fills up the emptiest, then units are shifted along any
@@ -54,15 +54,15 @@ use roles::Roles;
 ///
 /// # With weights
 ///
-/// Members that can take the same units form a **circle**, with all that hang together by such pairs; no unit passes
-/// from one circle to another. A circle's mean is that of what can be evened out: a unit that is more than a member's
-/// share counts with a member of its own. Members within the tolerance of that mean count as balanced
+/// Members that can take the same units form a **component**, with all that hang together by such pairs; no unit passes
+/// from one component to another. A component's mean is that of what can be evened out: a unit that is more than a
+/// member's share counts with a member of its own. Members within the tolerance of that mean count as balanced
 /// ([`Options::tolerance`](crate::Options), in parts of the mean), and those within the tolerance of the level to which
 /// their heaviest unit alone brings them.
 ///
 /// Units without an owner go to the emptiest, the heaviest first. While a member is out of tolerance, a unit moves, or
 /// two are swapped, if that lowers the higher of two levels by a quarter of the tolerance at least; units too light for
-/// that move if several together do that. A member above tolerance looks at the 32 lightest of its circle that can
+/// that move if several together do that. A member above tolerance looks at the 32 lightest of its component that can
 /// trade with it, one below at the 32 heaviest. So the bound is, for each of these pairs:
 ///
 /// - No unit of the heavier can move to the lighter, or be swapped for one of it, such that the higher of the two
@@ -71,7 +71,7 @@ use roles::Roles;
 ///   no heavier than that takes weigh, together, at most a quarter of the tolerance, if limits leave the lighter one
 ///   room for all of them.
 ///
-/// Where subscriptions overlap only in part, the mean may be out of everybody's reach; the bound holds all the same.
+/// Where subscriptions overlap only in part, the mean may be out of every member's reach; the bound holds all the same.
 /// The search stops after a hundred million looks at units, which only problems made to be hard come near; then trades
 /// that would help may be left, and a later run goes on with them.
 ///
@@ -79,9 +79,9 @@ use roles::Roles;
 ///
 /// - Members **on hold** keep what they have, copies too, and take nothing; **draining** ones give both. What is
 ///   **cooling** stays with an active owner.
-/// - While members of several **generations** are active, all keep what they have, and those of the newest take what is
-///   nobody's, without weights each up to its share among all that are active. Older ones take only the rest. So a
-///   rolling deployment moves each partition once.
+/// - While members of several **generations** are active, all keep what they have, and those of the newest take
+///   units without an owner; if there are no weights, each up to its share among all that are active. Older ones take
+///   only the rest. So a rolling deployment moves each partition once.
 /// - A **movement budget** takes back the moves for balance that help least.
 ///
 /// A second run on its own result moves nothing, unless a budget or the end of a search left something to do.

@@ -2,11 +2,11 @@
 
 mod backups;
 mod chain;
+mod copartitioned_set;
 mod copies;
 mod owners;
 mod rings;
 mod seat;
-mod set;
 mod slots;
 mod standbys;
 mod strays;
@@ -14,7 +14,7 @@ mod strays;
 use crate::ledger::Ledger;
 use crate::placement::Surplus;
 use crate::{MemberIndex, Placement, Problem, Strategy, UnitIndex};
-use set::Set;
+use copartitioned_set::CopartitionedSet;
 
 /// Puts equal partition numbers of topics that belong together on one member, and keeps standbys
 /// that take over from it. (Seed: Faust's partition assignor, its known faults mended.)
@@ -44,7 +44,7 @@ use set::Set;
 ///
 /// **When a slot cannot be whole**: a unit that is fixed, or with a member on hold, or that moved
 /// lately, stays, and the others of its slot go to that member where they may; the rest stay. A slot
-/// that no member may have all of, as units are banned or pinned, or for which nobody has room, is
+/// that no member may have all of, as units are banned or pinned, or for which no member has room, is
 /// placed unit by unit: with the member that has most of it, or with a copy, or the emptiest. So are
 /// its units that an owner above its limit has. Other slots are not split. A slot in several hands
 /// has no standby at any of them.
@@ -64,7 +64,7 @@ impl Strategy for CopartitionedSticky {
     }
 
     fn assign(&self, problem: &Problem) -> Placement {
-        let sets = Set::all(problem);
+        let sets = CopartitionedSet::all(problem);
         let mut ledger = Ledger::preserve(problem);
         while sets.iter().filter(|set| owners::settle(set, &mut ledger)).count() > 0 {}
         let standbys = standbys::place(&sets, &ledger);
@@ -75,7 +75,7 @@ impl Strategy for CopartitionedSticky {
 }
 
 /// The units that leave their owners and whose slots were with several; ascending.
-fn spread(problem: &Problem, sets: &[Set], owner: &[Option<MemberIndex>]) -> Vec<UnitIndex> {
+fn spread(problem: &Problem, sets: &[CopartitionedSet], owner: &[Option<MemberIndex>]) -> Vec<UnitIndex> {
     let mut set_of = vec![None; problem.topics().len()];
     for set in sets {
         set.topics().for_each(|topic| set_of[topic.index()] = Some(set));

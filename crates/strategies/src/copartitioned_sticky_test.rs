@@ -56,7 +56,7 @@ fn topics_of_other_counts_or_subscribers_are_apart() {
     builder.want_standbys(u, 1);
     builder.want_standbys(t, 1);
     let problem = builder.build().unwrap();
-    assert_eq!(Set::all(&problem).len(), 3);
+    assert_eq!(CopartitionedSet::all(&problem).len(), 3);
     let placement = CopartitionedSticky.assign(&problem);
     let [a, b] = [0, 1].map(MemberIndex::new);
     let (t, u) = (problem.topic_named("t").unwrap(), problem.topic_named("u").unwrap());
@@ -159,7 +159,7 @@ fn a_slot_that_nobody_may_have_all_of_is_split() {
     assert!(CopartitionedSticky.assign(&problem).standbys.is_empty());
 }
 
-/// Slots of `t` and `u` of which nobody may have both: `c` may have `u` and the others may have `t`.
+/// Slots of `t` and `u` of which no member may have both: `c` may have `u` and the others may have `t`.
 fn torn(partitions: u32, tell: impl Fn(&mut ProblemBuilder, TopicHandle)) -> Problem {
     pair(partitions, |builder, [t, u]| {
         let c = builder.member(member("c"));

@@ -1,7 +1,7 @@
 //! The strategy `jump-hash`: each unit goes where its hash points.
 
 use crate::placement::{Placement, Surplus};
-use crate::problem::{Member, MemberIndex, MemberState, Problem, Topic, TopicIndex, UnitIndex};
+use crate::problem::{MemberIndex, MemberState, Problem, ProblemMember, ProblemTopic, TopicIndex, UnitIndex};
 use crate::strategy::{Manner, Strategy};
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm",
@@ -18,7 +18,7 @@ use crate::strategy::{Manner, Strategy};
 ///   unit. A member that is added at the end of their order is the only one that units move to.
 /// - **Limits**: units are placed in order. If the member that the key points to is full, the
 ///   mixed key points to one of those that are not. So a limit costs only the units it turns away.
-/// - Fixed units stay, members on hold keep what they have, and a unit that nobody can take stays
+/// - Fixed units stay, members on hold keep what they have, and a unit that no member can take stays
 ///   with its owner if that may own it, even above the owner's limit. Such units count first: a member above its limit
 ///   takes nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,7 @@ impl<'a> Hashing<'a> {
     /// Starts with the units that are not the hash's to place, and with the room that is not `reserved`.
     fn new(problem: &'a Problem, reserved: &[u32]) -> Self {
         let owner: Vec<_> = problem.unit_indices().map(|unit| settled(problem, unit)).collect();
-        let mut room: Vec<_> = problem.members().iter().map(Member::room).collect();
+        let mut room: Vec<_> = problem.members().iter().map(ProblemMember::room).collect();
         for member in owner.iter().flatten() {
             room[member.index()] = room[member.index()].saturating_sub(1);
         }
@@ -128,7 +128,7 @@ impl<'a> Hashing<'a> {
         pick(key, &unbanned.collect::<Vec<_>>())
     }
 
-    /// The current owner, if the unit may stay with it when nobody takes it.
+    /// The current owner, if the unit may stay with it when no member takes it.
     fn stays(&self, unit: UnitIndex) -> Option<MemberIndex> {
         self.problem.current(unit).filter(|owner| self.problem.may_own(unit, *owner))
     }
@@ -158,7 +158,7 @@ fn settled(problem: &Problem, unit: UnitIndex) -> Option<MemberIndex> {
 struct KeyPrefix(u64);
 
 impl KeyPrefix {
-    fn of(topic: &Topic) -> Self {
+    fn of(topic: &ProblemTopic) -> Self {
         const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         Self(fnv1a(fnv1a(FNV_OFFSET_BASIS, topic.name.as_bytes()), &[0]))
     }

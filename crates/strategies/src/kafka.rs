@@ -3,7 +3,7 @@
 //! A [`Group`] is what the leader of a consumer group sees: topics with the racks of their replicas,
 //! and members in the order of the group's list, each with its subscription and what it claims to
 //! own, however much that contradicts what others claim. [`range()`], [`roundrobin()`],
-//! [`sticky()`] and [`cooperative_sticky()`] answer with an [`Assignment`], equal to that of Kafka's
+//! [`sticky()`] and [`cooperative_sticky()`] answer with an [`GroupAssignment`], equal to that of Kafka's
 //! classes down to the order of each list, so that groups may mix members of ours with Java's.
 //!
 //! # Where Kafka's classes are wrong
@@ -31,17 +31,17 @@
 //!
 //! - Fixed units, and what members on hold keep, are taken out first. The sticky rules count them,
 //!   as a topic that only their owner subscribes to; `range` and `roundrobin` count nothing.
-//! - Members that drain are not in the group. What nobody else takes stays with them.
+//! - Members that drain are not in the group. What no other member takes stays with them.
 //! - A unit with bans or pins is a topic of its own; only those subscribe that may own it.
 //! - A member that would exceed its limit keeps what it owns today, filled up with what it would
 //!   get, and leaves; the rule shares the rest among the others.
 //! - Weights, capacities, standbys, deployments and cooling mean nothing to these rules.
 
-mod assignment;
 mod claims;
 mod cooperative_sticky;
 mod equal;
 mod group;
+mod group_assignment;
 mod group_builder;
 mod java;
 mod mixed;
@@ -53,9 +53,9 @@ mod roundrobin;
 mod sticky;
 pub mod wire;
 
-pub use assignment::Assignment;
 pub use cooperative_sticky::{CooperativeSticky, cooperative_sticky};
 pub use group::{Group, GroupMember, GroupTopic};
+pub use group_assignment::GroupAssignment;
 pub use group_builder::{GroupBuilder, GroupMemberSpec, SubscriptionHandle};
 pub use range::{Range, range};
 pub use roundrobin::{RoundRobin, roundrobin};

@@ -1,6 +1,6 @@
-//! Who owns what while a placement is made.
+//! Owners of units while a placement is made.
 
-use crate::{Member, MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
+use crate::{MemberIndex, MemberState, Problem, ProblemMember, TopicIndex, UnitIndex};
 
 /// Owners by unit and, always in step with them, loads by member.
 pub(crate) struct Ledger<'a> {
@@ -26,7 +26,7 @@ impl<'a> Ledger<'a> {
         for member in owner.iter().flatten() {
             load[member.index()] += 1;
         }
-        let limit = problem.members().iter().map(Member::room).collect();
+        let limit = problem.members().iter().map(ProblemMember::room).collect();
         Self { problem, owner, load, limit }
     }
 
@@ -34,7 +34,7 @@ impl<'a> Ledger<'a> {
         self.owner[unit.index()]
     }
 
-    /// How many units `member` owns.
+    /// The number of units that `member` owns.
     pub(crate) fn load(&self, member: MemberIndex) -> u32 {
         self.load[member.index()]
     }
@@ -48,7 +48,7 @@ impl<'a> Ledger<'a> {
         self.load(member) < self.limit(member)
     }
 
-    /// How many more units `member` may come to own.
+    /// The number of units more that `member` may come to own.
     pub(crate) fn room(&self, member: MemberIndex) -> u32 {
         self.limit(member).saturating_sub(self.load(member))
     }

@@ -1,7 +1,7 @@
-//! Who should own which partition: the rules, as pure functions.
+//! Rules for the owners of partitions, as pure functions.
 //!
 //! A [`Strategy`] is asked a [`Problem`] (topics, members, who owns what today, what must not
-//! change) and answers with a [`Placement`] (who should own what, what moves and why, what nobody
+//! change) and answers with a [`Placement`] (who should own what, what moves and why, what no member
 //! can own and why). It has no clock, no randomness and no I/O, and the order in which members and
 //! topics are told does not matter, so every machine that asks the same gets the same answer.
 //! Carrying a placement out, without a gap and with fencing, is not done here.
@@ -62,9 +62,9 @@ pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
 pub use placement::{Choice, Move, MoveReason, Placement, Run, Standbys, Unassigned};
 pub use problem::{
-    Capacity, InvalidProblem, Member, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
-    ProblemBuilder, RackHandle, RackIndex, ReplicaRacks, Standby, Subscription, Topic, TopicHandle,
-    TopicIndex, UnitIndex, Weight,
+    Capacity, InvalidProblem, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
+    ProblemBuilder, ProblemMember, ProblemTopic, RackHandle, RackIndex, ReplicaRacks, Standby, Subscription,
+    TopicHandle, TopicIndex, UnitIndex, Weight,
 };
 pub(crate) use problem::{Place, RackReader};
 pub use registry::Registry;

@@ -1,4 +1,4 @@
-//! What a strategy answers: [`Placement`].
+//! The answer of a strategy: [`Placement`].
 
 mod bound;
 mod moves;
@@ -13,24 +13,24 @@ pub use moves::{Move, Run};
 pub use standbys::Standbys;
 pub use unassigned::Unassigned;
 
-/// Who should own what.
+/// The owners, and standbys, that units should have.
 ///
-/// What differs from today is told on request: in bare numbers by [`changes`](Self::changes) and [`runs`](Self::runs), which take no
-/// longer than to look, and with reasons by [`moves`](Self::moves).
+/// What differs from today is told on request: in bare numbers by [`changes`](Self::changes) and [`runs`](Self::runs),
+/// which take no longer than to look, and with reasons by [`moves`](Self::moves).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// By unit: the member that should own it; `None` only if it is in
     /// [`unassigned`](Self::unassigned).
     pub owner: Vec<Option<MemberIndex>>,
-    /// Who should hold copies of each unit's state. Empty for strategies that place none.
+    /// The holders of copies of each unit's state. Empty for strategies that place none.
     pub standbys: Standbys,
-    /// The units that nobody should own, ascending, each with the reason.
+    /// The units that no member should own, ascending, each with the reason.
     pub unassigned: Vec<(UnitIndex, Unassigned)>,
     pub(crate) surplus: Surplus,
 }
 
 impl Placement {
-    /// The placement in which `owner` says by unit who owns it, and nobody is a standby. A unit that its
+    /// The placement in which `owner` says by unit who owns it, and no member is a standby. A unit that its
     /// owner could have kept moves because the owner had more, or takes others instead.
     ///
     /// # Panics
@@ -51,7 +51,7 @@ impl Placement {
     }
 }
 
-/// How many units each member owns, by member.
+/// The number of units that each member owns, by member.
 fn counts(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -> Vec<u32> {
     let mut counts = vec![0; problem.members().len()];
     for member in problem.unit_indices().filter_map(owner) {
@@ -60,12 +60,12 @@ fn counts(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<MemberIndex>) -
     counts
 }
 
-/// What speaks for the new owner of a unit, beside that it may have it and has room. Displays as a phrase for people.
+/// The reason for the new owner of a unit, beside that it may have it and has room. Displays as a phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// It is a standby of the unit.
     Standby {
-        /// How far behind it is, in records.
+        /// The distance of its copy behind the owner, in records.
         lag: u64,
     },
     /// It is in a rack in which the unit has a replica.
@@ -84,7 +84,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Why a unit does not stay where it is. Displays as a phrase for people.
+/// The reason why a unit does not stay with its owner. Displays as a phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MoveReason {
     /// No member owned it.
@@ -99,17 +99,17 @@ pub enum MoveReason {
     OverLimit,
     /// Its owner has more than its share.
     OverTarget {
-        /// How many units the owner had, those on their way to it included.
+        /// The number of units that the owner had, those on their way to it included.
         had: u32,
-        /// How many it has in this placement. As many as before or more, if it has to take units
-        /// that only few can have, and others of its own make room for them.
+        /// The number that it has in this placement. As many as before or more, if it has to take units that only few
+        /// can have, and others of its own make room for them.
         target: u32,
     },
     /// Its owner carries more than its share of the work.
     Overloaded {
         /// The weight of the owner's units in thousandths, those on their way to it included.
         had: u64,
-        /// What it carries in this placement. As much as before or more, if this unit made room for another.
+        /// The load that it carries in this placement. As much as before or more, if this unit made room for another.
         target: u64,
     },
     /// Units that belong on one member were with several, and this one joins the others.

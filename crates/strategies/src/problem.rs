@@ -1,4 +1,4 @@
-//! What a strategy is asked: [`Problem`].
+//! The question to a strategy: [`Problem`].
 
 mod builder;
 mod directory;
@@ -25,7 +25,7 @@ pub(crate) use directory::{Directory, Named};
 pub use index::{MemberHandle, MemberIndex, RackHandle, RackIndex, TopicHandle, TopicIndex, UnitIndex};
 pub use invalid::InvalidProblem;
 pub use measure::{Capacity, Weight};
-pub use member::{Member, MemberSpec, MemberState, Subscription};
+pub use member::{MemberSpec, MemberState, ProblemMember, Subscription};
 pub use options::Options;
 pub(crate) use rack::RackReader;
 use rack::ReplicaSets;
@@ -33,7 +33,7 @@ pub use replica_racks::ReplicaRacks;
 pub(crate) use restrictions::Place;
 pub use standby::Standby;
 use standby::StandbyList;
-pub use topic::Topic;
+pub use topic::ProblemTopic;
 use topics::TopicTable;
 
 /// Everything a strategy may look at: topics, members, who owns what today, and what must not
@@ -44,7 +44,7 @@ use topics::TopicTable;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     topics: Arc<TopicTable>,
-    members: Vec<Member>,
+    members: Vec<ProblemMember>,
     racks: Vec<Arc<str>>,
     /// By unit its owner today; empty if there are none at all.
     current: Vec<Option<MemberIndex>>,
@@ -76,16 +76,16 @@ impl Problem {
     }
 
     /// The topics, sorted by name; a [`TopicIndex`] is a position in it.
-    pub fn topics(&self) -> &[Topic] {
+    pub fn topics(&self) -> &[ProblemTopic] {
         self.topics.list()
     }
 
     /// The members, sorted by id; a [`MemberIndex`] is a position in it.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[ProblemMember] {
         &self.members
     }
 
-    /// How many units there are: the sum of the topics' partitions.
+    /// The number of units: the sum of the topics' partitions.
     #[inline]
     pub fn units(&self) -> usize {
         self.topics.units()
@@ -96,7 +96,7 @@ impl Problem {
     /// # Panics
     ///
     /// If `topic` is of another problem, and not in this one.
-    pub fn topic(&self, topic: TopicIndex) -> &Topic {
+    pub fn topic(&self, topic: TopicIndex) -> &ProblemTopic {
         &self.topics.list()[topic.index()]
     }
 
@@ -105,7 +105,7 @@ impl Problem {
     /// # Panics
     ///
     /// If `member` is of another problem, and not in this one.
-    pub fn member(&self, member: MemberIndex) -> &Member {
+    pub fn member(&self, member: MemberIndex) -> &ProblemMember {
         &self.members[member.index()]
     }
 
@@ -176,7 +176,7 @@ impl Problem {
         (topic, u32::try_from(partition).expect("a topic counts partitions in u32"))
     }
 
-    /// The member that owns `unit` today; `None` if nobody does, or somebody who is no member.
+    /// The member that owns `unit` today; `None` if no member does, or some member that is no member.
     ///
     /// # Panics
     ///
@@ -205,7 +205,7 @@ impl Problem {
         list[unit.index()]
     }
 
-    /// Whether the units at `positions` are owned by `owners` today.
+    /// True if the units at `positions` are owned by `owners` today.
     #[inline]
     pub(crate) fn is_owned_by(&self, positions: Range<usize>, owners: &[Option<MemberIndex>]) -> bool {
         if self.current.is_empty() {
@@ -216,7 +216,7 @@ impl Problem {
         pairs.fold(0, |all, (a, b)| all | (MemberIndex::bits(*a) ^ MemberIndex::bits(*b))) == 0
     }
 
-    /// The owners today of the units at `positions`; empty if nobody owns anything.
+    /// The owners today of the units at `positions`; empty if no member owns anything.
     pub(crate) fn owners_at(&self, positions: Range<usize>) -> &[Option<MemberIndex>] {
         if self.current.is_empty() { &[] } else { &self.current[positions] }
     }
@@ -226,7 +226,7 @@ impl Problem {
         if self.current.is_empty() { vec![None; self.units()] } else { self.current.clone() }
     }
 
-    /// Whether any unit is on its way to a member.
+    /// True if any unit is on its way to a member.
     pub(crate) fn has_fixed(&self) -> bool {
         !self.fixed.is_empty()
     }
@@ -242,7 +242,7 @@ impl Problem {
         loads
     }
 
-    /// Whether `member` is subscribed to `topic`.
+    /// True if `member` is subscribed to `topic`.
     ///
     /// # Panics
     ///
@@ -254,13 +254,13 @@ impl Problem {
         }
     }
 
-    /// How much work `unit` is.
+    /// The work that `unit` takes.
     #[inline]
     pub fn weight(&self, unit: UnitIndex) -> Weight {
         self.weights.get(unit.index()).copied().unwrap_or(Weight::ONE)
     }
 
-    /// Whether any unit is more or less work than another.
+    /// True if any unit is more or less work than another.
     pub fn has_weights(&self) -> bool {
         self.weights.windows(2).any(|pair| pair[0] != pair[1])
     }
@@ -279,18 +279,18 @@ impl Problem {
         self.standbys.of(unit.index())
     }
 
-    /// Whether any member holds a standby of anything.
+    /// True if any member holds a standby of anything.
     pub(crate) fn has_standbys(&self) -> bool {
         !self.standbys.is_empty()
     }
 
-    /// What may be traded for what.
+    /// The trade-offs that the strategy may make.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Whether `member` is subscribed to the topic of `unit` and not banned from it. States and
-    /// limits do not enter into it.
+    /// True if `member` is subscribed to the topic of `unit` and not banned from it. States and limits do not enter
+    /// into it.
     ///
     /// # Panics
     ///

@@ -11,11 +11,11 @@
 //! units and counts each as one; this module tells it units, and settles in partitions what it proposes:
 //!
 //! - A member takes a unit if it is subscribed to all topics of its set and banned from none of its partitions.
-//! - A limit counts partitions. Nobody takes above it; who is above it keeps only units that were wholly its own and that
-//!   nobody else can have.
+//! - A limit counts partitions. No member takes above it; one that is above it keeps only units that
+//!   were wholly its own and that no other member can have.
 //! - A member that is draining or on hold takes nothing, not even the rest of a unit of which it has a part.
 //! - A unit for which there is no member stays split: each part stays with its owner, if that may own the unit, and the
-//!   rest is nobody's. [`SetPlacement::splits`] names it.
+//!   rest has no owner. [`SetPlacement::splits`] names it.
 //! - `balanced` finds a place for everything if limits leave one, within a bounded search, and so do the others for the
 //!   units that limits turned away.
 //! - If units are of one size, `balanced` and `sticky-balanced` gather sets that lie spread with the fewest partitions
@@ -27,12 +27,12 @@
 //! budget. The service knows none of them.
 
 mod fewest;
-mod layout;
 mod level;
 mod pack;
 mod rounds;
 mod settle;
-mod table;
+mod unit_layout;
+mod unit_table;
 mod united;
 
 use std::fmt;
@@ -40,7 +40,7 @@ use std::fmt;
 use crate::placement::{Placement, Standbys, Surplus, Unassigned};
 use crate::problem::{MemberIndex, Problem, TopicIndex, UnitIndex};
 use crate::strategy::Strategy;
-use layout::Layout;
+use unit_layout::UnitLayout;
 
 /// The owner that each partition should have, where some move together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct SetPlacement {
     /// The placement of partitions. Its list of what is unassigned has the reasons of the units.
     pub placement: Placement,
     /// By entry of the placement's list of what is unassigned: the reason in words that fit.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<PartitionReason>,
     /// The units of which not all partitions have the same owner, by the first of their partitions, ascending.
     pub splits: Vec<UnitIndex>,
     /// By member: how many partitions it owns of units that it may not own; nothing where all are by themselves.
@@ -70,9 +70,9 @@ impl SetPlacement {
     }
 }
 
-/// The reason why nobody should own a partition. Displays as a phrase for people.
+/// The reason why no member should own a partition. Displays as a phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum PartitionReason {
     /// It is true of the partition by itself.
     OfPartition(Unassigned),
     /// It is true of the unit that the partition moves with.
@@ -81,7 +81,7 @@ pub enum Reason {
     PartOnHold,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for PartitionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OfPartition(why) => why.fmt(f),
@@ -105,13 +105,13 @@ fn of_set(why: Unassigned) -> &'static str {
 }
 
 /// Places the partitions of `problem`, of which those of equal number in the topics of one of `sets` move together.
-/// Limits, weights, bans, pins, standbys, handoffs and the movement budget are those of partitions. A topic that is in no
-/// set is one by itself. Without any set of two topics or more the answer is the strategy's own.
+/// Limits, weights, bans, pins, standbys, handoffs and the movement budget are those of partitions. A topic that is in
+/// no set is one by itself. Without any set of two topics or more the answer is the strategy's own.
 ///
-/// A unit is fixed, or cooling, if one of its partitions is. Its weight is the sum of theirs, its racks those where all of
-/// them have a replica as far as that is known. It is pinned to the members to whom each pinned partition allows, and to
-/// nobody if these have none in common. A member is a standby of it if it is one of every partition that has any; lags
-/// add up.
+/// A unit is fixed, or cooling, if one of its partitions is. Its weight is the sum of theirs, its racks those where all
+/// of them have a replica as far as that is known. It is pinned to the members to whom each pinned partition allows,
+/// and to no member if these have none in common. A member is a standby of it if it is one of every partition that has
+/// any; lags add up.
 ///
 /// # Panics
 ///
@@ -120,19 +120,19 @@ pub fn place(problem: &Problem, sets: &[Vec<TopicIndex>], strategy: &dyn Strateg
     if sets.iter().all(|set| set.len() < 2) {
         return apart(strategy.assign(problem));
     }
-    let layout = Layout::new(problem, sets);
+    let layout = UnitLayout::new(problem, sets);
     let settled = rounds::run(problem, &layout, strategy);
     split(problem, &layout, &settled)
 }
 
 fn apart(placement: Placement) -> SetPlacement {
-    let reasons = placement.unassigned.iter().map(|(_, why)| Reason::OfPartition(*why)).collect();
+    let reasons = placement.unassigned.iter().map(|(_, why)| PartitionReason::OfPartition(*why)).collect();
     SetPlacement { placement, reasons, splits: Vec::new(), lost: None }
 }
 
 /// The units with their owners, standbys and reasons, once nothing moves any more.
 #[derive(Debug)]
-struct Settled {
+struct RestingPlacement {
     /// By unit.
     owner: Vec<Option<MemberIndex>>,
     /// By unit.
@@ -140,14 +140,14 @@ struct Settled {
     /// By partition.
     owners: Vec<Option<MemberIndex>>,
     /// By unit, for those without an owner, ascending.
-    unassigned: Vec<(UnitIndex, Reason)>,
+    unassigned: Vec<(UnitIndex, PartitionReason)>,
     surplus: Surplus,
     /// By member: how many partitions it owns of units that it may not own.
     lost: Vec<u32>,
 }
 
 /// The answer in partitions.
-fn split(problem: &Problem, layout: &Layout, settled: &Settled) -> SetPlacement {
+fn split(problem: &Problem, layout: &UnitLayout, settled: &RestingPlacement) -> SetPlacement {
     let mut placement = Placement::new(problem, settled.owners.clone(), surplus(problem, layout, settled));
     placement.standbys = standbys(problem, layout, settled);
     let why = |partition: UnitIndex| {
@@ -157,8 +157,8 @@ fn split(problem: &Problem, layout: &Layout, settled: &Settled) -> SetPlacement 
     };
     let mut reasons = Vec::with_capacity(placement.unassigned.len());
     for (partition, told) in &mut placement.unassigned {
-        let reason = why(*partition).unwrap_or(Reason::OfPartition(*told));
-        if let Reason::OfSet(why) | Reason::OfPartition(why) = reason {
+        let reason = why(*partition).unwrap_or(PartitionReason::OfPartition(*told));
+        if let PartitionReason::OfSet(why) | PartitionReason::OfPartition(why) = reason {
             *told = why;
         }
         reasons.push(reason);
@@ -175,7 +175,7 @@ fn split(problem: &Problem, layout: &Layout, settled: &Settled) -> SetPlacement 
 }
 
 /// Partitions move because their unit lay spread, or else for the strategy's reason.
-fn surplus(problem: &Problem, layout: &Layout, settled: &Settled) -> Surplus {
+fn surplus(problem: &Problem, layout: &UnitLayout, settled: &RestingPlacement) -> Surplus {
     let is_spread = |partition: &UnitIndex| {
         let mut owners = layout.partitions(layout.unit_of(*partition)).map(|at| problem.current(at));
         let first = owners.next().flatten();
@@ -186,7 +186,7 @@ fn surplus(problem: &Problem, layout: &Layout, settled: &Settled) -> Surplus {
 }
 
 /// Of each unit's standbys as many as the partition's topic wants.
-fn standbys(problem: &Problem, layout: &Layout, settled: &Settled) -> Standbys {
+fn standbys(problem: &Problem, layout: &UnitLayout, settled: &RestingPlacement) -> Standbys {
     Standbys::new(problem.unit_indices().map(|partition| {
         let wanted = problem.topic(problem.topic_of(partition).0).standbys as usize;
         let unit = layout.unit_of(partition);

@@ -23,7 +23,7 @@ use crate::strategy::{Manner, Strategy};
 ///    followed. So a fresh placement gives each member contiguous units.
 ///
 /// A unit that finds no room goes back to its owner if it has one, though that is draining or
-/// over its limit: nothing is taken from a live member only to be nobody's.
+/// over its limit: nothing is taken from a live member only to have no owner.
 ///
 /// **When active members' subscriptions differ, or there are bans**, one target for all does not
 /// exist. Then units without an owner go to the emptiest member that may own them, topics with the

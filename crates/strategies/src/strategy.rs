@@ -1,4 +1,4 @@
-//! What a strategy is, and which there are.
+//! The trait of all strategies, and the list of them.
 
 use std::fmt;
 
@@ -12,13 +12,14 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     /// The name it is chosen by, such as `sticky-balanced`.
     fn name(&self) -> &'static str;
 
-    /// What it does, in one line for people.
+    /// Its rule, in one line for people.
     fn summary(&self) -> &'static str;
 
     /// Places every unit of `problem` that a member can take.
     fn assign(&self, problem: &Problem) -> Placement;
 
-    /// The part that today's owners have in it, for what [`sets`](crate::sets) settles around it. By default they matter.
+    /// The part that today's owners have in it, for what [`sets`](crate::sets) settles around it. By default they
+    /// matter.
     fn manner(&self) -> Manner {
         Manner::Sticky
     }

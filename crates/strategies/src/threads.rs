@@ -1,4 +1,4 @@
-//! Which of a member's threads works on what: [`deal`].
+//! Threads of a member and the partitions that each works on: [`deal`].
 
 use std::collections::BTreeMap;
 

@@ -236,7 +236,7 @@ fn op_bytes(op: &Op) -> usize {
         }
 }
 
-/// What one compare or operation costs on the wire besides its key and value; generous on purpose,
+/// The cost of one compare or operation on the wire besides its key and value; generous on purpose,
 /// so that our own count is never below the store's.
 const PER_ITEM_BYTES: usize = 32;
 

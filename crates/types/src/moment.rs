@@ -17,6 +17,19 @@ impl Moment {
     }
 }
 
+/// A span in whole milliseconds, as the wire and records have it. One that does not fit, of 500 million years, counts as
+/// the longest that does.
+#[must_use]
+pub fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A span in whole microseconds; one that does not fit, of 500 000 years, counts as the longest that does.
+#[must_use]
+pub fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl Add<Duration> for Moment {
     type Output = Self;
 

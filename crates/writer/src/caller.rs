@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use crate::message::{Answer, Code, Request};
 use crate::wire::{CallError, Connection};
 
-/// How often each router is tried before a request counts as unsent.
+/// The number of times that each router is tried before a request counts as unsent.
 const TURNS: usize = 2;
 
 /// Asks over any of the routers that there are, one request at a time.

@@ -1,4 +1,4 @@
-//! Where the requests for one owned partition are served: one after the other, by one task.
+//! The service of the requests for one owned partition: one after the other, by one task.
 //!
 //! ```text
 //!  request ──► admitted? known? ──► appended, with its permit ──► in the log? claim valid? ──► counted, acknowledged
@@ -12,28 +12,28 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
-use kafka_assigner_client::{OwnedContext, Permit};
+use kafka_assigner_client::{Epoch, Offset, OwnedContext, Permit};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use crate::counters::Known;
-use crate::entry::{Addition, Entry, What};
+use crate::entry::{Addition, Entry, EntryKind};
 use crate::journal::Witness;
 use crate::log::LogError;
 use crate::message::{Answer, Code, Request};
 use crate::replica::Replica;
 
-/// How many requests wait for their turn at most, and how many for the log: several routers with a full window (64)
-/// each. More are refused, or wait for their turn.
+/// The most requests that wait for their turn, and the most that wait for the log: several routers with a full window
+/// (64) each. More are refused, or wait for their turn.
 const WAITING: usize = 256;
 
 /// A request for the owner of `epoch`.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: Request,
-    pub(crate) epoch: u64,
+    pub(crate) epoch: Epoch,
     pub(crate) answer: oneshot::Sender<Answer>,
 }
 
@@ -77,9 +77,9 @@ impl Desk {
 }
 
 /// An addition on its way into the log.
-struct Written {
+struct PendingWrite {
     entry: Entry,
-    result: Result<i64, LogError>,
+    result: Result<Offset, LogError>,
     answer: oneshot::Sender<Answer>,
     /// A drain waits until it is dropped.
     _permit: Permit,
@@ -90,10 +90,10 @@ struct Clerk {
     replica: Replica,
     witness: Option<Arc<dyn Witness>>,
     /// In the order of the log.
-    writes: FuturesOrdered<BoxFuture<'static, Written>>,
+    writes: FuturesOrdered<BoxFuture<'static, PendingWrite>>,
     /// The number of the last request of each caller that waits for the log.
     on_their_way: BTreeMap<String, u64>,
-    /// Whether nobody knows what is in the log.
+    /// True if the content of the log is not known.
     is_lost: bool,
 }
 
@@ -102,7 +102,7 @@ impl Clerk {
         loop {
             tokio::select! {
                 biased;
-                // What is in the log is acknowledged first, so that whoever asks next sees it.
+                // EntryKind is in the log is acknowledged first, so that whoever asks next sees it.
                 Some(written) = self.writes.next(), if !self.writes.is_empty() => self.settle(written),
                 // Nothing is admitted any more, and all that was is answered.
                 () = stop.cancelled(), if self.writes.is_empty() => break,
@@ -148,15 +148,15 @@ impl Clerk {
         }
     }
 
-    fn write(&mut self, request: Request, epoch: u64, permit: Permit, answer: oneshot::Sender<Answer>) {
+    fn write(&mut self, request: Request, epoch: Epoch, permit: Permit, answer: oneshot::Sender<Answer>) {
         let Request { caller, number, key, add } = request;
         let addition = Addition { caller, number, key, amount: add.unwrap_or_default() };
-        let (caller, entry) = (addition.caller.clone(), Entry { epoch, what: What::Added(addition) });
+        let (caller, entry) = (addition.caller.clone(), Entry { epoch, what: EntryKind::Added(addition) });
         match self.replica.log().append(self.replica.at(), &entry) {
             Ok(appended) => {
                 self.on_their_way.insert(caller, number);
                 self.writes.push_back(Box::pin(async move {
-                    Written { entry, result: appended.await, answer, _permit: permit }
+                    PendingWrite { entry, result: appended.await, answer, _permit: permit }
                 }));
             }
             Err(error) => {
@@ -167,9 +167,9 @@ impl Clerk {
     }
 
     /// Acknowledges what is in the log, and counts.
-    fn settle(&mut self, written: Written) {
-        let Written { entry, result, answer, _permit } = written;
-        if let What::Added(addition) = &entry.what
+    fn settle(&mut self, written: PendingWrite) {
+        let PendingWrite { entry, result, answer, _permit } = written;
+        if let EntryKind::Added(addition) = &entry.what
             && self.on_their_way.get(&addition.caller) == Some(&addition.number)
         {
             self.on_their_way.remove(&addition.caller);
@@ -191,15 +191,15 @@ impl Clerk {
             answer.send(done.unwrap_or_else(|| Answer::not_done(Code::Unknown, "not known to be written")));
     }
 
-    /// Whether what was written is known to count: the claim is valid, so that it came before any other owner's fence;
+    /// True if what was written is known to count: the claim is valid, so that it came before any other owner's fence;
     /// and where that can't be relied on, as after a session was revoked from outside, nobody has written in between.
-    fn may_count(&self, offset: i64) -> bool {
+    fn may_count(&self, offset: Offset) -> bool {
         !self.is_lost && self.context.claim().is_valid() && self.replica.counters().is_next(offset)
     }
 
-    /// What can't be written down is not acknowledged either.
-    fn count(&mut self, offset: i64, entry: &Entry) -> Option<Answer> {
-        if let (Some(witness), What::Added(addition)) = (&self.witness, &entry.what) {
+    /// An addition that can't be written down is not acknowledged either.
+    fn count(&mut self, offset: Offset, entry: &Entry) -> Option<Answer> {
+        if let (Some(witness), EntryKind::Added(addition)) = (&self.witness, &entry.what) {
             let noted = witness.executed(&self.context, entry.epoch, offset, addition.number);
             noted.inspect_err(|error| warn!(%error, "not written down")).ok()?;
         }

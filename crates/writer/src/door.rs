@@ -1,4 +1,4 @@
-//! Where callers' requests come into a router.
+//! The listener for callers' requests in a router.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How a router reaches writers.
+//! The way from a router to writers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _, Shared};
-use kafka_assigner_router::{Forward, SendError, Target, TopicPartition};
+use kafka_assigner_router::{Forward, RouteTarget, SendError, TopicPartition};
 use prost::Message as _;
 
-use crate::message::{Answer, Code, Order};
+use crate::message::{Answer, Code, RoutedRequest};
 use crate::wire::{CallError, Connection};
 
 /// Sends requests to writers, each over one connection, so that they arrive in the order in which they were started.
 #[derive(Debug, Default)]
 pub struct Wire {
     /// By endpoint. Those that are closed go when the next one is opened.
-    connections: Mutex<BTreeMap<Arc<str>, Opening>>,
+    connections: Mutex<BTreeMap<Arc<str>, PendingConnection>>,
 }
 
 /// A connection that is being opened, or was; whoever needs it waits for the same one.
-type Opening = Shared<BoxFuture<'static, Result<Connection, Arc<io::Error>>>>;
+type PendingConnection = Shared<BoxFuture<'static, Result<Connection, Arc<io::Error>>>>;
 
-/// Whether it may still become of use.
-fn is_useful(opening: &Opening) -> bool {
+/// True if it may still become of use.
+fn is_useful(opening: &PendingConnection) -> bool {
     opening.peek().is_none_or(|opened| opened.as_ref().is_ok_and(Connection::is_open))
 }
 
@@ -35,7 +35,7 @@ impl Wire {
         Self::default()
     }
 
-    fn connection(&self, endpoint: &Arc<str>) -> Opening {
+    fn connection(&self, endpoint: &Arc<str>) -> PendingConnection {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opening) = connections.get(endpoint).filter(|opening| is_useful(opening)) {
             return opening.clone();
@@ -52,11 +52,16 @@ impl Wire {
 impl Forward for Wire {
     type Response = Answer;
 
-    async fn send(&self, target: &Target, at: &TopicPartition, request: Bytes) -> Result<Answer, SendError> {
+    async fn send(
+        &self,
+        target: &RouteTarget,
+        at: &TopicPartition,
+        request: Bytes,
+    ) -> Result<Answer, SendError> {
         let connection = self.connection(&target.owner.endpoint).await;
         let connection = connection.map_err(|error| SendError::Refused(error.to_string()))?;
-        let (topic, partition, epoch) = (at.topic().to_owned(), at.partition(), target.epoch.0);
-        let order = Order { topic, partition, epoch, request };
+        let (topic, partition, epoch) = (at.topic.to_string(), at.kafka_number(), target.epoch.0);
+        let order = RoutedRequest { topic, partition, epoch, request };
         let answer = match connection.call(order.encode_to_vec().into()).await {
             Ok(answer) => Answer::read(answer),
             Err(error @ CallError::Unsent) => return Err(SendError::Refused(error.to_string())),

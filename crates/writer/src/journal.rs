@@ -1,12 +1,12 @@
-//! What a writer writes down: lines of JSON in the form of `kafka-assigner-audit`, which can audit them.
+//! The journal of a writer: lines of JSON in the form of `kafka-assigner-audit`, which can audit them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use kafka_assigner_audit::{Handled, Slot};
-use kafka_assigner_client::OwnedContext;
+use kafka_assigner_audit::Handled;
+use kafka_assigner_client::{Epoch, Offset, OwnedContext};
 
 /// Sees what a writer executes, before it is acknowledged.
 pub trait Witness: Send + Sync + 'static {
@@ -15,7 +15,7 @@ pub trait Witness: Send + Sync + 'static {
     /// # Errors
     ///
     /// It can't be noted; then it is not acknowledged either.
-    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()>;
+    fn executed(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) -> io::Result<()>;
 }
 
 /// A file that a line is added to for each addition.
@@ -38,10 +38,10 @@ impl Journal {
 
 impl Witness for Journal {
     /// One write, so that lines of several partitions never mix.
-    fn executed(&self, context: &OwnedContext, epoch: u64, offset: i64, id: u64) -> io::Result<()> {
+    fn executed(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) -> io::Result<()> {
         let (at, now) = (context.partition(), UNIX_EPOCH.elapsed().map_err(io::Error::other)?);
         let handled = Handled {
-            slot: Slot { topic: at.topic().to_owned(), partition: at.partition() },
+            slot: at.clone(),
             offset,
             id,
             epoch,

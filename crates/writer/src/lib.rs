@@ -13,7 +13,7 @@
 //! - [`Wire`] takes a router's requests to a writer, [`Door`] takes callers' requests to a router, and [`Caller`] is one
 //!   who asks. All speak [`wire`].
 //!
-//! What holds: an addition that was acknowledged is in the log, and counts once, whoever died and whatever was repeated.
+//! Guarantee: an addition that was acknowledged is in the log, and counts once, whoever died and whatever was repeated.
 
 mod caller;
 mod counters;
@@ -34,12 +34,12 @@ mod writer;
 pub use caller::{Caller, Failure};
 pub use counters::Counters;
 pub use door::Door;
-pub use entry::{Addition, Entry, What};
+pub use entry::{Addition, Entry, EntryKind};
 pub use forward::Wire;
 pub use journal::{Journal, Witness};
 pub use log::{Log, LogError};
 pub use log_reader::read as read_log;
-pub use message::{Answer, Code, Invalid, Order, Request};
+pub use message::{Answer, Code, Invalid, Request, RoutedRequest};
 pub use program::{run_router, run_writer};
 pub use traffic::{Meter, Pace, Traffic};
 pub use writer::{Reception, Writer};

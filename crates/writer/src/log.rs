@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt as _, TryFutureExt as _};
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::consumer::{Consumer as _, ConsumerContext, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
@@ -13,13 +13,13 @@ use rdkafka::metadata::Metadata;
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::util::DefaultRuntime;
-use rdkafka::{ClientConfig, ClientContext, Message as _, Offset, TopicPartitionList};
+use rdkafka::{ClientConfig, ClientContext, Message as _, TopicPartitionList};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::entry::{Entry, What};
+use crate::entry::{Entry, EntryKind};
 
-/// How entries are written: in order, each once, and acknowledged when every replica in sync has it. One that is not
-/// acknowledged in time has an unknown outcome, and the writer that waited for it reads its log again.
+/// The settings for writing entries: in order, each once, and acknowledged when every replica in sync has it. One that
+/// is not acknowledged in time has an unknown outcome, and the writer that waited for it reads its log again.
 const WRITING: [(&str, &str); 4] = [
     ("acks", "all"),
     ("enable.idempotence", "true"),
@@ -28,7 +28,7 @@ const WRITING: [(&str, &str); 4] = [
     ("message.timeout.ms", "10000"),
 ];
 
-/// How entries are read.
+/// The settings for reading entries.
 const READING: [(&str, &str); 9] = [
     // Required, and never used: nothing is committed, nobody subscribes.
     ("group.id", "single-writer"),
@@ -45,7 +45,7 @@ const READING: [(&str, &str); 9] = [
     ("fetch.queue.backoff.ms", "10"),
 ];
 
-/// How long a start waits for brokers.
+/// The wait of a start for brokers.
 const CONNECTING: Duration = Duration::from_secs(5);
 
 /// The reason why the log can't be read or written.
@@ -59,9 +59,9 @@ pub enum LogError {
     Entry {
         /// The partition.
         at: TopicPartition,
-        /// Where.
-        offset: i64,
-        /// Why.
+        /// The offset.
+        offset: Offset,
+        /// The error of reading it.
         #[source]
         source: serde_json::Error,
     },
@@ -143,17 +143,17 @@ impl Log {
         &self,
         at: &TopicPartition,
         entry: &Entry,
-    ) -> Result<impl Future<Output = Result<i64, LogError>> + Send + use<>, LogError> {
+    ) -> Result<impl Future<Output = Result<Offset, LogError>> + Send + use<>, LogError> {
         let payload = serde_json::to_vec(entry).expect("an entry has no map with keys that are no text");
         let key = match &entry.what {
-            What::Opened => None,
-            What::Added(addition) => Some(addition.key.as_str()),
+            EntryKind::Opened => None,
+            EntryKind::Added(addition) => Some(addition.key.as_str()),
         };
-        let mut record = FutureRecord::to(at.topic()).partition(at.partition()).payload(&payload);
+        let mut record = FutureRecord::to(at.topic.as_str()).partition(at.kafka_number()).payload(&payload);
         record.key = key;
         let written = self.producer.send_result(record).map_err(|(error, _)| error)?;
         let written = written.map_err(|_| LogError::Abandoned);
-        Ok(written.map(|written| Ok(written?.map_err(|(error, _)| error)?.offset)))
+        Ok(written.map(|written| Ok(offset_of(written?.map_err(|(error, _)| error)?.offset))))
     }
 
     /// Reads a partition from `offset` on. Quick, since no broker is asked.
@@ -161,12 +161,12 @@ impl Log {
     /// # Errors
     ///
     /// [`LogError::Kafka`].
-    pub(crate) fn read(&self, at: &TopicPartition, offset: i64) -> Result<Reader, LogError> {
+    pub(crate) fn read(&self, at: &TopicPartition, offset: Offset) -> Result<LogReader, LogError> {
         // Before it is assigned: librdkafka then never forwards it to the common queue.
-        let queue = self.consumer.split_partition_queue(at.topic(), at.partition());
+        let queue = self.consumer.split_partition_queue(at.topic.as_str(), at.kafka_number());
         let queue = queue.ok_or(KafkaError::Subscription(at.to_string()))?;
-        self.consumer.incremental_assign(&list(at, Offset::Offset(offset))?)?;
-        Ok(Reader { queue: Some(queue), log: self.clone(), at: at.clone() })
+        self.consumer.incremental_assign(&list(at, rdkafka::Offset::Offset(offset.get()))?)?;
+        Ok(LogReader { queue: Some(queue), log: self.clone(), at: at.clone() })
     }
 }
 
@@ -180,9 +180,14 @@ async fn ask(topic: &str, fetch: impl FnOnce(&str) -> KafkaResult<Metadata> + Se
     }
 }
 
-fn list(at: &TopicPartition, offset: Offset) -> KafkaResult<TopicPartitionList> {
+/// The offset of a record that Kafka keeps or has just taken.
+fn offset_of(number: i64) -> Offset {
+    Offset::new(number).expect("a record of a log has an offset from 0")
+}
+
+fn list(at: &TopicPartition, offset: rdkafka::Offset) -> KafkaResult<TopicPartitionList> {
     let mut list = TopicPartitionList::new();
-    list.add_partition_offset(at.topic(), at.partition(), offset)?;
+    list.add_partition_offset(at.topic.as_str(), at.kafka_number(), offset)?;
     Ok(list)
 }
 
@@ -195,16 +200,16 @@ async fn serve_events(consumer: Arc<StreamConsumer<Quiet>>) {
 }
 
 /// Reads one partition.
-pub(crate) struct Reader {
+pub(crate) struct LogReader {
     /// Taken only when it is dropped.
     queue: Option<StreamPartitionQueue<Quiet, DefaultRuntime>>,
     log: Log,
     at: TopicPartition,
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for LogReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("LogReader").field("at", &self.at).finish_non_exhaustive()
     }
 }
 
@@ -212,12 +217,12 @@ impl std::fmt::Debug for Reader {
 #[derive(Debug)]
 pub(crate) enum Read {
     /// An entry, at its offset.
-    Entry(i64, Entry),
+    Entry(Offset, Entry),
     /// Nothing, just now.
     End,
 }
 
-impl Reader {
+impl LogReader {
     /// Waits for the next entry, or the end.
     ///
     /// Cancel safe.
@@ -241,17 +246,17 @@ impl Reader {
     }
 
     fn entry(&self, record: &BorrowedMessage<'_>) -> Result<Read, LogError> {
-        let (offset, payload) = (record.offset(), record.payload().unwrap_or_default());
+        let (offset, payload) = (offset_of(record.offset()), record.payload().unwrap_or_default());
         let failed = |source| LogError::Entry { at: self.at.clone(), offset, source };
         serde_json::from_slice(payload).map_err(failed).map(|entry| Read::Entry(offset, entry))
     }
 }
 
-impl Drop for Reader {
+impl Drop for LogReader {
     fn drop(&mut self) {
         drop(self.queue.take());
-        let ended =
-            list(&self.at, Offset::Invalid).and_then(|list| self.log.consumer.incremental_unassign(&list));
+        let ended = list(&self.at, rdkafka::Offset::Invalid)
+            .and_then(|list| self.log.consumer.incremental_unassign(&list));
         if let Err(error) = ended {
             tracing::debug!(at = %self.at, %error, "not unassigned");
         }

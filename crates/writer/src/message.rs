@@ -1,4 +1,4 @@
-//! What is asked and answered. Both sides check what they read: anybody can connect to a port.
+//! Requests and answers. Both sides check what they read: anybody can connect to a port.
 
 use bytes::Bytes;
 use prost::{Enumeration, Message};
@@ -27,7 +27,7 @@ pub struct Request {
 
 /// A request on its way from a router to a writer.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub struct Order {
+pub struct RoutedRequest {
     /// The topic.
     #[prost(string, tag = "1")]
     pub topic: String,

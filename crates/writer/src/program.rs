@@ -1,4 +1,4 @@
-//! What a writer and a router do from their start to their end, for whoever runs them.
+//! The run of a writer and of a router, from start to end.
 
 use std::io;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! The counters of a partition, and how they are kept up with its log.
+//! The counters of a partition, kept up with its log.
 
-use kafka_assigner_client::{Claim, ClaimEnded, HandlerError, TopicPartition, WarmContext};
+use kafka_assigner_client::{Claim, ClaimEnded, Epoch, HandlerError, Offset, TopicPartition, WarmContext};
 
 use crate::counters::Counters;
-use crate::entry::{Entry, What};
-use crate::log::{Log, Read, Reader};
+use crate::entry::{Entry, EntryKind};
+use crate::log::{Log, LogReader, Read};
 
 /// The counters of one partition as far as its log was read.
 #[derive(Debug)]
@@ -13,20 +13,20 @@ pub(crate) struct Replica {
     at: TopicPartition,
     counters: Counters,
     /// Goes on where the counters end; none while they are written here, and nobody else writes.
-    reader: Option<Reader>,
+    reader: Option<LogReader>,
     /// The epoch under which the log was opened last.
-    opened: u64,
+    opened: Epoch,
 }
 
 impl Replica {
     pub(crate) fn new(log: Log, at: TopicPartition) -> Self {
-        Self { log, at, counters: Counters::default(), reader: None, opened: 0 }
+        Self { log, at, counters: Counters::default(), reader: None, opened: Epoch::default() }
     }
 
     /// Reads up to the end while another one may write.
     pub(crate) async fn warm(&mut self, context: &WarmContext) -> Result<(), HandlerError> {
         while self.step().await? {
-            context.report(self.counters.next().unsigned_abs(), None);
+            context.report(self.counters.next().since(Offset::ZERO), None);
         }
         Ok(())
     }
@@ -42,7 +42,7 @@ impl Replica {
             return Ok(());
         }
         check(claim)?;
-        let fence = self.log.append(&self.at, &Entry { epoch, what: What::Opened })?.await?;
+        let fence = self.log.append(&self.at, &Entry { epoch, what: EntryKind::Opened })?.await?;
         while self.counters.next() <= fence {
             self.step().await?;
         }
@@ -72,7 +72,7 @@ impl Replica {
     }
 
     /// Records that this writer's entry is in the log at `offset`. Returns the counter after an addition that counts.
-    pub(crate) fn wrote(&mut self, offset: i64, entry: &Entry) -> Option<u64> {
+    pub(crate) fn wrote(&mut self, offset: Offset, entry: &Entry) -> Option<u64> {
         self.counters.apply(offset, entry)
     }
 

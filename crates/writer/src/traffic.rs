@@ -21,10 +21,10 @@ use crate::message::Request;
 /// Keys of each caller, which are its own: enough that every partition has some of several callers.
 const KEYS: u64 = 16;
 
-/// How long a caller waits before it repeats a request that failed.
+/// The wait of a caller before it repeats a request that failed.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// How long a request may be repeated. A dead writer's partitions take a quarter of it.
+/// The time for which a request may be repeated. A dead writer's partitions take a quarter of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The number of callers and their rate.
@@ -52,12 +52,12 @@ impl Meter {
     }
 }
 
-/// What was asked so far; clones share it.
+/// The requests so far; clones share them.
 #[derive(Debug, Clone)]
-struct Notes(Arc<Shared>);
+struct Notes(Arc<TrafficState>);
 
 #[derive(Debug)]
-struct Shared {
+struct TrafficState {
     now: fn() -> Micros,
     asked: Mutex<Asked>,
     count: AtomicU64,
@@ -86,7 +86,7 @@ impl Traffic {
     /// Starts callers that ask the routers of the moment, once there are any.
     #[must_use]
     pub fn start(routers: &watch::Receiver<Vec<SocketAddr>>, pace: Pace) -> Self {
-        let shared = Shared { now: pace.now, asked: Mutex::default(), count: AtomicU64::new(0) };
+        let shared = TrafficState { now: pace.now, asked: Mutex::default(), count: AtomicU64::new(0) };
         let (notes, stop) = (Notes(Arc::new(shared)), CancellationToken::new());
         let mut callers = JoinSet::new();
         for place in 0..pace.callers {

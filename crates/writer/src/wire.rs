@@ -1,7 +1,7 @@
 //! A small wire: frames with a number, answered in any order.
 //!
 //! A frame is a length (4 bytes), a number (8 bytes) and a body. The number 0 is said by the side that answers: it
-//! leaves, ask nothing more here. What was asked before is answered still.
+//! leaves, ask nothing more here. EntryKind was asked before is answered still.
 
 mod connection;
 mod serve;
@@ -18,10 +18,10 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 /// The largest frame that is read. A request has less than a kilobyte.
 const LARGEST_FRAME: usize = 16 << 10;
 
-/// How many requests of one connection are unanswered at most; more are not read, or not sent.
+/// The most unanswered requests of one connection; more are not read, or not sent.
 const UNANSWERED: usize = 1_024;
 
-/// How long the other side may take to leave, or to take an answer.
+/// The time that the other side may take to leave, or to take an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Says that nothing more should be asked.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use kafka_assigner_client::{
-    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+    Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
 use prost::Message as _;
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::desk::{Desk, Job};
 use crate::journal::Witness;
 use crate::log::Log;
-use crate::message::{Answer, Code, Order, Request};
+use crate::message::{Answer, Code, Request, RoutedRequest};
 use crate::replica::Replica;
 use crate::wire::Service;
 
@@ -37,11 +37,11 @@ impl fmt::Debug for Writer {
 #[derive(Debug, Clone)]
 pub struct Reception(Slots);
 
-type Slots = Arc<Mutex<BTreeMap<TopicPartition, Slot>>>;
+type Slots = Arc<Mutex<BTreeMap<TopicPartition, WriterSlot>>>;
 
-/// What there is of one partition.
+/// The state of one partition.
 #[derive(Debug)]
-enum Slot {
+enum WriterSlot {
     /// It is read only.
     Still(Box<Replica>),
     /// It is written.
@@ -49,7 +49,7 @@ enum Slot {
 }
 
 impl Writer {
-    /// A writer of `log`, which owns nothing yet. What it executes is shown to `witness`.
+    /// A writer of `log`, which owns nothing yet. EntryKind it executes is shown to `witness`.
     #[must_use]
     pub fn new(log: Log, witness: Option<Arc<dyn Witness>>) -> Self {
         Self { log, witness, slots: Slots::default() }
@@ -61,20 +61,20 @@ impl Writer {
         Reception(self.slots.clone())
     }
 
-    /// What is known of a partition that is not written just now.
+    /// The replica of a partition that is not written just now.
     fn still(&self, at: &TopicPartition) -> Box<Replica> {
         match lock(&self.slots).remove(at) {
-            Some(Slot::Still(replica)) => replica,
-            Some(Slot::Open(_)) | None => Box::new(Replica::new(self.log.clone(), at.clone())),
+            Some(WriterSlot::Still(replica)) => replica,
+            Some(WriterSlot::Open(_)) | None => Box::new(Replica::new(self.log.clone(), at.clone())),
         }
     }
 
-    fn keep(&self, at: &TopicPartition, slot: Slot) {
+    fn keep(&self, at: &TopicPartition, slot: WriterSlot) {
         lock(&self.slots).insert(at.clone(), slot);
     }
 }
 
-fn lock(slots: &Slots) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot>> {
+fn lock(slots: &Slots) -> MutexGuard<'_, BTreeMap<TopicPartition, WriterSlot>> {
     slots.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -90,7 +90,7 @@ impl PartitionHandler for Writer {
             // The end was reached.
             warmed = replica.warm(context) => warmed?,
         }
-        self.keep(context.partition(), Slot::Still(replica));
+        self.keep(context.partition(), WriterSlot::Still(replica));
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl PartitionHandler for Writer {
             // The rest was read.
             opened = replica.open(context.claim()) => opened?,
         }
-        self.keep(context.partition(), Slot::Still(replica));
+        self.keep(context.partition(), WriterSlot::Still(replica));
         Ok(())
     }
 
@@ -113,21 +113,21 @@ impl PartitionHandler for Writer {
         let mut replica = self.still(context.partition());
         replica.open(context.claim()).await?;
         let desk = Desk::open(context.clone(), *replica, self.witness.clone());
-        self.keep(context.partition(), Slot::Open(desk));
+        self.keep(context.partition(), WriterSlot::Open(desk));
         Ok(())
     }
 
     /// Whatever was admitted is answered by now. The counters are kept: the partition may come back.
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let slot = lock(&self.slots).remove(context.partition());
         let replica = match slot {
-            Some(Slot::Open(desk)) => desk.close().await.map(Box::new),
-            Some(Slot::Still(replica)) => Some(replica),
+            Some(WriterSlot::Open(desk)) => desk.close().await.map(Box::new),
+            Some(WriterSlot::Still(replica)) => Some(replica),
             None => None,
         };
         let replica = replica.ok_or("the counters are gone")?;
         let next = replica.counters().next();
-        self.keep(context.partition(), Slot::Still(replica));
+        self.keep(context.partition(), WriterSlot::Still(replica));
         Ok(Some(next))
     }
 
@@ -158,15 +158,16 @@ impl Service for Reception {
 impl Reception {
     fn begin(&self, order: Bytes) -> Result<oneshot::Receiver<Answer>, Answer> {
         let invalid = |why: String| Answer::not_done(Code::Invalid, why);
-        let order = Order::decode(order).map_err(|error| invalid(error.to_string()))?;
+        let order = RoutedRequest::decode(order).map_err(|error| invalid(error.to_string()))?;
         let request = Request::read(order.request).map_err(|error| invalid(error.to_string()))?;
         let (answer, answered) = oneshot::channel();
-        let at = TopicPartition::new(order.topic, order.partition);
+        let at = TopicPartition::from_kafka(&order.topic, order.partition);
+        let at = at.map_err(|error| invalid(error.to_string()))?;
         match lock(&self.0).get(&at) {
-            Some(Slot::Open(desk)) => desk
-                .take(Job { request, epoch: order.epoch, answer })
+            Some(WriterSlot::Open(desk)) => desk
+                .take(Job { request, epoch: Epoch(order.epoch), answer })
                 .map_err(|_| Answer::not_done(Code::NotExecuted, "too many requests wait"))?,
-            Some(Slot::Still(_)) | None => {
+            Some(WriterSlot::Still(_)) | None => {
                 return Err(Answer::not_done(Code::NotExecuted, format!("{at} is not open here")));
             }
         }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
-use kafka_assigner_audit::{FinalState, Handled, KeyState, Slot};
+use kafka_assigner_audit::{FinalState, Handled, KeyState};
 use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler, Restored};
-use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition};
+use kafka_assigner_client::{HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition};
 
 use crate::journal::Journal;
 
@@ -39,10 +39,6 @@ fn id(record: &Record) -> u64 {
     first.unwrap_or_else(|| u64::try_from(record.offset()).unwrap_or_default())
 }
 
-fn slot(partition: &TopicPartition) -> Slot {
-    Slot { topic: partition.topic().to_owned(), partition: partition.partition() }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,7 +53,7 @@ impl Counting {
         let counts = lock(&self.shelf).get(owned.partition()).cloned();
         if let (Some(states), Some(counts)) = (&self.states, counts) {
             states.write(&FinalState {
-                slot: slot(owned.partition()),
+                slot: owned.partition().clone(),
                 epoch: owned.epoch(),
                 process: self.process.clone(),
                 keys: lock(&counts.0).clone(),
@@ -74,7 +70,7 @@ impl PartitionHandler for Counting {
     }
 
     /// The last record was handled: the counts are final, unless the partition comes back.
-    async fn drain(&self, owned: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, owned: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.write_state(owned)?;
         Ok(None)
     }
@@ -97,7 +93,7 @@ impl RecordHandler for Counting {
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Counts>, HandlerError> {
         let state = Counts::default();
         lock(&self.shelf).insert(partition.clone(), state.clone());
-        Ok(Restored { state, next_offset: Some(0) })
+        Ok(Restored { state, next_offset: Some(Offset::ZERO) })
     }
 
     fn catch_up(&self, _: &TopicPartition, counts: &mut Counts, record: &Record) -> Result<(), HandlerError> {
@@ -112,8 +108,8 @@ impl RecordHandler for Counting {
         record: &Record,
     ) -> Result<(), HandlerError> {
         self.handled.write(&Handled {
-            slot: slot(owned.partition()),
-            offset: record.offset(),
+            slot: owned.partition().clone(),
+            offset: Offset::new(record.offset())?,
             id: id(record),
             epoch: owned.epoch(),
             process: self.process.clone(),

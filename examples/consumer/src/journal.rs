@@ -1,4 +1,4 @@
-//! What this consumer writes down: lines of JSON in the forms of `kafka-assigner-audit`, which can audit them.
+//! The journals of this consumer: lines of JSON in the forms of `kafka-assigner-audit`, which can audit them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

@@ -1,6 +1,6 @@
 //! A working consumer: counts records by key, and writes a line of JSON for each record it handled.
 //!
-//! What a consumer needs is in `handle.rs`; this file only reads options. SIGTERM hands the partitions over and ends.
+//! The consumer itself is in `handle.rs`; this file only reads options. SIGTERM hands the partitions over and ends.
 
 mod handle;
 mod journal;
@@ -42,7 +42,7 @@ struct Options {
     /// The session's time to live in seconds; none = the group's
     #[arg(long)]
     session_timeout: Option<u64>,
-    /// How long handing the partitions over may take at the end, in seconds; less than a supervisor waits
+    /// The time that handing the partitions over may take at the end, in seconds; less than a supervisor waits
     #[arg(long, default_value_t = 20)]
     drain_timeout: u64,
     /// Keep the partitions for this name instead of handing them over

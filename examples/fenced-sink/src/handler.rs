@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler, Restored};
-use kafka_assigner_client::{ClaimEnded, HandlerError, OwnedContext, PartitionHandler, TopicPartition};
+use kafka_assigner_client::{
+    ClaimEnded, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition,
+};
 use tokio::task::spawn_blocking;
 use tracing::debug;
 
@@ -14,7 +16,7 @@ use crate::sink::{Effect, Sink};
 #[derive(Debug, Clone)]
 pub(crate) struct Totals(Arc<Sink>);
 
-/// How far the database is known to be. The totals are nowhere else, so there is nothing else to keep.
+/// The known end of the database. The totals are nowhere else, so there is nothing else to keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     next_offset: i64,
@@ -52,7 +54,7 @@ impl PartitionHandler for Totals {
     /// nothing any more.
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         let (sink, at, claim) = (self.0.clone(), context.partition().clone(), context.claim().clone());
-        spawn_blocking(move || sink.take(&at, claim.epoch())).await??;
+        spawn_blocking(move || sink.take(&at, claim.epoch().0)).await??;
         Ok(())
     }
 }
@@ -65,7 +67,7 @@ impl RecordHandler for Totals {
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Known>, HandlerError> {
         let (sink, at) = (self.0.clone(), partition.clone());
         let next_offset = spawn_blocking(move || sink.next_offset(&at)).await??;
-        Ok(Restored { state: Known { next_offset }, next_offset: Some(next_offset) })
+        Ok(Restored { state: Known { next_offset }, next_offset: Some(Offset::new(next_offset)?) })
     }
 
     /// Another owner has handled this record and committed it, so it has to be in the database.
@@ -94,7 +96,7 @@ impl RecordHandler for Totals {
             if !claim.is_valid() {
                 return Err(HandlerError::from(ClaimEnded));
             }
-            Ok(sink.apply(&at, claim.epoch(), &effect)?)
+            Ok(sink.apply(&at, claim.epoch().0, &effect)?)
         });
         let outcome = written.await??;
         debug!(partition = %context.partition(), offset = record.offset(), ?outcome, "record");

@@ -8,7 +8,7 @@ fn totals(folder: &TempDir) -> Totals {
 }
 
 fn orders() -> TopicPartition {
-    TopicPartition::new("orders", 3)
+    TopicPartition::try_from(("orders", 3)).expect("a valid name")
 }
 
 fn record(offset: i64) -> Record {
@@ -31,11 +31,11 @@ fn handle(totals: &Totals, offset: i64) {
 async fn a_new_owner_reads_on_where_the_database_ends() {
     let folder = TempDir::new().expect("room for a database");
     let (old, new) = (totals(&folder), totals(&folder));
-    assert_eq!(new.restore(&orders()).await.expect("readable").next_offset, Some(0));
+    assert_eq!(new.restore(&orders()).await.expect("readable").next_offset, Some(Offset::ZERO));
     handle(&old, 0);
     handle(&old, 1);
     let restored = new.restore(&orders()).await.expect("readable");
-    assert_eq!(restored, Restored { state: Known { next_offset: 2 }, next_offset: Some(2) });
+    assert_eq!(restored, Restored { state: Known { next_offset: 2 }, next_offset: Offset::new(2).ok() });
 }
 
 #[tokio::test]

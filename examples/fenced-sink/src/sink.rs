@@ -7,7 +7,7 @@ use std::time::Duration;
 use kafka_assigner_client::TopicPartition;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-/// How long a write waits for another process's: many times what a transaction takes, and far less than a session.
+/// The longest wait of a write for another process's: many times what a transaction takes, and far less than a session.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Two tables, so that one transaction can hold an effect, its offset and the epoch that it was made under.
@@ -49,7 +49,7 @@ const ADD: &str = "
 #[derive(Debug)]
 pub(crate) struct Sink(Mutex<Connection>);
 
-/// What one record does to the totals.
+/// The effect of one record on the totals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) offset: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Effect {
     pub(crate) bytes: u64,
 }
 
-/// What became of an effect.
+/// The outcome of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is in the totals now.
@@ -66,7 +66,7 @@ pub(crate) enum Outcome {
     Repeated,
 }
 
-/// Why nothing was written.
+/// The reasons for which nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SinkError {
     /// Whoever writes is not the owner any more, whatever it believes. Trying again under this epoch can't help.
@@ -103,10 +103,10 @@ impl Sink {
     ) -> Result<Outcome, SinkError> {
         self.transact(|transaction| {
             raise_fence(transaction, at, epoch)?;
-            if transaction.execute(ADVANCE, params![at.topic(), at.partition(), effect.offset])? == 0 {
+            if transaction.execute(ADVANCE, params![at.topic.as_str(), at.partition, effect.offset])? == 0 {
                 return Ok(Outcome::Repeated);
             }
-            transaction.execute(ADD, params![at.topic(), at.partition(), effect.key, effect.bytes])?;
+            transaction.execute(ADD, params![at.topic.as_str(), at.partition, effect.key, effect.bytes])?;
             Ok(Outcome::Applied)
         })
     }
@@ -117,7 +117,7 @@ impl Sink {
         let next = connection
             .query_row(
                 "SELECT next_offset FROM fences WHERE topic = ?1 AND partition = ?2",
-                params![at.topic(), at.partition()],
+                params![at.topic.as_str(), at.partition],
                 |row| row.get(0),
             )
             .optional()?;
@@ -139,12 +139,12 @@ impl Sink {
 }
 
 fn raise_fence(transaction: &Transaction<'_>, at: &TopicPartition, epoch: u64) -> Result<(), SinkError> {
-    if transaction.execute(RAISE_FENCE, params![at.topic(), at.partition(), epoch])? == 1 {
+    if transaction.execute(RAISE_FENCE, params![at.topic.as_str(), at.partition, epoch])? == 1 {
         return Ok(());
     }
     let held = transaction.query_row(
         "SELECT epoch FROM fences WHERE topic = ?1 AND partition = ?2",
-        params![at.topic(), at.partition()],
+        params![at.topic.as_str(), at.partition],
         |row| row.get(0),
     )?;
     Err(SinkError::Fenced { offered: epoch, held })

@@ -32,7 +32,7 @@ impl Disk {
 }
 
 fn orders() -> TopicPartition {
-    TopicPartition::new("orders", 3)
+    TopicPartition::try_from(("orders", 3)).expect("a valid name")
 }
 
 fn effect(offset: i64, key: &str) -> Effect {
@@ -65,7 +65,7 @@ fn a_zombie_of_one_partition_may_own_another() {
     let sink = Disk::new();
     let sink = sink.open();
     sink.take(&orders(), 6).expect("nobody was there");
-    let other = TopicPartition::new("orders", 4);
+    let other = TopicPartition::try_from(("orders", 4)).expect("a valid name");
     assert_eq!(sink.apply(&other, 5, &effect(0, "a")).expect("its own fence"), Outcome::Applied);
 }
 
@@ -148,7 +148,7 @@ fn every_interleaving_of_two_owners_counts_each_record_once_and_never_goes_back(
     let sink = Sink::open(Path::new(":memory:")).expect("room for a database");
     let rounds = 1 << (2 * RECORDS);
     for round in 0..rounds {
-        let at = TopicPartition::new("interleaved", round);
+        let at = TopicPartition::try_from(("interleaved", round)).expect("a valid name");
         let mut race = Race { sink: &sink, at, next: [0; 2], newest: 0 };
         for turn in 0..2 * RECORDS {
             race.deliver(usize::from(round >> turn & 1 == 1));

@@ -1,4 +1,4 @@
-//! The Rust that the guides show, so that it is compiled. A test compares the guides' blocks with these files.
+//! The Rust that the guides show, so that it is compiled. `cargo xtask check` compares the guides' blocks with these files.
 
 pub mod fencing;
 pub mod routers;

@@ -4,9 +4,11 @@ use std::error::Error;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, Target, TopicPartition, stop};
+use kafka_assigner_router::{
+    Epoch, Forward, RouteTarget, Router, RouterOptions, SendError, TopicPartition, stop,
+};
 
-/// What a connection to an owner fails with, after the request was sent.
+/// The error of a connection to an owner, after the request was sent.
 type Broken = Box<dyn Error + Send + Sync>;
 
 /// An owner's reply to one request.
@@ -25,7 +27,7 @@ pub trait Connection: Send {
     ///
     /// # Errors
     /// Whatever happens once the request is on its way: it may have been executed.
-    async fn call(&mut self, at: &TopicPartition, epoch: u64, request: Bytes) -> Result<Reply, Broken>;
+    async fn call(&mut self, at: &TopicPartition, epoch: Epoch, request: Bytes) -> Result<Reply, Broken>;
 }
 
 /// Opens connections, or hands out those that are open.
@@ -48,12 +50,12 @@ pub struct Wire<C> {
 impl<C: Connections> Forward for Wire<C> {
     type Response = Bytes;
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<Bytes, SendError> {
         let mut owner = match self.connections.open(&to.owner.endpoint).await {
             Ok(connection) => connection,
             Err(error) => return Err(SendError::Refused(error.to_string())), // never left
         };
-        match owner.call(at, to.epoch.0, request).await {
+        match owner.call(at, to.epoch, request).await {
             Ok(Reply::Done(response)) => Ok(response),
             Ok(Reply::NotExecuted(why)) => Err(SendError::Refused(why)),
             Err(error) => Err(SendError::Failed(error)), // may have been executed

@@ -34,7 +34,7 @@ impl Strategy for Packed {
     }
 }
 
-/// How many partitions the member may come to have.
+/// The most partitions that the member may come to have.
 fn room(problem: &Problem, member: MemberIndex) -> u32 {
     match problem.member(member).state {
         MemberState::Active => problem.member(member).max_partitions.unwrap_or(MOST),
@@ -42,7 +42,7 @@ fn room(problem: &Problem, member: MemberIndex) -> u32 {
     }
 }
 
-/// Who has the unit whatever the strategy wants: the member that it is on its way to, or one on hold.
+/// The member that has the unit whatever the strategy wants: the member that it is on its way to, or one on hold.
 fn settled(problem: &Problem, unit: UnitIndex) -> Option<MemberIndex> {
     let holds = |owner: &MemberIndex| {
         problem.member(*owner).state == MemberState::Hold && problem.may_own(unit, *owner)

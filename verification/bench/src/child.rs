@@ -1,14 +1,13 @@
 //! Servers in processes of their own.
 
 use std::env;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kafka_assigner_rig::{Process, free_port};
+use kafka_assigner_rig::{NamedProcess, free_port};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
 
 use crate::machine::resident_kib;
 
@@ -20,22 +19,17 @@ const START: Duration = Duration::from_secs(20);
 pub(crate) struct Child {
     /// Where it is reached, as a URL.
     pub(crate) address: String,
-    process: Process,
+    process: NamedProcess,
 }
 
 impl Child {
     /// Starts this very program as `what`, and waits until it listens.
     pub(crate) async fn start(what: &str, arguments: &[&str]) -> Result<Self> {
-        let listen = format!("127.0.0.1:{}", free_port()?);
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let mut command = Command::new(env::current_exe()?);
-        command.arg(what).arg(&listen).args(arguments);
-        let process = Process::spawn(&mut command)?;
-        let listening = async {
-            while TcpStream::connect(&listen).await.is_err() {
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(START, listening).await.with_context(|| format!("{what} does not listen at {listen}"))?;
+        command.arg(what).arg(listen.to_string()).args(arguments);
+        let mut process = NamedProcess::start_shown(what, command)?;
+        process.listens(listen, START).await?;
         Ok(Self { address: format!("http://{listen}"), process })
     }
 

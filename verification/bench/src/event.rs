@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::lab::Lab;
+use kafka_assigner_core::test_group::TestGroup;
 use kafka_assigner_types::kv::{Op, Txn};
 
 use crate::report::{Figure, Report};
@@ -46,29 +46,29 @@ pub(crate) fn run(report: &Report) -> Result<()> {
 
 /// Tells what plans cost on the way to a settled group that one consumer joined, and returns what its changes cost.
 fn measure(report: &Report, size: Size) -> Result<Costs> {
-    let mut lab = size.unplanned();
-    tell_plan(report, size, "plan, fresh", &lab)?;
-    lab.settle();
-    tell_plan(report, size, "plan, nothing to do", &lab)?;
-    tell_snapshot(report, size, &mut lab)?;
-    lab.join("another");
-    tell_plan(report, size, "plan, one consumer joined", &lab)?;
-    lab.pass();
-    Ok(Driver::new(lab).drive())
+    let mut group = size.unplanned();
+    tell_plan(report, size, "plan, fresh", &group)?;
+    group.settle();
+    tell_plan(report, size, "plan, nothing to do", &group)?;
+    tell_snapshot(report, size, &mut group)?;
+    group.join("another");
+    tell_plan(report, size, "plan, one consumer joined", &group)?;
+    group.pass();
+    Ok(Driver::new(group).drive())
 }
 
-fn tell_plan(report: &Report, size: Size, what: &'static str, lab: &Lab) -> Result<()> {
-    let times = (0..PLANS).map(|_| timed(|| lab.plan()).1).collect();
+fn tell_plan(report: &Report, size: Size, what: &'static str, group: &TestGroup) -> Result<()> {
+    let times = (0..PLANS).map(|_| timed(|| group.plan()).1).collect();
     tell(report, size, what, ms(median(times)), "ms")
 }
 
 /// Tells what it costs to keep the group as it is for a plan, and what the first change costs that comes meanwhile.
-fn tell_snapshot(report: &Report, size: Size, lab: &mut Lab) -> Result<()> {
+fn tell_snapshot(report: &Report, size: Size, group: &mut TestGroup) -> Result<()> {
     let (mut taken, mut applied) = (Vec::new(), Vec::new());
     for number in 0..PLANS {
-        let (snapshot, copying) = timed(|| lab.state.clone());
+        let (snapshot, copying) = timed(|| group.state.clone());
         taken.push(copying);
-        applied.push(timed_change(lab, number));
+        applied.push(timed_change(group, number));
         drop(snapshot);
     }
     tell(report, size, "snapshot, taken", us(median(taken)), "µs")?;
@@ -76,13 +76,13 @@ fn tell_snapshot(report: &Report, size: Size, lab: &mut Lab) -> Result<()> {
 }
 
 /// What it takes to apply a change of the assignment at `number`, which is written again as it is.
-fn timed_change(lab: &mut Lab, number: usize) -> Duration {
-    let at = lab.state.assignments().keys().nth(number).expect("the group has as many").clone();
-    let key = lab.state.layout().encode(&Key::Assignment(at));
-    let value = lab.shelf.get(&key).expect("it is stored").value.clone();
-    let changes = lab.shelf.txn(&Txn::guarded(Vec::new(), vec![Op::put(key, value)]));
-    let (changes, revision) = (changes.expect("it has no guard"), lab.shelf.revision());
-    timed(|| lab.state.apply(&changes, revision)).1
+fn timed_change(group: &mut TestGroup, number: usize) -> Duration {
+    let at = group.state.assignments().keys().nth(number).expect("the group has as many").clone();
+    let key = group.state.layout().encode(&Key::Assignment(at));
+    let value = group.store.get(&key).expect("it is stored").value.clone();
+    let changes = group.store.txn(&Txn::guarded(Vec::new(), vec![Op::put(key, value)]));
+    let (changes, revision) = (changes.expect("it has no guard"), group.store.revision());
+    timed(|| group.state.apply(&changes, revision)).1
 }
 
 fn tell_costs(report: &Report, size: Size, costs: &Costs, smallest: Duration) -> Result<()> {

@@ -15,20 +15,21 @@ use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use kafka_assigner_audit::watcher::{Observed, Observer};
 use kafka_assigner_client::{
-    Consumer, ConsumerError, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, Stopped,
+    Consumer, ConsumerError, ConsumerOptions, HandlerError, Offset, OwnedContext, PartitionHandler, Stopped,
 };
-use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::record::{HandoffRecord, Phase};
 use kafka_assigner_proto::v1::GroupConfig;
+use kafka_assigner_rig::observer::Observing;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::child::Child;
 use crate::consumer::GROUP;
 use crate::instance::{LEADER_TTL, create_group, create_topic, open};
-use crate::report::{Figure, Report};
+use crate::report::Report;
+use crate::rounds::Rounds;
 use crate::stopwatch::ms;
 
 const PARTITIONS: u32 = 2_000;
@@ -60,21 +61,17 @@ struct Round {
 
 /// Measures rounds, each on new keys.
 pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
-    let mut rounds = Vec::with_capacity(ROUNDS);
-    for number in 0..ROUNDS {
-        let prefix = format!("/bench/failover-{number}/");
-        rounds.push(timeout(BOUND, measure(etcd, &prefix)).await.context("a round takes too long")??);
-    }
-    tell_all(report, &rounds)
+    let size = format!("{MOVES} of {PARTITIONS} partitions move");
+    let measured = Rounds::measure("failover", size, (ROUNDS, BOUND), |prefix| measure(etcd, prefix));
+    tell_all(report, &measured.await?)
 }
 
-async fn measure(etcd: &str, prefix: &str) -> Result<Round> {
+async fn measure(etcd: &str, prefix: String) -> Result<Round> {
     let mut instances = Vec::new();
     for _ in 0..2 {
-        instances.push(Child::start("instance", &[etcd, prefix]).await?);
+        instances.push(Child::start("instance", &[etcd, &prefix]).await?);
     }
-    let observer = Observer::new(Layout::new(prefix, GROUP.parse()?));
-    let _watching = JoinSet::from_iter([observer.clone().run(open(etcd)?)]);
+    let observer = Observing::start(open(etcd)?, &prefix, GROUP)?;
     let mut members = Members::new(&instances);
     prepare(&observer, &instances[0].address, &mut members).await?;
 
@@ -175,33 +172,18 @@ impl PartitionHandler for Idle {
         Ok(())
     }
 
-    async fn drain(&self, _: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, _: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.may_drain.clone().wait_for(|may| *may).await?;
         Ok(None)
     }
 }
 
-fn tell_all(report: &Report, rounds: &[Round]) -> Result<()> {
-    let planned = ms(LEADER_TTL + PLAN);
-    tell(report, rounds, ["all drains ended", "all drains ended, worst"], None, |r| r.drained)?;
-    tell(report, rounds, ["another one leads", "another one leads, worst"], None, |r| r.led)?;
-    tell(report, rounds, ["next plan", "next plan, worst"], Some(planned), |r| r.planned)?;
-    let left = rounds.iter().map(|round| round.left).max().unwrap_or_default();
+fn tell_all(report: &Report, rounds: &Rounds<Round>) -> Result<()> {
+    let tell = |what, aim, part| rounds.tell_times(report, what, aim, part);
+    tell(["all drains ended", "all drains ended, worst"], None, |round| round.drained)?;
+    tell(["another one leads", "another one leads, worst"], None, |round| round.led)?;
+    tell(["next plan", "next plan, worst"], Some(ms(LEADER_TTL + PLAN)), |round| round.planned)?;
+    let left = rounds.each(|round| round.left).into_iter().max().unwrap_or_default();
     let value = f64::from(u32::try_from(left)?);
-    report.tell(&figure("moves that waited for a leader, worst", value, "", Some(0.0)))
-}
-
-fn tell(
-    report: &Report,
-    rounds: &[Round],
-    [middle, worst]: [&'static str; 2],
-    aim: Option<f64>,
-    part: fn(&Round) -> Duration,
-) -> Result<()> {
-    report.tell_times(&figure(middle, 0.0, "ms", aim), worst, rounds.iter().map(part).collect())
-}
-
-fn figure(what: &'static str, value: f64, unit: &'static str, aim: Option<f64>) -> Figure {
-    let size = format!("{MOVES} of {PARTITIONS} partitions move");
-    Figure { scenario: "failover", size, what, value, unit, aim }
+    report.tell(&rounds.figure("moves that waited for a leader, worst", value, "", Some(0.0)))
 }

@@ -18,6 +18,7 @@ mod idle;
 mod instance;
 mod machine;
 mod report;
+mod rounds;
 mod scale;
 mod stopwatch;
 

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use kafka_assigner_core::record::GroupConfig;
-use kafka_assigner_server::Group;
+use kafka_assigner_server::ServedGroup;
 use kafka_assigner_store::{EtcdStore, Store};
 use kafka_assigner_types::kv::{Op, Txn};
-use tokio::time::timeout;
 
 use crate::consumer::{Consumer, Crowd, GROUP};
 use crate::instance::{Served, create_group, create_topic, open};
-use crate::report::{Figure, Report};
+use crate::report::Report;
+use crate::rounds::Rounds;
 use crate::stopwatch::median;
 
 const PARTITIONS: u32 = 10_000;
@@ -42,17 +42,13 @@ struct Round {
 
 /// Measures rounds, each with a new instance on new keys.
 pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
-    let mut rounds = Vec::with_capacity(ROUNDS);
-    for number in 0..ROUNDS {
-        let prefix = format!("/bench/scale-{number}/");
-        let round = timeout(BOUND, measure(etcd, &prefix)).await.context("a round takes too long")??;
-        rounds.push(round);
-    }
-    tell_all(report, &rounds)
+    let size = format!("{PARTITIONS} partitions, {CONSUMERS} consumers");
+    let measured = Rounds::measure("scale", size, (ROUNDS, BOUND), |prefix| measure(etcd, prefix));
+    tell_all(report, &measured.await?)
 }
 
-async fn measure(etcd: &str, prefix: &str) -> Result<Round> {
-    let served = Served::start(etcd, prefix).await?;
+async fn measure(etcd: &str, prefix: String) -> Result<Round> {
+    let served = Served::start(etcd, &prefix).await?;
     create_group(&served.address, None).await?;
     let mut crowd = Crowd::register(&served.address, CONSUMERS).await?;
     let group = served.instance.group(&GROUP.parse()?).await?;
@@ -71,12 +67,12 @@ async fn measure(etcd: &str, prefix: &str) -> Result<Round> {
     let joined = Consumer::register(&served.address, CONSUMERS).await?;
     let first_warm = (joined.first_warm().await? - start).saturating_sub(debounce());
     served.stop().await?;
-    let bare_writes = bare_writes(&open(etcd)?, prefix).await?;
+    let bare_writes = bare_writes(&open(etcd)?, &prefix).await?;
     Ok(Round { durable, delivered, bare_writes, first_warm })
 }
 
 /// Waits until the instance's view, which is behind the store if anything, shows so many assignments.
-async fn assigned(group: &Group, partitions: usize) -> Result<Instant> {
+async fn assigned(group: &ServedGroup, partitions: usize) -> Result<Instant> {
     let mut updates = group.view().subscribe();
     while group.read(|state| state.assignments().len()) < partitions {
         updates.next().await.context("the view stopped")?;
@@ -106,28 +102,16 @@ async fn bare_writes(store: &EtcdStore, prefix: &str) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-fn tell_all(report: &Report, rounds: &[Round]) -> Result<()> {
-    tell(report, rounds, ["fresh plan durable", "fresh plan durable, worst"], Some(1_500.0), |r| r.durable)?;
-    tell(report, rounds, ["all commands told", "all commands told, worst"], Some(2_500.0), |r| r.delivered)?;
-    tell(report, rounds, ["etcd alone, same records", "etcd alone, worst"], None, |r| r.bare_writes)?;
+fn tell_all(report: &Report, rounds: &Rounds<Round>) -> Result<()> {
+    let tell = |what, aim, part| rounds.tell_times(report, what, aim, part);
+    tell(["fresh plan durable", "fresh plan durable, worst"], Some(1_500.0), |round| round.durable)?;
+    tell(["all commands told", "all commands told, worst"], Some(2_500.0), |round| round.delivered)?;
+    tell(["etcd alone, same records", "etcd alone, worst"], None, |round| round.bare_writes)?;
     let warm = ["first Warm after the debounce", "first Warm after the debounce, worst"];
-    tell(report, rounds, warm, Some(200.0), |r| r.first_warm)?;
-    let ratio = |r: &Round| Duration::from_secs_f64(r.durable.as_secs_f64() / r.bare_writes.as_secs_f64());
-    let value = median(rounds.iter().map(ratio).collect()).as_secs_f64();
-    report.tell(&figure("durable next to etcd alone", value, "x", None))
-}
-
-fn tell(
-    report: &Report,
-    rounds: &[Round],
-    [middle, worst]: [&'static str; 2],
-    aim: Option<f64>,
-    part: fn(&Round) -> Duration,
-) -> Result<()> {
-    report.tell_times(&figure(middle, 0.0, "ms", aim), worst, rounds.iter().map(part).collect())
-}
-
-fn figure(what: &'static str, value: f64, unit: &'static str, aim: Option<f64>) -> Figure {
-    let size = format!("{PARTITIONS} partitions, {CONSUMERS} consumers");
-    Figure { scenario: "scale", size, what, value, unit, aim }
+    tell(warm, Some(200.0), |round| round.first_warm)?;
+    let ratio = |round: &Round| {
+        Duration::from_secs_f64(round.durable.as_secs_f64() / round.bare_writes.as_secs_f64())
+    };
+    let value = median(rounds.each(ratio)).as_secs_f64();
+    report.tell(&rounds.figure("durable next to etcd alone", value, "x", None))
 }

@@ -12,10 +12,12 @@ mod work;
 
 use std::collections::BTreeMap;
 
+use kafka_assigner_rig::clock::Moment;
+use serde::Serialize;
+
 pub(crate) use requests::Requested;
 
 use crate::history::Entry;
-use crate::moment::Moment;
 use crate::sink::Judged;
 use crate::stage::Revoked;
 
@@ -54,16 +56,23 @@ pub(crate) struct Lived {
 pub(crate) struct Findings {
     /// What must not be, in words.
     pub(crate) violations: Vec<String>,
-    /// Records whose effect the sink has acknowledged.
+    /// What was counted and measured.
+    pub(crate) figures: Figures,
+}
+
+/// What was counted and measured, as the report has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Figures {
+    /// Records whose effect the sink has acknowledged, or requests that were.
     pub(crate) acknowledged: usize,
     /// Requests whose callers were told that they are in the log, and which are not.
     pub(crate) acknowledged_lost: usize,
-    /// Writes that it refused.
+    /// Writes that the sink refused because of their epoch.
     pub(crate) refused: usize,
     /// While faults happened: how long a partition was without an acknowledged write in all, counting what was longer
     /// than a second; the mean of the partitions.
     pub(crate) unavailable_ms: u64,
-    /// How long two consumers held a valid claim for one partition, over all partitions.
+    /// How long two consumers held a valid claim for one partition, over all partitions; allowed in overlap.
     pub(crate) two_owner_ms: u64,
     /// The same, where the older claim was that of a session that somebody outside had ended; not in the other.
     pub(crate) two_owner_ms_revoked: u64,

@@ -6,15 +6,16 @@ use anyhow::Result;
 use async_trait::async_trait;
 use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner, Message as _, Record, RecordHandler};
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition, stop,
+    Consumer, ConsumerOptions, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition, stop,
 };
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::journal::Journal;
 
 use crate::arguments::ConsumerSettings;
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
-use crate::history::{Claimed, Entry, Journal};
-use crate::moment::Moment;
+use crate::history::{Claimed, Entry};
+use crate::load::TOPIC;
 use crate::sink::{Connection, Verdict, Write};
-use crate::topic;
 
 /// Runs until SIGTERM, and then until everything was handed over.
 pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
@@ -27,7 +28,7 @@ pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
     let transport = settings.place.transport();
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
-        topics: vec![topic::NAME.to_owned()],
+        topics: vec![TOPIC.to_owned()],
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,
         ..ConsumerOptions::new(settings.place.name, settings.place.endpoints)
@@ -50,8 +51,8 @@ struct Writing {
 pub(crate) fn look(context: &OwnedContext) -> Claimed {
     let at = Moment::now();
     Claimed {
-        partition: context.partition().partition(),
-        epoch: context.epoch(),
+        partition: context.partition().kafka_number(),
+        epoch: context.epoch().0,
         at,
         until: at + context.claim().remaining(),
     }
@@ -70,7 +71,7 @@ enum NotHandled {
 
 impl Writing {
     fn note_end(&self, context: &OwnedContext) -> std::io::Result<()> {
-        self.history.write(&Entry::Ended { partition: context.partition().partition(), at: Moment::now() })
+        self.history.write(&Entry::Ended { partition: context.partition().kafka_number(), at: Moment::now() })
     }
 }
 
@@ -82,7 +83,7 @@ impl PartitionHandler for Writing {
     }
 
     /// Nothing is written any more, unless the partition comes back.
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.note_end(context)?;
         Ok(None)
     }

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use kafka_assigner_rig::Process;
+use anyhow::Result;
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::instances::urls;
+use kafka_assigner_rig::{NamedProcess, consumers};
 use kafka_assigner_types::mode::Mode;
 
 use crate::arguments::Settings;
 use crate::instances::server;
-use crate::moment::{Moment, until};
 use crate::network::Network;
 
 /// The group, here and in Kafka.
@@ -26,9 +26,6 @@ pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a leaving consumer may take to hand over.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
-
-/// Handing over, then giving up what nobody took, each with its own bound in the consumer.
-const LEAVE: Duration = Duration::from_secs(45);
 
 /// Fewer are never left to be disturbed: somebody must be there to take over.
 const FEWEST_OTHERS: usize = 2;
@@ -70,18 +67,14 @@ pub(crate) struct Worker {
     /// The how manieth process of that name it is.
     life: usize,
     /// The process.
-    pub(crate) process: Process,
+    pub(crate) process: NamedProcess,
 }
 
 impl Worker {
     /// How the process calls itself.
-    pub(crate) fn id(&self) -> String {
-        process_id(&self.name, self.life)
+    pub(crate) fn id(&self) -> &str {
+        self.process.name()
     }
-}
-
-fn process_id(name: &str, life: usize) -> String {
-    format!("{name}.{life}")
 }
 
 impl Crew {
@@ -112,9 +105,8 @@ impl Crew {
     }
 
     async fn start(&self, name: &str, life: usize) -> Result<Worker> {
-        let process = process_id(name, life);
+        let process = format!("{name}.{life}");
         let history = self.settings.folder.join(format!("{process}.jsonl"));
-        let log = File::create(self.settings.folder.join(format!("{process}.log")))?;
         let mut command = Command::new(env::current_exe()?);
         if self.settings.mode == Mode::Routed {
             command.args(["writer", "--name", name]);
@@ -125,8 +117,8 @@ impl Crew {
         command.args(["--endpoints", &urls(&self.instances), "--links", &urls(&self.links(name).await?)]);
         command.args(["--brokers", &self.settings.kafka]);
         command.arg("--history").arg(&history);
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let started = Process::spawn(&mut command).with_context(|| format!("{process} can't be started"))?;
+        let log = self.settings.folder.join(format!("{process}.log"));
+        let started = NamedProcess::start(&process, command, log)?;
         self.shared().lives.push(Life { process, history, died: None });
         Ok(Worker { name: name.to_owned(), life, process: started })
     }
@@ -156,8 +148,8 @@ impl Crew {
 
     /// Kills one; its name and life are what is left of it.
     pub(crate) fn kill(&self, worker: Worker) -> (String, usize) {
-        let id = worker.id();
         let Worker { name, life, process } = worker;
+        let id = process.name().to_owned();
         drop(process);
         let mut shared = self.shared();
         let dead = shared.lives.iter_mut().find(|dead| dead.process == id);
@@ -174,9 +166,7 @@ impl Crew {
 
     /// Asks one to leave, and waits until it has; returns how it ended where that was not in good order.
     pub(crate) async fn leave(&self, mut worker: Worker) -> Result<Option<String>> {
-        worker.process.terminate()?;
-        let what = format!("the departure of {}", worker.id());
-        let status = until(&what, LEAVE, || Ok(worker.process.exit_status()?)).await?;
+        let status = consumers::leave(&mut worker.process).await?;
         self.network.forget(&worker.name);
         Ok((!status.success()).then(|| format!("{} left with {status}", worker.id())))
     }
@@ -188,12 +178,8 @@ impl Crew {
 
     /// Those that ended although nobody ended them, with how.
     pub(crate) fn deaths(&self) -> Result<Vec<String>> {
-        let mut deaths = Vec::new();
-        for worker in self.shared().idle.values_mut() {
-            let ended = worker.process.exit_status()?;
-            deaths.extend(ended.map(|status| format!("{} ended with {status}", worker.id())));
-        }
-        Ok(deaths)
+        let mut shared = self.shared();
+        shared.idle.values_mut().filter_map(|worker| worker.process.death().transpose()).collect()
     }
 
     /// Kills all that are left, and returns every process that there was.
@@ -202,8 +188,4 @@ impl Crew {
         left.into_values().for_each(|worker| drop(self.kill(worker)));
         self.shared().lives.clone()
     }
-}
-
-pub(crate) fn urls(addresses: &[SocketAddr]) -> String {
-    addresses.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(",")
 }

@@ -1,13 +1,8 @@
 //! What consumers write down about themselves: lines of JSON.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::Path;
-
-use anyhow::{Context as _, Result};
+use kafka_assigner_rig::clock::Moment;
 use serde::{Deserialize, Serialize};
 
-use crate::moment::Moment;
 use crate::sink::Verdict;
 
 /// One line of a history.
@@ -48,45 +43,16 @@ pub(crate) struct Claimed {
     pub(crate) until: Moment,
 }
 
-/// A file that lines are added to.
-#[derive(Debug)]
-pub(crate) struct Journal(File);
-
-impl Journal {
-    /// Opens the file, and creates it where it is missing.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(OpenOptions::new().create(true).append(true).open(path)?))
-    }
-
-    /// Adds a line, with one write, so that lines of several tasks never mix.
-    pub(crate) fn write(&self, entry: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
-        line.push(b'\n');
-        (&self.0).write_all(&line)
-    }
-}
-
-/// The entries of a history in their order. A killed process may have left half a line at the end, which counts as
-/// not written; a process that wrote nothing has no file.
-pub(crate) fn read(path: &Path) -> Result<Vec<Entry>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = fs::read_to_string(path).with_context(|| format!("{} can't be read", path.display()))?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let entries = whole.lines().map(serde_json::from_str);
-    entries.collect::<Result<_, _>>().with_context(|| format!("{} makes no sense", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_rig::journal::{self, Journal};
+
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_and_half_a_line_at_the_end_is_not() {
+    fn what_was_written_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("history");
-        assert_eq!(read(&path).unwrap(), []);
         let claimed = Claimed { partition: 1, epoch: 7, at: Moment(10), until: Moment(20) };
         let entries = [
             Entry::Granted(claimed),
@@ -96,9 +62,6 @@ mod tests {
         ];
         let journal = Journal::open(&path).unwrap();
         entries.iter().for_each(|entry| journal.write(entry).unwrap());
-        (&journal.0).write_all(b"{\"entry\":").unwrap();
-        assert_eq!(read(&path).unwrap(), entries);
-        (&journal.0).write_all(b"\n{}\n").unwrap();
-        assert!(read(&path).is_err());
+        assert_eq!(journal::read::<Entry>(&path).unwrap(), entries);
     }
 }

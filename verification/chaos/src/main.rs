@@ -27,17 +27,15 @@ mod consumers;
 mod fault;
 mod history;
 mod instances;
-mod moment;
+mod load;
 mod network;
 mod play;
-mod producer;
 mod report;
 mod router;
 mod routers;
 mod schedule;
 mod sink;
 mod stage;
-mod topic;
 mod track;
 mod writer;
 

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::journal::{self, Journal};
+use kafka_assigner_rig::report::conclude;
 use kafka_assigner_types::mode::Mode;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -20,8 +23,6 @@ use self::setting::Setting;
 use crate::arguments::Settings;
 use crate::check::{Lived, Run};
 use crate::consumers::Life;
-use crate::history::{self, Journal};
-use crate::moment::Moment;
 use crate::report::Report;
 use crate::sink::Judged;
 use crate::stage::Stage;
@@ -77,7 +78,7 @@ async fn spawn<T: Send + 'static>(track: impl Future<Output = Result<T>> + Send 
 
 fn lived(life: Life) -> Result<Lived> {
     let Life { process, history, died } = life;
-    Ok(Lived { entries: history::read(&history)?, process, died })
+    Ok(Lived { entries: journal::read(&history)?, process, died })
 }
 
 /// For whoever wants to see what happened.
@@ -90,9 +91,6 @@ fn tell(stage: &Stage, run: &Run, rest: Rest) -> ExitCode {
     let (findings, happened) = (run.findings(), stage.events.add().clone());
     let violations: Vec<String> =
         [findings.violations, rest.violations, happened.accidents].into_iter().flatten().collect();
-    for violation in &violations {
-        eprintln!("FAILED: {violation}");
-    }
     let report = Report {
         seed: stage.settings.seed,
         mode: stage.settings.mode,
@@ -100,19 +98,12 @@ fn tell(stage: &Stage, run: &Run, rest: Rest) -> ExitCode {
         violations: violations.len(),
         stuck_handoffs: rest.stuck,
         handoffs: stage.observer.look().completed(),
-        acknowledged: findings.acknowledged,
-        acknowledged_lost: findings.acknowledged_lost,
-        refused: findings.refused,
-        unavailable_ms: findings.unavailable_ms,
-        two_owner_ms: findings.two_owner_ms,
-        two_owner_ms_revoked: findings.two_owner_ms_revoked,
+        figures: findings.figures,
         settled_ms: rest.took.as_millis(),
         faults: happened.faults,
     };
-    println!("{}", report.to_json());
-    if violations.is_empty() {
-        return ExitCode::SUCCESS;
+    if !violations.is_empty() {
+        eprintln!("The histories are in {}", stage.settings.folder.display());
     }
-    eprintln!("The histories are in {}", stage.settings.folder.display());
-    ExitCode::FAILURE
+    conclude(&violations, &report)
 }

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use crate::arguments::RouterSettings;
 use crate::consumers::{GROUP, SESSION_TIMEOUT};
-use crate::topic;
+use crate::load::TOPIC;
 
 /// Less than a phase of a handoff may take in this run.
 const SEND_TIMEOUT: Duration = Duration::from_secs(4);
@@ -25,5 +25,5 @@ pub(crate) async fn run(settings: RouterSettings) -> Result<()> {
         ..RouterOptions::new(settings.place.name, settings.place.endpoints)
     };
     let router = Router::forwarding_over(options, Wire::new(), transport)?;
-    run_router(router, topic::NAME.to_owned(), TcpListener::bind(settings.listen), stop::on_signal()?).await
+    run_router(router, TOPIC.to_owned(), TcpListener::bind(settings.listen), stop::on_signal()?).await
 }

@@ -1,18 +1,16 @@
 //! The routers: processes of this very program, in the mode routed.
 
-use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use kafka_assigner_rig::{Process, free_port};
+use kafka_assigner_rig::instances::urls;
+use kafka_assigner_rig::{NamedProcess, free_port};
 use tokio::sync::watch;
 
 use crate::arguments::Settings;
-use crate::consumers::urls;
 use crate::instances::server;
 use crate::network::Network;
 
@@ -32,7 +30,7 @@ pub(crate) struct Routers {
 struct Place {
     address: SocketAddr,
     started: usize,
-    process: Option<Process>,
+    process: Option<NamedProcess>,
 }
 
 /// How the router at a place is called, in the group and in the network.
@@ -67,7 +65,7 @@ impl Routers {
         let name = router(place);
         let Place { address, started, .. } = self.places[place];
         let started = started + 1;
-        let log = File::create(self.settings.folder.join(format!("{name}.{started}.log")))?;
+        let log = self.settings.folder.join(format!("{name}.{started}.log"));
         let mut links = Vec::new();
         for (instance, at) in self.instances.iter().enumerate() {
             links.push(self.network.way(&name, &server(instance), *at).await?);
@@ -75,8 +73,7 @@ impl Routers {
         let mut command = Command::new(env::current_exe()?);
         command.args(["router", "--name", &name, "--listen", &address.to_string()]);
         command.args(["--endpoints", &urls(&self.instances), "--links", &urls(&links)]);
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let process = Process::spawn(&mut command).with_context(|| format!("{name} can't be started"))?;
+        let process = NamedProcess::start(name, command, log)?;
         self.places[place] = Place { address, started, process: Some(process) };
         Ok(())
     }
@@ -97,20 +94,13 @@ impl Routers {
     }
 
     /// The one that runs at a place.
-    pub(crate) fn running(&self, place: usize) -> Result<&Process> {
+    pub(crate) fn running(&self, place: usize) -> Result<&NamedProcess> {
         self.places[place].process.as_ref().with_context(|| format!("{} does not run", router(place)))
     }
 
     /// Those that ended although nobody ended them, with how.
     pub(crate) fn deaths(&mut self) -> Result<Vec<String>> {
-        let mut deaths = BTreeMap::new();
-        for (place, Place { process, .. }) in self.places.iter_mut().enumerate() {
-            let Some(process) = process else { continue };
-            deaths.extend(process.exit_status()?.map(|status| (place, status)));
-        }
-        Ok(deaths
-            .into_iter()
-            .map(|(place, status)| format!("{} ended with {status}", router(place)))
-            .collect())
+        let processes = self.places.iter_mut().filter_map(|place| place.process.as_mut());
+        processes.filter_map(|process| process.death().transpose()).collect()
     }
 }

@@ -8,12 +8,11 @@ mod server;
 
 use std::collections::BTreeMap;
 
+use kafka_assigner_rig::clock::Moment;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use client::Connection;
 pub(crate) use server::Sink;
-
-use crate::moment::Moment;
 
 /// The effect of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kafka_assigner_audit::watcher::Observer;
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::observer::Observing;
+use kafka_assigner_rig::report::Narrator;
 use kafka_assigner_store::EtcdStore;
-use tokio::time::Instant;
 
 use crate::arguments::Settings;
 use crate::consumers::Crew;
 use crate::fault::Fault;
-use crate::moment::Moment;
 use crate::network::Network;
 
 /// What all tracks share.
@@ -18,14 +18,14 @@ use crate::network::Network;
 pub(crate) struct Stage {
     /// What the run was given.
     pub(crate) settings: Settings,
-    /// When it began.
-    pub(crate) begin: Instant,
+    /// The voice that tells whoever looks on.
+    pub(crate) narrator: Narrator,
     /// All links.
     pub(crate) network: Arc<Network>,
     /// The consumers.
     pub(crate) crew: Crew,
     /// The group, seen over connections that are never disturbed.
-    pub(crate) observer: Observer,
+    pub(crate) observer: Observing,
     /// The store, over the same connections.
     pub(crate) store: EtcdStore,
     /// What happened so far.
@@ -66,9 +66,7 @@ impl Events {
 impl Stage {
     /// Tells whoever looks on.
     pub(crate) fn tell(&self, text: &str) {
-        if !self.settings.json {
-            println!("{:>7.1} s  {text}", self.begin.elapsed().as_secs_f64());
-        }
+        self.narrator.tell(text);
     }
 
     /// A fault took place.

@@ -7,31 +7,32 @@ use std::sync::Arc;
 use anyhow::Result;
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition,
-    WarmContext, stop,
+    Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext,
+    TopicPartition, WarmContext, stop,
 };
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::journal::Journal;
 use kafka_assigner_writer::{Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 
 use crate::arguments::WriterSettings;
 use crate::consumer::look;
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
-use crate::history::{Entry, Journal};
-use crate::moment::Moment;
+use crate::history::Entry;
+use crate::load::TOPIC;
 use crate::sink::Verdict;
-use crate::topic;
 
 /// Runs until SIGTERM, and then until everything was handed over.
 pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
     let history = Arc::new(History(Journal::open(&settings.history)?));
-    let log = Log::connect(&settings.brokers, topic::NAME).await?;
+    let log = Log::connect(&settings.brokers, TOPIC).await?;
     let writer = Writer::new(log, Some(history.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let transport = settings.place.transport();
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
-        topics: vec![topic::NAME.to_owned()],
+        topics: vec![TOPIC.to_owned()],
         endpoint: listener.local_addr()?.to_string(),
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,
@@ -47,8 +48,12 @@ pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
 struct History(Journal);
 
 impl Witness for History {
-    fn executed(&self, context: &OwnedContext, _: u64, offset: i64, _: u64) -> io::Result<()> {
-        self.0.write(&Entry::Wrote { claimed: look(context), offset, verdict: Verdict::Applied })
+    fn executed(&self, context: &OwnedContext, _: Epoch, offset: Offset, _: u64) -> io::Result<()> {
+        self.0.write(&Entry::Wrote {
+            claimed: look(context),
+            offset: offset.get(),
+            verdict: Verdict::Applied,
+        })
     }
 }
 
@@ -61,7 +66,7 @@ struct Watched {
 
 impl Watched {
     fn note_end(&self, context: &OwnedContext) -> io::Result<()> {
-        let partition = context.partition().partition();
+        let partition = context.partition().kafka_number();
         self.history.0.write(&Entry::Ended { partition, at: Moment::now() })
     }
 }
@@ -81,7 +86,7 @@ impl PartitionHandler for Watched {
         self.writer.assigned(context).await
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let drained = self.writer.drain(context).await?;
         self.note_end(context)?;
         Ok(drained)

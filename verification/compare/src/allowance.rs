@@ -1,13 +1,13 @@
-//! How long Kafka's side may take, of a cell and of them all.
+//! The time that Kafka's side may take, for a cell and for all of them.
 
 use std::time::{Duration, Instant};
 
 use crate::side::LIMIT;
 
-/// What the quick part of the grid may take in all: four minutes, less what it takes to start and to end.
+/// The time that the quick part of the grid may take in all: four minutes, less what it takes to start and to end.
 const QUICK: Duration = Duration::from_secs(230);
 
-/// What our side of a cell takes, and some more.
+/// The time that our side of a cell takes, and some more.
 const OURS: Duration = Duration::from_secs(1);
 
 /// Less than this is not worth starting a Java for.
@@ -25,7 +25,7 @@ impl Allowance {
         Self { end: quick.then(|| Instant::now() + QUICK) }
     }
 
-    /// How long Kafka's side of a cell may take with `cells` more to come; `None` if it has to be left out.
+    /// The time that Kafka's side of a cell may take with `cells` more to come; `None` if it has to be left out.
     pub(crate) fn limit(self, cells: usize) -> Option<Duration> {
         let Some(end) = self.end else { return Some(LIMIT) };
         let reserved = OURS * u32::try_from(cells).unwrap_or(u32::MAX);

@@ -15,18 +15,18 @@ use crate::input::Input;
 use crate::shape::Shape;
 use crate::stopwatch;
 
-/// What is measured at a time.
+/// One measurement: a strategy, a shape of a group and an event.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct Cell {
     /// The name of the strategy.
     pub(crate) strategy: String,
     #[command(flatten)]
     pub(crate) shape: Shape,
-    /// What happened to the group.
+    /// The event that happened to the group.
     pub(crate) event: Event,
 }
 
-/// What our side of a cell comes to.
+/// The result of our side of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// From names to names.

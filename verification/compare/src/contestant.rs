@@ -5,7 +5,9 @@ mod kept;
 mod lots;
 mod problem;
 
-use kafka_assigner_strategies::kafka::{Assignment, Group, cooperative_sticky, range, roundrobin, sticky};
+use kafka_assigner_strategies::kafka::{
+    Group, GroupAssignment, cooperative_sticky, range, roundrobin, sticky,
+};
 use kafka_assigner_strategies::{Strategy, all, by_name};
 
 use crate::event::Event;
@@ -19,8 +21,8 @@ use problem::Asked;
 #[derive(Debug)]
 pub(crate) struct Rule {
     name: &'static str,
-    assign: fn(&Group) -> Assignment,
-    /// Whether members say what they own in user data, which it reads itself.
+    assign: fn(&Group) -> GroupAssignment,
+    /// True if members send what they own in user data, which it reads itself.
     takes_notes: bool,
 }
 
@@ -53,8 +55,8 @@ impl Contestant {
         rule(name).map(Self::Group).or_else(|| by_name(name).map(Self::Problem))
     }
 
-    /// Makes of what members own what they say of it to this strategy. As with Kafka's, that is bytes where it takes its
-    /// own notes, and reading them is timed.
+    /// Makes of what members own what they say of it to this strategy. As with Kafka's, that is bytes where it takes
+    /// its own notes, and reading them is timed.
     pub(crate) fn take_notes(&self, input: &mut Input) {
         let takes_notes = matches!(self, Self::Group(rule) if rule.takes_notes);
         for member in input.members.iter_mut().filter(|member| takes_notes && !member.owned.is_empty()) {
@@ -68,7 +70,7 @@ impl Contestant {
         after.is_plain().then(|| Kept::of(*strategy, before, after, event))
     }
 
-    /// What it is asked, of which it may keep what a caller keeps from one event to the next.
+    /// The question to it, of which it may keep what a caller keeps from one event to the next.
     pub(crate) fn asked<'a>(&self, input: &'a Input) -> Question<'a> {
         match self {
             Self::Group(rule) => Question::Group(rule, input),
@@ -99,10 +101,10 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What a strategy answers, in names.
+/// The answer of a strategy, in names.
 #[derive(Debug)]
 pub(crate) enum Told<'a> {
-    /// What changes, where units are single partitions and there are no standbys.
+    /// The changes, if units are single partitions and there are no standbys.
     Lots(Lots<'a>),
     /// Everything.
     Shares(Shares<'a>),

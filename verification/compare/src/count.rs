@@ -1,4 +1,4 @@
-//! How much changes hands, and how much has to.
+//! Counts of moves, and of moves that were necessary.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::output::{Partition, Share, Shares};
 /// Partitions that leave a member. What nobody owned does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moves {
-    /// How many do.
+    /// The number of partitions that move.
     pub(crate) moves: usize,
-    /// How many have to, if members are to have as many as they got: whoever had more can't keep all of them. This is
-    /// `Placement::moves_lower_bound` in names, for groups whose members may keep what they own.
+    /// The number that has to move, if members are to have as many as they got: a member that had more cannot keep all
+    /// of them. This is `Placement::moves_lower_bound` in names, for groups whose members may keep what they own.
     pub(crate) lower_bound: usize,
 }
 
@@ -56,7 +56,7 @@ mod tests {
         input
     }
 
-    /// What changes when the second member has `now` and is to have `later`, and the first the rest.
+    /// The moves if the second member has `now` and is to have `later`, and the first the rest.
     fn moves(owned: [&[u32]; 2], first: &[u32], now: &[u32], later: &[u32]) -> Moves {
         let input = group(owned);
         let named = |partitions: &[u32]| partitions.iter().map(|at| (&input.topics[0].name, *at)).collect();

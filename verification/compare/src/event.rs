@@ -1,10 +1,10 @@
-//! What happened since members last got partitions.
+//! Events since members last got partitions.
 
 use std::fmt;
 
 use clap::ValueEnum;
 
-/// What a strategy is asked after. What members own before a join or a leave is what the same strategy gave them.
+/// The event before a strategy is asked. Before a join or a leave members own what the same strategy gave them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Event {
     /// Nobody owns anything yet.

@@ -1,4 +1,4 @@
-//! Which cells are measured.
+//! The cells that are measured.
 
 use crate::cell::Cell;
 use crate::event::Event;
@@ -61,7 +61,7 @@ pub(crate) fn quick(strategy: &str) -> Vec<Cell> {
     cells
 }
 
-/// Whether the strategy does not look at who owns what, so that it does the same work after every event.
+/// True if the strategy does not look at current owners, so that it does the same work after every event.
 fn is_memoryless(strategy: &str) -> bool {
     ["range", "roundrobin", "jump-hash"].contains(&strategy)
 }

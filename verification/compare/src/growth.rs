@@ -1,4 +1,4 @@
-//! How the time of `balanced` grows with the number of partitions.
+//! The growth of the time of `balanced` with the number of partitions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::row::Row;
 use crate::shape::Subscriptions;
 
-/// What a series of cells has in common: all but the size of topics.
+/// The properties that a series of cells has in common: all but the size of topics.
 type Key = (usize, Subscriptions, bool, Event);
 
 /// Times by numbers of partitions, of every series.

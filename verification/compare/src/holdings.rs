@@ -1,4 +1,4 @@
-//! What a member owns, in names.
+//! The partitions of a member, in names.
 
 use std::sync::Arc;
 

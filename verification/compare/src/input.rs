@@ -1,4 +1,4 @@
-//! What strategies are asked, in names: as Kafka's assignors are, whose objects refer to strings.
+//! The input of strategies, in names: as for Kafka's assignors, whose objects refer to strings.
 
 use std::collections::BTreeMap;
 use std::slice::Chunks;
@@ -15,9 +15,9 @@ use crate::shape::{RACKS, REPLICAS, Shape, member_id, topic_name};
 pub(crate) struct Input {
     /// In the order of their names.
     pub(crate) topics: Vec<Topic>,
-    /// How many topics that follow each other are a co-partitioned set; 1 if none are.
+    /// The number of topics that follow each other and are a co-partitioned set; 1 if none are.
     pub(crate) set_size: usize,
-    /// How many standbys each partition is to have.
+    /// The number of standbys that each partition is to have.
     pub(crate) standbys: u32,
     /// By broker where it runs; empty if that is unknown.
     pub(crate) racks: Vec<Arc<str>>,
@@ -42,11 +42,11 @@ pub(crate) struct Member {
     pub(crate) rack: Option<Arc<str>>,
     /// The names of the topics it subscribes to. Members with the same interest share the list.
     pub(crate) topics: Arc<[Arc<str>]>,
-    /// What it owns.
+    /// The partitions that it owns.
     pub(crate) owned: Holdings,
-    /// What it holds as standby, up to date.
+    /// The partitions that it holds as standby, up to date.
     pub(crate) standby_for: Holdings,
-    /// What it owns as `sticky` tells itself; empty where nobody asks.
+    /// The partitions that it owns, in the user data of `sticky`; empty if no strategy reads it.
     pub(crate) user_data: Vec<u8>,
 }
 
@@ -75,7 +75,7 @@ impl Input {
         Self { members: members.collect(), topics, set_size, standbys, racks }
     }
 
-    /// Whether units are single partitions and nobody wants standbys.
+    /// True if units are single partitions and no standbys are wanted.
     pub(crate) fn is_plain(&self) -> bool {
         self.set_size == 1 && self.standbys == 0
     }

@@ -48,7 +48,7 @@ struct Arguments {
     /// One JSON object a line in place of a table.
     #[arg(long)]
     json: bool,
-    /// Where Kafka's classes are and those that call them; nothing of Kafka's is measured without.
+    /// The path of Kafka's classes and those that call them; nothing of Kafka's is measured without.
     #[arg(long)]
     classpath: Option<OsString>,
 }

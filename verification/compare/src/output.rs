@@ -1,4 +1,4 @@
-//! What strategies answer, in names.
+//! The answers of strategies, in names.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use kafka_assigner_strategies::MemberIndex;
 
 use crate::input::Input;
 
-/// Who gets what; refers to the names of the input `'a`.
+/// The partitions of each member; refers to the names of the input `'a`.
 #[derive(Debug)]
 pub(crate) struct Shares<'a>(Vec<Share<'a>>);
 
-/// What one member gets.
+/// The partitions of one member.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     pub(crate) member: &'a Arc<str>,
-    /// What it has from now on.
+    /// The partitions that it has from now on.
     pub(crate) partitions: Vec<Partition<'a>>,
-    /// What it is to have once their owners have let go of them, and nobody has until then.
+    /// The partitions that it is to have once their owners have let go of them, and that no member has until then.
     pub(crate) later: Vec<Partition<'a>>,
-    /// What it is to hold as standby.
+    /// The partitions that it is to hold as standby.
     pub(crate) standbys: Vec<Partition<'a>>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Shares<'a> {
         Self(ids.into_iter().zip(sizes).map(share).collect())
     }
 
-    /// What the member has that strategies, which number members in the order of their ids, call so.
+    /// The share of the member that strategies, which number members in the order of their ids, call so.
     pub(crate) fn of(&mut self, member: MemberIndex) -> &mut Share<'a> {
         &mut self.0[member.index()]
     }

@@ -18,7 +18,7 @@ pub(crate) enum Theirs {
     Asked(Answer<KafkaMeasured>),
 }
 
-/// What a cell came to.
+/// The result of a cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,
@@ -26,7 +26,7 @@ pub(crate) struct Row {
     pub(crate) theirs: Theirs,
 }
 
-/// What programs read. A time that there is none of is `null`.
+/// The line that programs read. A time that there is none of is `null`.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     strategy: &'a str,
@@ -40,7 +40,7 @@ struct Line<'a> {
     ours_kept_ms: Option<f64>,
     kafka_ms: Option<f64>,
     kafka_timed_out: bool,
-    /// Why there is no time of Kafka's, unless it timed out.
+    /// The reason why there is no time of Kafka's, unless it timed out.
     #[serde(skip_serializing_if = "Option::is_none")]
     kafka_missing: Option<&'static str>,
     ratio: Option<f64>,
@@ -55,12 +55,12 @@ strategy             members partitions topics subscr. racks event        ours m
 moves    at least    Kafka's     MB";
 
 impl Row {
-    /// How many times as long Kafka's class takes.
+    /// The time of Kafka's class as a multiple of ours.
     pub(crate) fn ratio(&self) -> Option<f64> {
         Some(self.kafka()?.ms / self.ours.told()?.ms)
     }
 
-    /// Whether both sides told who gets what, and it is not the same although it should be.
+    /// True if both sides gave owners, and they are not the same although they should be.
     pub(crate) fn differs(&self) -> bool {
         let same_rule = self.cell.strategy != "balanced";
         let both = self.kafka().zip(self.ours.told());
@@ -135,7 +135,7 @@ impl Row {
 }
 
 impl Row {
-    /// What Kafka's class moves, where that is another rule than ours.
+    /// The moves of Kafka's class, if that is another rule than ours.
     fn kafkas_moves(&self) -> String {
         match self.kafka() {
             None => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! What a group is like: how large, who wants what, and where it runs.
+//! The shape of a group: its size, subscriptions and racks.
 //!
 //! Kafka's side makes the same groups by the rules of `java/Shape.java`; digests of results show that it does.
 
@@ -7,29 +7,29 @@ use std::ops::Range;
 
 use clap::ValueEnum;
 
-/// Where members and brokers run, in turn.
+/// The racks of members and brokers, in turn.
 pub(crate) const RACKS: [&str; 3] = ["rack-a", "rack-b", "rack-c"];
 
-/// How many brokers have each partition: fewer than there are racks, or racks would not matter.
+/// The number of brokers that have each partition: fewer than there are racks, or racks would not matter.
 pub(crate) const REPLICAS: usize = 2;
 
 /// A group of many members. Numbers count from zero, and names sort as they do.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct Shape {
-    /// How many members there are at most: before one leaves, after one has joined.
+    /// The most members that there are: before one leaves, after one has joined.
     pub(crate) members: usize,
-    /// How many partitions all topics have together.
+    /// The number of partitions of all topics together.
     pub(crate) partitions: usize,
-    /// How many topics there are, with as many partitions each.
+    /// The number of topics, with as many partitions each.
     pub(crate) topics: usize,
-    /// Who wants which topics.
+    /// The subscriptions of members.
     pub(crate) subscriptions: Subscriptions,
-    /// Whether it is known where members and brokers run.
+    /// True if the racks of members and brokers are known.
     #[arg(action = clap::ArgAction::Set)]
     pub(crate) racks: bool,
 }
 
-/// Which topics members subscribe to.
+/// The topics that members subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Subscriptions {
     /// Everybody to all.
@@ -83,18 +83,18 @@ impl Shape {
         std::array::from_fn(|replica| (topic + partition + replica) % RACKS.len())
     }
 
-    /// How many topics are co-partitioned with each other.
+    /// The number of topics that are co-partitioned with each other.
     pub(crate) fn set_size(&self) -> usize {
         if self.subscriptions == Subscriptions::Everything { 2 } else { 1 }
     }
 
-    /// How much work a partition is, from 1 to 5.5, where that matters.
+    /// The work of a partition, from 1 to 5.5, if that matters.
     pub(crate) fn weight(&self, topic: usize, partition: usize) -> Option<f64> {
         let step = u8::try_from((topic * 31 + partition * 17) % 10).expect("it is less than ten");
         (self.subscriptions == Subscriptions::Everything).then(|| 1.0 + f64::from(step) / 2.0)
     }
 
-    /// How many standbys each partition is to have.
+    /// The number of standbys that each partition is to have.
     pub(crate) fn standbys(&self) -> u32 {
         u32::from(self.subscriptions == Subscriptions::Everything)
     }

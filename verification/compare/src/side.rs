@@ -16,13 +16,13 @@ use crate::cell::{Cell, Measured};
 use crate::digest::Digest;
 use crate::shape::Subscriptions;
 
-/// What a side gets for a cell: to make the group, to settle it, to warm up, and for five runs.
+/// The time that a side gets for a cell: to make the group, to settle it, to warm up, and for five runs.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
-/// How soon the end of a process is noticed.
+/// The interval at which the end of a process is looked for.
 const POLL: Duration = Duration::from_millis(5);
 
-/// What Kafka's side of a cell comes to.
+/// The result of Kafka's side of a cell.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct KafkaMeasured {
     pub(crate) ms: f64,
@@ -30,7 +30,7 @@ pub(crate) struct KafkaMeasured {
     pub(crate) digest: Digest,
 }
 
-/// What became of a process.
+/// The end of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer<T> {
     /// It told something.
@@ -63,7 +63,7 @@ pub(crate) struct Kafka {
 }
 
 impl Kafka {
-    /// Whether Kafka has a class for what is asked.
+    /// True if Kafka has a class for the cell.
     pub(crate) fn has(cell: &Cell) -> bool {
         let rivals = ["range", "roundrobin", "sticky", "cooperative-sticky", "balanced"];
         rivals.contains(&&*cell.strategy) && cell.shape.subscriptions != Subscriptions::Everything
@@ -102,7 +102,7 @@ fn ask<T: DeserializeOwned>(mut command: Command, limit: Duration) -> Result<Ans
     Ok(Answer::Told(only_line(reader)?))
 }
 
-/// What is told is shorter than a pipe is long, so that it is all there when the process has ended.
+/// The output is shorter than a pipe is long, so that it is all there at the end of the process.
 fn only_line<T: DeserializeOwned>(mut reader: PipeReader) -> Result<T> {
     let mut text = String::new();
     reader.read_to_string(&mut text)?;

@@ -8,8 +8,8 @@ use super::*;
 use crate::event::Event;
 use crate::shape::Shape;
 
-/// A Java that runs `script` in place of anything else. A shell writes it: were it open for writing here, a process that
-/// another test starts at that moment would hold it open, and a file that somebody may write can't be run.
+/// A Java that runs `script` in place of anything else. A shell writes it: were it open for writing here, a process
+/// that another test starts at that moment would hold it open, and a file that somebody may write can't be run.
 fn fake_java(folder: &TempDir, script: &str) -> Kafka {
     let java = folder.path().join("java");
     let mut shell = Command::new("sh");

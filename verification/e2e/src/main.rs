@@ -20,22 +20,20 @@
 mod arguments;
 mod consumers;
 mod instances;
-mod journal;
-mod moment;
+mod load;
 #[cfg(test)]
 mod outage_test;
-mod producer;
 mod report;
 mod routers;
 mod scale;
 mod story;
-mod topic;
 mod work;
 mod world;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use kafka_assigner_rig::report::conclude;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
@@ -45,7 +43,7 @@ use crate::world::World;
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments).await {
-        Ok(report) => tell(&report, &arguments),
+        Ok(report) => conclude(&report.failures(arguments.scale()), &report),
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -57,14 +55,4 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
     let mut world = World::start(arguments).await?;
     story::play(&mut world).await?;
     world.end().await
-}
-
-/// The last line of the output is the report.
-fn tell(report: &Report, arguments: &Arguments) -> ExitCode {
-    let failures = report.failures(arguments.scale());
-    for failure in &failures {
-        eprintln!("FAILED: {failure}");
-    }
-    println!("{}", report.to_json());
-    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -5,22 +5,21 @@ use std::fs;
 use std::time::Duration;
 
 use clap::Parser as _;
-use kafka_assigner_audit::watcher::Observer;
-use kafka_assigner_audit::{Handled, Micros, Slot};
-use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
-use kafka_assigner_rig::{self as testkit, Etcd, EtcdConfig, Kafka};
+use kafka_assigner_audit::{Handled, Micros};
+use kafka_assigner_core::key::DEFAULT_PREFIX;
+use kafka_assigner_rig::clock::wall;
+use kafka_assigner_rig::observer::Observing;
+use kafka_assigner_rig::{self as testkit, Etcd, EtcdConfig, Kafka, journal, topics, until};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
+use kafka_assigner_types::id::TopicPartition;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::arguments::Arguments;
 use crate::consumers::{Consumer, GROUP, Journals};
 use crate::instances::Instances;
-use crate::journal;
-use crate::moment::{now, until};
-use crate::producer::Production;
+use crate::load::{self, TOPIC};
 use crate::scale::{SESSION_TIMEOUT, Scale};
-use crate::topic;
 
 /// Little work: what counts is that it goes on.
 const SMALL: Scale = Scale {
@@ -50,7 +49,7 @@ struct Site {
     etcd: Etcd,
     kafka: Kafka,
     arguments: Arguments,
-    observer: Observer,
+    observer: Observing,
     consumers: Vec<(Consumer, Journals)>,
     // Last, so that the others are gone before their files are.
     _folder: TempDir,
@@ -65,7 +64,7 @@ impl Site {
         let (etcd, kafka) = tokio::task::block_in_place(|| {
             (Etcd::start(&EtcdConfig::new(binary)).unwrap(), Kafka::start(&jars).unwrap())
         });
-        topic::create(&kafka.address(), SMALL.partitions).await.unwrap();
+        topics::create(&kafka.address(), TOPIC, SMALL.partitions).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let programs = server.parent().expect("programs are in a folder");
         let [programs, path] = &[programs, folder.path()].map(|path| path.display().to_string());
@@ -84,9 +83,8 @@ impl Site {
             "--folder",
             path,
         ]);
-        let observer = Observer::new(Layout::new(DEFAULT_PREFIX, GROUP.parse().unwrap()));
         let store = EtcdStore::new(&EtcdOptions::new([&arguments.etcd])).unwrap();
-        tokio::spawn(observer.clone().run(store));
+        let observer = Observing::start(store, DEFAULT_PREFIX, GROUP).unwrap();
         Some(Self { etcd, kafka, arguments, observer, consumers: Vec::new(), _folder: folder })
     }
 
@@ -111,7 +109,7 @@ impl Site {
     async fn handle(&self, partitions: usize, after: Micros) {
         let seen = || {
             let late = self.handled().into_iter().filter(|handled| handled.at > after);
-            let slots: BTreeSet<Slot> = late.map(|handled| handled.slot).collect();
+            let slots: BTreeSet<TopicPartition> = late.map(|handled| handled.slot).collect();
             Ok((slots.len() == partitions).then_some(()))
         };
         until("a record of every partition", PATIENCE, seen).await.unwrap();
@@ -132,7 +130,7 @@ impl Site {
 
 /// The longest time between two records of one partition within a stretch of time, its ends included.
 fn longest_gap(handled: &[Handled], from: Micros, to: Micros) -> Duration {
-    let mut moments: BTreeMap<&Slot, Vec<Micros>> = BTreeMap::new();
+    let mut moments: BTreeMap<&TopicPartition, Vec<Micros>> = BTreeMap::new();
     for one in handled {
         let of_slot = moments.entry(&one.slot).or_insert_with(|| vec![from, to]);
         of_slot.extend((from..to).contains(&one.at).then_some(one.at));
@@ -148,21 +146,21 @@ fn longest_gap(handled: &[Handled], from: Micros, to: Micros) -> Duration {
 async fn thirty_seconds_without_etcd_cost_no_session_and_no_record_waits() {
     let Some(mut site) = Site::start().await else { return };
     let instances = Instances::start(&site.arguments).await.unwrap();
-    let production = Production::start(&site.arguments.kafka, &SMALL).unwrap();
+    let mut production = load::start(&site.arguments.kafka, &SMALL).unwrap();
     site.join(&instances);
     site.join(&instances);
     site.settle(4).await;
-    site.handle(4, now()).await;
-    let settled = now();
+    site.handle(4, wall()).await;
+    let settled = wall();
 
     site.etcd.kill();
     sleep(AWAY).await;
     tokio::task::block_in_place(|| site.etcd.restart()).unwrap();
 
-    let back = now();
+    let back = wall();
     // Longer than a session that is not kept alive again would last.
     sleep(SESSION_TIMEOUT + Duration::from_secs(2)).await;
-    let later = now();
+    let later = wall();
     site.handle(4, later).await;
     let handled = site.handled();
     assert!(longest_gap(&handled, settled, back) < LONGEST_GAP, "while etcd was away");
@@ -187,7 +185,7 @@ async fn a_kafka_that_is_away_is_named_and_found_when_it_comes() {
     assert!(site.observer.look().state.assignments().is_empty(), "nothing is known of any partition");
 
     tokio::task::block_in_place(|| site.kafka.restart()).unwrap();
-    let production = Production::start(&site.arguments.kafka, &SMALL).unwrap();
+    let mut production = load::start(&site.arguments.kafka, &SMALL).unwrap();
     site.settle(4).await;
     site.handle(4, 0).await;
 
@@ -197,8 +195,8 @@ async fn a_kafka_that_is_away_is_named_and_found_when_it_comes() {
     site.settle(4).await;
     tokio::task::block_in_place(|| site.kafka.restart()).unwrap();
 
-    topic::grow(&site.arguments.kafka, 6).await.unwrap();
+    topics::grow(&site.arguments.kafka, TOPIC, 6).await.unwrap();
     site.settle(6).await;
-    site.handle(4, now()).await;
+    site.handle(4, wall()).await;
     production.stop().await.unwrap();
 }

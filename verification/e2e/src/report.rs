@@ -2,7 +2,7 @@
 
 use kafka_assigner_audit::requests::Requests;
 use kafka_assigner_audit::{Audit, Spread};
-use kafka_assigner_round_trip::RoundTrip;
+use kafka_assigner_rig::round_trip::RoundTrip;
 use kafka_assigner_types::mode::Mode;
 use serde::Serialize;
 
@@ -114,11 +114,6 @@ impl Report {
         let few = (requests.acknowledged as u64) < scale.requests;
         let few = (few, format!("{} of {} requests", requests.acknowledged, scale.requests));
         broken(none_of.map(|(count, what)| (count > 0, format!("{count} {what}"))).into_iter().chain([few]))
-    }
-
-    /// One line.
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a report has no map with keys that are no text")
     }
 }
 

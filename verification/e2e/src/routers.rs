@@ -1,19 +1,17 @@
 //! The routers: processes of the example router.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
-use kafka_assigner_rig::{Process, free_port};
+use anyhow::{Context as _, Result};
+use kafka_assigner_rig::{NamedProcess, free_port};
 use tokio::sync::watch;
 
 use crate::arguments::Arguments;
 use crate::consumers::GROUP;
-use crate::moment::until;
-use crate::topic;
+use crate::load::TOPIC;
 
 /// A router listens once it has a table.
 const START: Duration = Duration::from_secs(20);
@@ -33,9 +31,8 @@ pub(crate) struct Routers {
 
 #[derive(Debug)]
 struct Router {
-    name: String,
     address: SocketAddr,
-    process: Process,
+    process: NamedProcess,
 }
 
 impl Routers {
@@ -60,34 +57,24 @@ impl Routers {
     async fn start(&mut self, name: String, endpoints: &str) -> Result<()> {
         self.started += 1;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-        let path = self.arguments.folder.join(format!("{name}.{}.log", self.started));
-        let log = File::create(&path)?;
+        let log = self.arguments.folder.join(format!("{name}.{}.log", self.started));
         let mut command = Command::new(self.arguments.programs.join("kafka-assigner-example-router"));
-        command.args(["--name", &name, "--group", GROUP, "--topic", topic::NAME]);
+        command.args(["--name", &name, "--group", GROUP, "--topic", TOPIC]);
         command.args(["--endpoints", endpoints, "--listen", &address.to_string()]);
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let mut process = Process::spawn(&mut command).with_context(|| format!("{name} can't be started"))?;
-        until(&format!("the start of {name}"), START, || {
-            if let Some(status) = process.exit_status()? {
-                bail!("{name} ended with {status}:\n{}", fs::read_to_string(&path)?);
-            }
-            Ok(TcpStream::connect(address).ok())
-        })
-        .await?;
-        self.running.push_back(Router { name, address, process });
+        let mut process = NamedProcess::start(name, command, log)?;
+        process.listens(address, START).await?;
+        self.running.push_back(Router { address, process });
         self.tell();
         Ok(())
     }
 
     /// The oldest leaves in good order; returns its name.
     pub(crate) async fn leave(&mut self) -> Result<String> {
-        let Router { name, mut process, .. } = self.running.pop_front().context("no router runs")?;
-        process.terminate()?;
+        let Router { process, .. } = self.running.pop_front().context("no router runs")?;
+        let name = process.name().to_owned();
+        // Callers go elsewhere while it answers what it holds.
         self.tell();
-        let status = until(&format!("the end of {name}"), STOP, || Ok(process.exit_status()?)).await?;
-        if !status.success() {
-            bail!("{name} ended with {status}");
-        }
+        process.stop(STOP).await?;
         Ok(name)
     }
 

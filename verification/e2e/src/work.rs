@@ -5,21 +5,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kafka_assigner_audit::requests::{self, Asked, Window, Written};
-use kafka_assigner_audit::{Incident, Ledger, Record, Slot};
+use kafka_assigner_audit::{Incident, Ledger, Record};
+use kafka_assigner_rig::clock::wall;
+use kafka_assigner_rig::journal;
+use kafka_assigner_rig::producer::{Produced, Production};
+use kafka_assigner_rig::topics::Committed;
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Pace, Traffic, read_log};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 use crate::arguments::Arguments;
-use crate::consumers::Journals;
-use crate::journal;
-use crate::moment::now;
-use crate::producer::{Produced, Production};
+use crate::consumers::{GROUP, Journals};
+use crate::load::{self, TOPIC};
 use crate::report::Report;
 use crate::routers::Routers;
 use crate::scale::Scale;
-use crate::topic::{self, Committed};
 
 /// How long the last records may stand still: without any progress for so long, nobody will handle them.
 const STANDSTILL: Duration = Duration::from_secs(30);
@@ -59,17 +61,17 @@ impl Work {
     pub(crate) fn start(arguments: &Arguments, routers: &Routers) -> Result<Self> {
         Ok(if arguments.mode == Mode::Routed {
             let Scale { partitions, interval, .. } = *arguments.scale();
-            let pace = Pace { callers: partitions.unsigned_abs(), interval, most: None, now };
+            let pace = Pace { callers: partitions.unsigned_abs(), interval, most: None, now: wall };
             Self::Requests(Traffic::start(&routers.addresses(), pace))
         } else {
-            Self::Records(Production::start(&arguments.kafka, arguments.scale())?)
+            Self::Records(load::start(&arguments.kafka, arguments.scale())?)
         })
     }
 
     /// How much was produced, or acknowledged.
     pub(crate) fn count(&self) -> u64 {
         match self {
-            Self::Records(production) => production.produced().count(),
+            Self::Records(production) => production.produced().count() as u64,
             Self::Requests(traffic) => traffic.count(),
         }
     }
@@ -77,7 +79,7 @@ impl Work {
     /// Ends when the consumers have done all of it.
     pub(crate) async fn end(self, arguments: &Arguments) -> Result<Done> {
         match self {
-            Self::Records(production) => {
+            Self::Records(mut production) => {
                 let produced = production.stop().await?;
                 handle_the_rest(&arguments.kafka, &produced).await?;
                 Ok(Done::Records(produced))
@@ -85,7 +87,7 @@ impl Work {
             Self::Requests(traffic) => {
                 let asked = traffic.stop().await?;
                 let partitions = arguments.scale().partitions;
-                let log = block_in_place(|| read_log(&arguments.kafka, topic::NAME, partitions))?;
+                let log = block_in_place(|| read_log(&arguments.kafka, TOPIC, partitions))?;
                 Ok(Done::Requests(asked, log))
             }
         }
@@ -102,7 +104,7 @@ impl Done {
         report: &mut Report,
     ) -> Result<()> {
         let Harm { incidents, crashes } = harm;
-        let mut ledger = Ledger { produced: self.produced(), incidents, ..Ledger::default() };
+        let mut ledger = Ledger { produced: self.produced(scale), incidents, ..Ledger::default() };
         for Journals { handled, states } in journals {
             ledger.handled.extend(journal::read(handled)?);
             ledger.states.extend(journal::read(states)?);
@@ -117,10 +119,10 @@ impl Done {
     }
 
     /// What had to be handled: in the mode routed, what was acknowledged.
-    fn produced(&self) -> BTreeMap<Slot, Vec<Record>> {
+    fn produced(&self, scale: &Scale) -> BTreeMap<TopicPartition, Vec<Record>> {
         match self {
-            Self::Records(produced) => produced.by_slot(),
-            Self::Requests(asked, log) => requests::to_handle(asked, log, topic::NAME),
+            Self::Records(produced) => load::by_slot(produced, scale),
+            Self::Requests(asked, log) => requests::to_handle(asked, log, TOPIC).expect("the topic has them"),
         }
     }
 }
@@ -128,7 +130,7 @@ impl Done {
 /// Waits until the group has committed all that was produced, for as long as it goes on with it. What it has not by
 /// then is lost, and counted so.
 async fn handle_the_rest(brokers: &str, produced: &Produced) -> Result<()> {
-    let (committed, ends) = (Committed::new(brokers)?, produced.ends());
+    let (committed, ends) = (Committed::new(brokers, GROUP, TOPIC)?, produced.ends());
     let (mut least, mut since) = (u64::MAX, Instant::now());
     while since.elapsed() < STANDSTILL {
         // This program has nothing else to do meanwhile.

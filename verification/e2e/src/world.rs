@@ -1,26 +1,28 @@
 //! What a run consists of, and what can be done to it.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_audit::{Incident, Micros};
-use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
-use kafka_assigner_round_trip::Probe;
+use kafka_assigner_core::key::DEFAULT_PREFIX;
+use kafka_assigner_rig::clock::wall;
+use kafka_assigner_rig::observer::Observing;
+use kafka_assigner_rig::report::Narrator;
+use kafka_assigner_rig::round_trip::Probe;
+use kafka_assigner_rig::{topics, until};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
 use kafka_assigner_types::mode::Mode;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::arguments::Arguments;
 use crate::consumers::{Consumer, GROUP, Journals};
 use crate::instances::Instances;
-use crate::moment::{now, until};
+use crate::load::TOPIC;
 use crate::report::{Event, Report};
 use crate::routers::Routers;
 use crate::scale::{SESSION_TIMEOUT, Scale};
-use crate::topic;
 use crate::work::{Harm, Work};
 
 /// Consumers at the start.
@@ -44,9 +46,8 @@ const SOON: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) struct World {
     arguments: Arguments,
-    begin: Instant,
-    observer: Observer,
-    watching: JoinHandle<Result<(), kafka_assigner_store::Error>>,
+    narrator: Narrator,
+    observer: Observing,
     instances: Instances,
     /// The oldest first.
     consumers: VecDeque<Consumer>,
@@ -64,20 +65,18 @@ pub(crate) struct World {
 impl World {
     /// Starts everything, and waits until the first consumers have their shares and Kafka is up to speed.
     pub(crate) async fn start(arguments: &Arguments) -> Result<Self> {
-        topic::create(&arguments.kafka, arguments.scale().partitions).await?;
-        let observer = Observer::new(Layout::new(DEFAULT_PREFIX, GROUP.parse()?));
+        topics::create(&arguments.kafka, TOPIC, arguments.scale().partitions).await?;
         let store = EtcdStore::new(&EtcdOptions::new([&arguments.etcd]))?;
         let routers = Routers::new(arguments);
         let mut world = Self {
             arguments: arguments.clone(),
-            begin: Instant::now(),
-            watching: tokio::spawn(observer.clone().run(store)),
-            observer,
+            narrator: Narrator::new(arguments.json),
+            observer: Observing::start(store, DEFAULT_PREFIX, GROUP)?,
             instances: Instances::start(arguments).await?,
             consumers: VecDeque::new(),
             journals: Vec::new(),
             work: Work::start(arguments, &routers)?,
-            probe: Probe::start(&arguments.etcd, &arguments.kafka, topic::NAME)?,
+            probe: Probe::start(&arguments.etcd, &arguments.kafka, TOPIC)?,
             routers,
             harm: Harm::default(),
             crashed: None,
@@ -116,10 +115,8 @@ impl World {
     }
 
     fn note(&mut self, event: &'static str, text: String) {
-        let at_ms = self.begin.elapsed().as_millis();
-        if !self.arguments.json {
-            println!("{:>7.1} s  {text}", self.begin.elapsed().as_secs_f64());
-        }
+        let at_ms = self.narrator.elapsed().as_millis();
+        self.narrator.tell(&text);
         self.events.push(Event { at_ms, event, text });
     }
 
@@ -152,7 +149,7 @@ impl World {
     pub(crate) fn kill_a_consumer(&mut self) {
         let consumer = self.oldest();
         let (name, process) = (consumer.name().to_owned(), consumer.process());
-        let at = now();
+        let at = wall();
         self.crashed.get_or_insert(at);
         self.harm.incidents.push(Incident::ConsumerKilled { process, at });
         consumer.kill();
@@ -162,12 +159,12 @@ impl World {
     /// The oldest consumer is frozen until others have what it had, and then goes on.
     pub(crate) async fn freeze_a_consumer(&mut self) -> Result<()> {
         let frozen = self.oldest();
-        let at = now();
+        let at = wall();
         self.crashed.get_or_insert(at);
         frozen.freeze()?;
         self.note("consumer_frozen", format!("{} is frozen", frozen.name()));
         self.settle().await?;
-        let thawed = now();
+        let thawed = wall();
         frozen.thaw()?;
         self.note("consumer_thawed", format!("{} goes on", frozen.name()));
         self.harm.incidents.push(Incident::ConsumerFrozen { process: frozen.process(), at, thawed });
@@ -224,14 +221,14 @@ impl World {
     pub(crate) async fn kill_leader(&mut self) -> Result<()> {
         let led = || Ok(self.observer.look().leader());
         let leader = until("a leadership", SOON, led).await?;
-        let at = now();
-        let port = self.instances.kill(&leader)?;
+        let at = wall();
+        let place = self.instances.kill(&leader)?;
         self.note("leader_killed", format!("{leader}, which leads, is killed"));
         let led_again = || Ok(self.observer.look().leader().filter(|other| *other != leader));
         let next = until("another leadership", SOON, led_again).await?;
-        self.harm.incidents.push(Incident::LeaderKilled { at, led_again: now() });
+        self.harm.incidents.push(Incident::LeaderKilled { at, led_again: wall() });
         self.note("leader_elected", format!("{next} leads"));
-        let replacement = self.instances.replace(port).await?;
+        let replacement = self.instances.replace(place).await?;
         self.note("instance_started", format!("{replacement} starts"));
         Ok(())
     }
@@ -240,7 +237,7 @@ impl World {
     pub(crate) async fn settle(&mut self) -> Result<()> {
         let (consumers, partitions) = (self.consumers.len(), self.scale().partitions.unsigned_abs());
         let is_settled = || {
-            if self.watching.is_finished() {
+            if self.observer.has_ended() {
                 bail!("the watch of etcd has ended");
             }
             Ok(self.observer.look().is_settled(consumers, partitions).then_some(()))
@@ -255,7 +252,7 @@ impl World {
     /// What had to be waited for is over: from now on nothing fails because of it.
     pub(crate) fn calm(&mut self) {
         if let Some(since) = self.crashed.take() {
-            self.harm.crashes.push((since, now()));
+            self.harm.crashes.push((since, wall()));
         }
     }
 
@@ -273,7 +270,6 @@ impl World {
         }
         self.routers.stop().await?;
         self.instances.stop().await?;
-        self.watching.abort();
         done.add_up(&self.journals, self.harm, self.arguments.scale(), &mut report)?;
         report.events = self.events;
         Ok(report)

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kafka_assigner_audit::Micros;
+use kafka_assigner_rig::clock::wall;
 
 use crate::check::Step;
 use crate::group::Group;
-use crate::moment::now;
 
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Done {
 
     async fn step(&mut self, at: Micros, group: &mut Group<'_>) -> Result<()> {
         self.unsettled += usize::from(!group.settle().await?);
-        self.steps.push(Step { at, until: now() });
+        self.steps.push(Step { at, until: wall() });
         Ok(())
     }
 }

@@ -5,20 +5,26 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use kafka_assigner_audit::Micros;
-use kafka_assigner_round_trip::{Probe, RoundTrip};
+use kafka_assigner_rig::clock::wall;
+use kafka_assigner_rig::instances::{Instances, Service, seconds};
+use kafka_assigner_rig::producer::{Content, Load, Production};
+use kafka_assigner_rig::round_trip::{Probe, RoundTrip};
+use kafka_assigner_rig::{topics, within};
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::Measure;
 use crate::check::{Audit, Handled, Step, Who};
 use crate::history::Line;
-use crate::instance::Instance;
 use crate::member::{Member, Membership};
-use crate::moment::{now, within};
-use crate::producer::Production;
 use crate::stage::{Size, Stage};
-use crate::system::{Kind, System};
-use crate::topic;
+use crate::system::{Kind, SESSION_TIMEOUT, System};
 use crate::watch::{Owners, Watch, is_even};
+
+/// The time between two looks at the histories, which are many.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What Kafka's own producer waits for more since 4.0 (KIP-1030): all records of a tick go out in few requests.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// A Java machine starts in a second, several at once on a busy machine take some.
 const START: Duration = Duration::from_secs(30);
@@ -49,7 +55,7 @@ pub(crate) struct Group<'a> {
     size: Size,
     membership: Membership,
     /// Whatever serves it, for as long as it lives.
-    _instance: Option<Instance>,
+    _instances: Option<Instances>,
     production: Production,
     probe: Probe,
     /// The oldest first.
@@ -75,11 +81,11 @@ impl<'a> Group<'a> {
     /// Forms the group of a stage, and waits until everybody has their share.
     pub(crate) async fn form(system: &System, stage: &Stage, arguments: &'a Measure) -> Result<Self> {
         let group = format!("{}-{}", system.name, stage.name);
-        topic::create(&arguments.kafka, &group, stage.size.partitions).await?;
-        let instance = serve(system, stage, &group, arguments).await?;
+        topics::create(&arguments.kafka, &group, stage.size.partitions).await?;
+        let instances = serve(system, stage, &group, arguments).await?;
         let membership = Membership {
             kind: system.kind,
-            endpoint: instance.as_ref().map_or_else(String::new, |instance| instance.endpoint.clone()),
+            endpoint: instances.as_ref().map_or_else(String::new, Instances::endpoints),
             rebuild: stage.rebuild,
             keeps_names: stage.keeps_names,
             group,
@@ -87,10 +93,10 @@ impl<'a> Group<'a> {
         let mut group = Self {
             arguments,
             size: stage.size,
-            production: Production::start(&arguments.kafka, &membership.group, stage.size)?,
+            production: produce(&arguments.kafka, &membership.group, stage.size)?,
             probe: Probe::start(&arguments.etcd, &arguments.kafka, &membership.group)?,
             membership,
-            _instance: instance,
+            _instances: instances,
             members: VecDeque::new(),
             started: 0,
             version: 1,
@@ -111,9 +117,9 @@ impl<'a> Group<'a> {
 
     /// Everybody works in peace for a while. Returns when that was.
     pub(crate) async fn rest(&mut self) -> Step {
-        let at = now();
+        let at = wall();
         sleep(PEACE).await;
-        Step { at, until: now() }
+        Step { at, until: wall() }
     }
 
     /// From now on another version of the program is started.
@@ -137,14 +143,14 @@ impl<'a> Group<'a> {
     /// Another process under this name joins.
     pub(crate) async fn restart(&mut self, name: usize) -> Result<Micros> {
         self.start(name)?;
-        within(START, || self.collect()).await?.context("the new member does not join")
+        within(START, LOOK, || self.collect()).await?.context("the new member does not join")
     }
 
     /// The oldest member is asked to leave, and does.
     pub(crate) async fn let_oldest_leave(&mut self) -> Result<Departure> {
         self.collect()?;
         let member = self.members.pop_front().context("nobody is left")?;
-        let (who, at, begun) = (member.who, now(), Instant::now());
+        let (who, at, begun) = (member.who, wall(), Instant::now());
         let rest = member.leave().await?;
         let lasted = begun.elapsed();
         self.take(who, &rest);
@@ -154,7 +160,7 @@ impl<'a> Group<'a> {
     /// The oldest member is killed. Returns when.
     pub(crate) fn kill_oldest(&mut self) -> Result<Micros> {
         let member = self.members.pop_front().context("nobody is left")?;
-        let (who, at) = (member.who, now());
+        let (who, at) = (member.who, wall());
         let rest = member.kill()?;
         self.take(who, &rest);
         Ok(at)
@@ -163,9 +169,9 @@ impl<'a> Group<'a> {
     /// Waits until everybody has their share. Returns whether it came to that in time.
     pub(crate) async fn settle(&mut self) -> Result<bool> {
         let (mut owners, mut since): (Option<Owners>, _) = (None, Instant::now());
-        let settled = within(SETTLE, || {
+        let settled = within(SETTLE, LOOK, || {
             self.collect()?;
-            let seen = self.watch.owners(self.size.partitions.unsigned_abs() as usize, now());
+            let seen = self.watch.owners(self.size.partitions.unsigned_abs() as usize, wall());
             if seen != owners {
                 (owners, since) = (seen, Instant::now());
             }
@@ -204,10 +210,10 @@ impl<'a> Group<'a> {
     /// Waits until everything is handled, kills everybody, and audits what they did. Tells beside it what etcd and
     /// Kafka took for an answer.
     pub(crate) async fn end(mut self) -> Result<(Audit, RoundTrip)> {
-        let ends = self.production.stop().await?;
+        let ends = self.production.stop().await?.ends();
         while !self.watch.has_reached(&ends) {
             let before = self.handled.len();
-            let more = within(STANDSTILL, || {
+            let more = within(STANDSTILL, LOOK, || {
                 self.collect()?;
                 Ok((self.handled.len() > before).then_some(()))
             });
@@ -220,10 +226,25 @@ impl<'a> Group<'a> {
 }
 
 /// Starts an instance for a group of this project's, and sets the group as the system and the stage want it.
-async fn serve(system: &System, stage: &Stage, group: &str, arguments: &Measure) -> Result<Option<Instance>> {
+async fn serve(
+    system: &System,
+    stage: &Stage,
+    group: &str,
+    arguments: &Measure,
+) -> Result<Option<Instances>> {
     let Kind::Ours { settings } = system.kind else { return Ok(None) };
-    let instance = Instance::start(arguments).await?;
+    let service = Service::new(arguments.server.clone(), &arguments.kafka, &arguments.folder)
+        .with("--group-session-timeout", seconds(SESSION_TIMEOUT));
+    let mut instances = Instances::new(service);
+    instances.add("gap", &arguments.etcd).await?;
     let kept = if stage.keeps_names { &KEPT[..] } else { &[] };
-    instance.create_group(group, &[settings, kept].concat())?;
-    Ok(Some(instance))
+    instances.set_group(group, &[settings, kept].concat())?;
+    Ok(Some(instances))
+}
+
+/// Starts to produce numbered records.
+fn produce(kafka: &str, topic: &str, size: Size) -> Result<Production> {
+    let Size { partitions, interval, .. } = size;
+    let load = Load { topic: topic.to_owned(), partitions, interval, linger: LINGER };
+    Production::start(kafka, load, |round, _| Content { key: None, value: round.to_string() })
 }

@@ -18,14 +18,10 @@ mod consume;
 mod event;
 mod group;
 mod history;
-mod instance;
 mod member;
-mod moment;
-mod producer;
 mod row;
 mod stage;
 mod system;
-mod topic;
 mod watch;
 
 use anyhow::Result;

@@ -1,22 +1,17 @@
 //! The members: processes, whatever system they belong to.
 
 use std::env;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
-use kafka_assigner_rig::Process;
+use anyhow::Result;
+use kafka_assigner_rig::{NamedProcess, consumers};
 
 use crate::arguments::Measure;
 use crate::check::Who;
 use crate::history::{Line, Reader};
-use crate::moment::within;
 use crate::system::Kind;
-
-/// Leaving takes seconds under Kafka's protocols, and both kinds of consumers give up after 30 s.
-const LEAVE: Duration = Duration::from_secs(45);
 
 /// What all members of a group have in common.
 #[derive(Debug)]
@@ -34,10 +29,8 @@ pub(crate) struct Membership {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) who: Who,
-    name: String,
     history: Reader,
-    log: PathBuf,
-    process: Process,
+    process: NamedProcess,
 }
 
 impl Member {
@@ -47,14 +40,11 @@ impl Member {
         let file = |kind: &str| arguments.folder.join(format!("{}-{}-{name}.{kind}", of.group, who.process));
         let (history, log) = (file("history"), file("log"));
         let reader = Reader::open(&history)?;
-        let mut command = match of.kind {
+        let command = match of.kind {
             Kind::Ours { .. } => ours(&name, version, of, arguments, &history)?,
             Kind::Java { properties } => java(&name, properties, of, arguments, &history),
         };
-        let output = File::create(&log)?;
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-        let process = Process::spawn(&mut command).with_context(|| format!("{name} can't be started"))?;
-        Ok(Self { who, name, history: reader, log, process })
+        Ok(Self { who, history: reader, process: NamedProcess::start(name, command, log)? })
     }
 
     /// What it has written since the last call.
@@ -62,18 +52,13 @@ impl Member {
     /// # Errors
     /// When it has ended by itself.
     pub(crate) fn read(&mut self) -> Result<Vec<Line>> {
-        if let Some(status) = self.process.exit_status()? {
-            let log = fs::read_to_string(&self.log).unwrap_or_default();
-            bail!("{} ended with {status}; its log is\n{log}", self.name);
-        }
+        self.process.must_run()?;
         self.history.read()
     }
 
     /// Asks it to leave, waits until it has, and returns the rest of what it has written.
     pub(crate) async fn leave(mut self) -> Result<Vec<Line>> {
-        self.process.terminate().with_context(|| format!("{} is gone", self.name))?;
-        let gone = within(LEAVE, || Ok(self.process.exit_status()?)).await?;
-        gone.with_context(|| format!("{} does not leave", self.name))?;
+        consumers::leave(&mut self.process).await?;
         self.history.read()
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kafka_assigner_audit::Spread;
-use kafka_assigner_round_trip::RoundTrip;
+use kafka_assigner_rig::round_trip::RoundTrip;
 use serde::Serialize;
 
 use crate::check::Figures;

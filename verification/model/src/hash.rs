@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use kafka_assigner_core::claim::Remaining;
-use kafka_assigner_core::lab::Shelf;
+use kafka_assigner_core::test_group::MapStore;
 use kafka_assigner_types::kv::{Must, Op, Revision, Txn};
 
 use crate::world::World;
@@ -33,7 +33,7 @@ impl Ranks {
         self.0.binary_search(&revision).expect("all revisions of the world are ranked")
     }
 
-    fn shelf(&self, shelf: &Shelf, state: &mut impl Hasher) {
+    fn shelf(&self, shelf: &MapStore, state: &mut impl Hasher) {
         self.rank(shelf.revision()).hash(state);
         for record in shelf.records() {
             (&record.key, &record.value, record.lease).hash(state);

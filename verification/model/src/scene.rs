@@ -8,10 +8,10 @@ use kafka_assigner_core::action::Action;
 use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
-use kafka_assigner_core::lab::Shelf;
 use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
 use kafka_assigner_core::rules::OVERLAP;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::test_group::MapStore;
 use kafka_assigner_strategies::Registry;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision, Txn};
@@ -34,7 +34,7 @@ const OVERDUE: Moment = Moment(Duration::from_secs(1_000_000));
 #[derive(Debug, Clone)]
 pub struct Scene {
     /// The records.
-    pub shelf: Shelf,
+    pub shelf: MapStore,
     /// What they mean.
     pub state: GroupState,
     /// What a leader remembers that sees them for the first time.
@@ -63,7 +63,7 @@ impl Default for Scene {
     fn default() -> Self {
         let layout = Layout::new(DEFAULT_PREFIX, "g".parse().expect("a valid name"));
         Self {
-            shelf: Shelf::default(),
+            shelf: MapStore::default(),
             state: GroupState::new(layout),
             memory: Memory::default(),
             leases: Leases::default(),
@@ -91,7 +91,7 @@ impl Scene {
             .expect("without a guard it applies, and it writes something")
     }
 
-    fn with(&self, shelf: Shelf, changes: &[Change]) -> Self {
+    fn with(&self, shelf: MapStore, changes: &[Change]) -> Self {
         let mut state = self.state.clone();
         // Revision zero: see the crate's documentation.
         state.apply(changes, Revision(0));

@@ -89,9 +89,10 @@ impl Said {
     pub fn ack(self) -> Ack {
         match self {
             Self::Ready => Ack::Ready,
-            Self::Drained(offset) => {
-                Ack::Drained(Drained { offset: offset.map(|at| Offset(at.into())), last_at: None })
-            }
+            Self::Drained(offset) => Ack::Drained(Drained {
+                offset: offset.and_then(|at| Offset::new(at.into()).ok()),
+                last_at: None,
+            }),
             Self::CaughtUp => Ack::CaughtUp,
             Self::Taken => Ack::Taken(Taken::default()),
             Self::Released => Ack::Released { last_at: None },
@@ -140,7 +141,7 @@ impl Session {
     fn stopped_at(&self, at: &TopicPartition, start: Option<Offset>) -> Option<u8> {
         match self.holds.get(at) {
             Some(hold) => hold.position,
-            None => start.map(|offset| u8::try_from(offset.0).expect("few records")),
+            None => start.map(|offset| u8::try_from(offset.get()).expect("few records")),
         }
     }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::lab::tp;
 use kafka_assigner_core::record::{
-    Capability, Consumer, GroupConfig, Leader, Renewal, Source, Topic, encode,
+    Capability, Consumer, GroupConfig, LeaderRecord, Renewal, Source, Topic, encode,
 };
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
+use kafka_assigner_core::test_group::tp;
 use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::{Lease, LeaseId, Op, Revision, Txn};
 use kafka_assigner_types::moment::WallMillis;
@@ -152,7 +152,7 @@ impl World {
     fn first_scene(bounds: Bounds) -> Scene {
         let scene = Scene::default();
         let layout = scene.state.layout().clone();
-        let leader = encode(&Leader::new("0".to_owned(), String::new(), WallMillis(0)));
+        let leader = encode(&LeaderRecord::new("0".to_owned(), String::new(), WallMillis(0)));
         let config = GroupConfig {
             mode: bounds.mode,
             catch_up: bounds.catch_up,

@@ -16,6 +16,7 @@ mod i09_routes;
 mod i09_truth;
 mod i10_minimal;
 mod i11_fail_closed;
+mod i12_lint;
 mod revoked;
 
 use std::collections::BTreeMap;
@@ -119,6 +120,7 @@ pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Vi
         Box::new(i09_routes::TrueRoutes::new(entries)),
         Box::new(i10_minimal::Minimal::default()),
         Box::new(i11_fail_closed::FailClosed),
+        Box::new(i12_lint::Lint),
     ];
     let mut findings = Findings::default();
     let mut replay = Replay::new(entries, layout);

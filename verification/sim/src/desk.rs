@@ -134,7 +134,7 @@ impl Desk {
         let length = state.length(&at);
         let Some(process) = state.processes.get_mut(&process) else { return };
         let kept = process.places.get(&at).filter(|_| context.is_resumed()).map(|place| place.knows);
-        let read = process.read.remove(&at).filter(|(epoch, _)| epoch.0 == context.epoch());
+        let read = process.read.remove(&at).filter(|(epoch, _)| *epoch == context.epoch());
         let knows = kept.or_else(|| read.map(|(_, length)| length)).unwrap_or(length);
         process.places.insert(at, Place { context: context.clone(), knows, turn: Arc::default() });
     }
@@ -180,7 +180,7 @@ impl Desk {
             Ok(permit) => permit,
             Err(refusal) => return Served::Refused(refusal.to_string()),
         };
-        let admitted = Admitted { asked, under: Epoch(place.context.epoch()) };
+        let admitted = Admitted { asked, under: place.context.epoch() };
         let _serving = Serving::begin(self, process);
         let _turn = place.turn.lock().await;
         sleep(self.span()).await;
@@ -191,7 +191,7 @@ impl Desk {
         match self.0.hole {
             Some(Hole::GateForgotten) => Ok(None),
             Some(Hole::EpochIgnored) => context.admit(context.epoch()).map(Some),
-            _ => context.admit(asked.0).map(Some),
+            _ => context.admit(asked).map(Some),
         }
     }
 
@@ -207,7 +207,7 @@ impl Desk {
         if !place.context.claim().is_valid() && self.0.hole != Some(Hole::GateForgotten) {
             return Served::Refused("the claim has lapsed".into());
         }
-        let (epoch, knows) = (Epoch(place.context.epoch()), std::mem::replace(&mut place.knows, length + 1));
+        let (epoch, knows) = (place.context.epoch(), std::mem::replace(&mut place.knows, length + 1));
         state.logs.insert(at.clone(), length + 1);
         let (at, place) = (at.clone(), length);
         let executed = What::Executed { call, process, consumer, at, admitted, epoch, place, knows };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kafka_assigner_client::OwnedContext;
-use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Offset, TopicPartition};
 
 use crate::history::{History, What, Why};
 
@@ -54,7 +54,7 @@ impl Floor {
     }
 
     /// A handler has stopped to process, before `offset`.
-    pub(crate) fn stop(&self, process: u32, at: &TopicPartition, offset: i64) {
+    pub(crate) fn stop(&self, process: u32, at: &TopicPartition, offset: Offset) {
         self.history.note(What::Stopped { process, at: at.clone(), offset });
     }
 
@@ -97,7 +97,7 @@ impl Floor {
         }
         if works && !post.works {
             let (consumer, at) = (Arc::clone(&post.consumer), at.clone());
-            self.history.note(What::Began { process, consumer, at, epoch: Epoch(post.context.epoch()) });
+            self.history.note(What::Began { process, consumer, at, epoch: post.context.epoch() });
         } else if !works && post.works {
             self.ended(process, at, post, if frozen { Why::Frozen } else { Why::Lapsed });
         }

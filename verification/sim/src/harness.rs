@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_router::{Cutover, CutoverError, Forwarder, Target};
+use kafka_assigner_router::{Cutover, CutoverError, Forwarder, RouteTarget};
 
 use crate::hole::Hole;
 use crate::ice::Ice;
@@ -34,7 +34,7 @@ impl Cutover for Harness {
         self.ice.run(self.requests.drain(at)).await
     }
 
-    fn switch(&self, at: &TopicPartition, target: &Target) {
+    fn switch(&self, at: &TopicPartition, target: &RouteTarget) {
         self.requests.switch(at, target);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
 use kafka_assigner_router::{RequestError, Unsent};
-use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{Change, Revision};
 use rustc_hash::FxHasher;
 use tokio::time::Instant;
@@ -94,6 +94,8 @@ pub(crate) enum What {
     Changed { revision: Revision, changes: Vec<Change> },
     /// The instance's transaction made that revision.
     Wrote { instance: Arc<str>, revision: Revision },
+    /// A leader on the instance decided something that breaks an invariant.
+    Linted { instance: Arc<str>, violation: String },
     /// A member said something, before it went over the network.
     Said { process: u32, by: Member, word: Word, handoff: String, of: TopicPartition },
     /// An instance accepted a stream of a member who has seen that revision.
@@ -107,9 +109,9 @@ pub(crate) enum What {
     /// A process began to process a partition.
     Began { process: u32, consumer: Arc<str>, at: TopicPartition, epoch: Epoch },
     /// A process started from where it was told to; nothing where it was told nothing.
-    Started { process: u32, at: TopicPartition, offset: Option<i64> },
+    Started { process: u32, at: TopicPartition, offset: Option<Offset> },
     /// A process stopped in good order before that offset.
-    Stopped { process: u32, at: TopicPartition, offset: i64 },
+    Stopped { process: u32, at: TopicPartition, offset: Offset },
     /// A process processes a partition no more.
     Ended { process: u32, consumer: Arc<str>, at: TopicPartition, why: Why },
     /// A process went on after it was frozen for that long.
@@ -235,6 +237,7 @@ impl fmt::Display for What {
                 changes.iter().try_for_each(|change| write_change(f, change))
             }
             Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
+            Self::Linted { instance, violation } => write!(f, "LINT   {instance}: {violation}"),
             Self::Said { by, word, handoff, of, .. } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
             Self::Attached { stream, member, seen } => {
                 write!(f, "stream {stream} of {member}, which has seen {seen}")

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
-use kafka_assigner_types::id::Epoch;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
@@ -18,7 +17,6 @@ use crate::fault::Fault;
 use crate::floor::Floor;
 use crate::history::{History, Why};
 use crate::ice::Ice;
-use crate::wire::at;
 
 /// A warm-up that does not end is given up by whoever looks after the process, after this time.
 const NEVER: Duration = Duration::from_secs(20);
@@ -87,8 +85,8 @@ impl Temper {
     }
 
     /// No offset is said twice, so that it tells who said it.
-    fn next_offset(&self) -> i64 {
-        self.mood().dice.random_range(1..=i64::MAX)
+    fn next_offset(&self) -> Offset {
+        Offset::new(self.mood().dice.random_range(1..=i64::MAX)).expect("above 0")
     }
 
     fn millis(&self, longest: u64) -> Duration {
@@ -145,11 +143,6 @@ async fn report(context: &WarmContext, span: Duration) {
     }
 }
 
-/// The partition as the core names it.
-fn core_name(partition: &TopicPartition) -> kafka_assigner_types::id::TopicPartition {
-    at(partition.topic(), partition.partition())
-}
-
 #[async_trait]
 impl PartitionHandler for Worker {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
@@ -166,23 +159,23 @@ impl PartitionHandler for Worker {
 
     async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
         self.ice.run(sleep(self.temper.millis(20))).await;
-        self.desk.read(self.process, core_name(context.partition()), Epoch(context.epoch()));
+        self.desk.read(self.process, context.partition().clone(), context.epoch());
         Ok(())
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         self.ice.run(sleep(self.temper.millis(40))).await;
-        let at = core_name(context.partition());
+        let at = context.partition().clone();
         self.floor.begin(self.process, &self.consumer, at.clone(), context);
         self.desk.own(self.process, at, context);
         Ok(())
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.ice.run(sleep(self.temper.millis(150))).await;
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
         let why = if alone { Why::Left } else { Why::Drained };
-        let (at, offset) = (core_name(context.partition()), self.temper.next_offset());
+        let (at, offset) = (context.partition().clone(), self.temper.next_offset());
         self.floor.end(self.process, &at, why);
         self.floor.stop(self.process, &at, offset);
         Ok(Some(offset))
@@ -190,12 +183,12 @@ impl PartitionHandler for Worker {
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.ice.run(sleep(self.temper.millis(20))).await;
-        self.desk.drop_state(self.process, &core_name(partition));
+        self.desk.drop_state(self.process, partition);
         Ok(())
     }
 
     async fn lost(&self, context: &OwnedContext) {
-        let at = core_name(context.partition());
+        let at = context.partition().clone();
         self.floor.end(self.process, &at, Why::Lost);
         self.desk.drop_state(self.process, &at);
     }

@@ -88,7 +88,7 @@ pub(super) fn check(sources: &Sources) -> Vec<Finding> {
         comments.path = &source.path;
         comments.visit_file(&source.tree);
     }
-    println!("doc comments of public items {}, question words {}", comments.seen, comments.findings.len());
+    println!("question words {}, in {} doc comments of public items", comments.findings.len(), comments.seen);
     comments.findings
 }
 

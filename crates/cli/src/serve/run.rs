@@ -139,27 +139,7 @@ fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, CommandE
     }
     let brokers = config.kafka.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let properties: Vec<_> = config.kafka_properties.reveal().clone().into_iter().collect();
-    let topics = KafkaTopics::new(&brokers, &properties)
-        .map_err(|error| CommandError::Kafka(without_values(&error.to_string(), &properties)))?;
+    let topics =
+        KafkaTopics::new(&brokers, &properties).map_err(|error| CommandError::Kafka(error.to_string()))?;
     Ok(Some(Arc::new(topics)))
-}
-
-/// librdkafka's words without the value that they end with: under a mistyped name it may be a secret.
-fn without_values(words: &str, properties: &[(String, String)]) -> String {
-    let without = |(key, value): &(String, String)| words.strip_suffix(&format!(" {key} {value}"));
-    properties.iter().find_map(without).unwrap_or(words).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refused_property_does_not_show_its_value() {
-        let properties = [("sasl.passwrd".to_owned(), "hunter2".to_owned())];
-        let error = KafkaTopics::new("127.0.0.1:1", &properties).unwrap_err().to_string();
-        assert!(error.contains("hunter2"), "librdkafka's words have changed: {error}");
-        let words = without_values(&error, &properties);
-        assert!(words.contains("sasl.passwrd") && !words.contains("hunter2"), "{words}");
-    }
 }

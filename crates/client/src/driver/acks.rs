@@ -10,14 +10,14 @@ use tracing::{debug, warn};
 
 use super::Driver;
 use super::service::Reply;
-use crate::backoff::{Backoff, Dice};
+use crate::backoff::{Dice, RetryDelay};
 use crate::handler::PartitionHandler;
-use crate::moment::Moment;
-use crate::partition::TopicPartition;
-use crate::roles::{Ack, AckKind, RoleEvent};
+use crate::roles::{AckKind, RoleAck, RoleEvent};
 use crate::session::Event;
-use crate::shell::bounded;
+use crate::session_io::bounded;
 use crate::transport::{Acks, Transport};
+use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::moment::Moment;
 
 /// An acknowledgement lies on the path of a switch, so a lost one is repeated soon.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -25,36 +25,36 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 /// Long against a store transaction, short against a phase's 30 s.
 const ACK_BOUND: Duration = Duration::from_secs(5);
 
-/// Which acknowledgements are under way. One call of each kind at a time: what comes up meanwhile goes together
+/// The acknowledgements under way. One call of each kind at a time: what comes up meanwhile goes together
 /// with the next one.
 #[derive(Debug)]
 pub(super) struct PendingAcks {
     under_way: BTreeSet<AckKind>,
     retry_at: Option<Moment>,
-    retry: Backoff,
+    retry: RetryDelay,
     undecided: Undecided,
     dice: Dice,
 }
 
-/// What the service can't decide just now. It waits by itself, and keeps nothing else waiting.
+/// Acknowledgements that the service can't decide just now. They wait by themselves, and keeps nothing else waiting.
 #[derive(Debug)]
 struct Undecided {
-    /// Which, with their handoffs.
-    items: BTreeSet<(AckKind, TopicPartition, String)>,
+    /// Their kinds, partitions and handoffs.
+    items: BTreeSet<(AckKind, TopicPartition, HandoffId)>,
     until: Option<Moment>,
-    retry: Backoff,
+    retry: RetryDelay,
 }
 
 /// One call that ended.
 pub(super) struct AckReply {
     kind: AckKind,
-    sent: Vec<(TopicPartition, Ack)>,
+    sent: Vec<(TopicPartition, RoleAck)>,
     result: Result<Vec<AckResult>, Status>,
 }
 
 impl PendingAcks {
     pub(super) fn new(dice: Dice) -> Self {
-        let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
+        let retry = RetryDelay::new(FIRST_RETRY, LONGEST_RETRY);
         let undecided = Undecided { items: BTreeSet::new(), until: None, retry: retry.clone() };
         Self { under_way: BTreeSet::new(), retry_at: None, retry, undecided, dice }
     }
@@ -71,15 +71,15 @@ impl PendingAcks {
         self.retry_at.is_none()
     }
 
-    fn waits(&self, partition: &TopicPartition, ack: &Ack) -> bool {
-        let is_it = |(kind, at, id): &(AckKind, TopicPartition, String)| {
-            *kind == ack.kind && at == partition && *id == ack.handoff_id
+    fn waits(&self, partition: &TopicPartition, ack: &RoleAck) -> bool {
+        let is_it = |(kind, at, id): &(AckKind, TopicPartition, HandoffId)| {
+            *kind == ack.kind && at == partition && *id == ack.handoff
         };
         self.undecided.items.iter().any(is_it)
     }
 
     /// Lets items wait that the service could not decide.
-    fn put_off(&mut self, items: BTreeSet<(AckKind, TopicPartition, String)>, now: Moment) {
+    fn put_off(&mut self, items: BTreeSet<(AckKind, TopicPartition, HandoffId)>, now: Moment) {
         self.undecided.items.extend(items);
         if self.undecided.items.is_empty() {
             self.undecided.retry.reset();
@@ -105,13 +105,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    /// Whether it would prove the end of work that may still have effects: a request outlives the loss of its partition.
-    /// Where one never ends, the service cancels, or the session's own end is the proof.
-    fn is_early(&self, partition: &TopicPartition, ack: &Ack) -> bool {
+    /// True if it would prove the end of work that may still have effects: a request outlives the loss of its
+    /// partition. If one never ends, the service cancels, or the session's own end is the proof.
+    fn is_early(&self, partition: &TopicPartition, ack: &RoleAck) -> bool {
         ack.kind == AckKind::Drained && self.is_occupied(partition)
     }
 
-    fn send(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, caller: Caller) {
+    fn send(&mut self, kind: AckKind, sent: Vec<(TopicPartition, RoleAck)>, caller: Caller) {
         let transport = self.consumer.transport.clone();
         let endpoint = self.session.endpoint().to_owned();
         let acks = self.acks_of(kind, &sent);
@@ -121,7 +121,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         });
     }
 
-    fn acks_of(&self, kind: AckKind, sent: &[(TopicPartition, Ack)]) -> Acks {
+    fn acks_of(&self, kind: AckKind, sent: &[(TopicPartition, RoleAck)]) -> Acks {
         let done = || sent.iter().map(|(partition, ack)| self.done(partition, ack)).collect();
         match kind {
             AckKind::Ready => Acks::Ready(done()),
@@ -135,20 +135,26 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    fn done(&self, partition: &TopicPartition, ack: &Ack) -> PartitionAck {
+    fn done(&self, partition: &TopicPartition, ack: &RoleAck) -> PartitionAck {
         let edges = self.held.get(partition).and_then(|held| held.edges.as_ref());
         let handled = match ack.kind {
             AckKind::Taken => edges.and_then(|edges| edges.first()),
             AckKind::Drained | AckKind::Released => edges.and_then(|edges| edges.last()),
             AckKind::Ready | AckKind::CaughtUp | AckKind::WarmFailed => None,
         };
-        let (topic, partition) = (partition.topic().to_owned(), partition.partition());
-        PartitionAck { topic, partition, handoff_id: ack.handoff_id.clone(), handled }
+        let (topic, partition) = (partition.topic.to_string(), partition.kafka_number());
+        PartitionAck { topic, partition, handoff_id: ack.handoff.to_string(), handled }
     }
 
-    fn drained(&self, partition: &TopicPartition, ack: &Ack) -> DrainedPartition {
+    fn drained(&self, partition: &TopicPartition, ack: &RoleAck) -> DrainedPartition {
         let PartitionAck { topic, partition, handoff_id, handled } = self.done(partition, ack);
-        DrainedPartition { topic, partition, handoff_id, next_offset: ack.next_offset, handled }
+        DrainedPartition {
+            topic,
+            partition,
+            handoff_id,
+            next_offset: ack.next_offset.map(Offset::get),
+            handled,
+        }
     }
 
     pub(super) fn acks_answered(&mut self, reply: AckReply) {
@@ -162,20 +168,20 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    fn answered(&mut self, kind: AckKind, sent: Vec<(TopicPartition, Ack)>, results: Vec<AckResult>) {
+    fn answered(&mut self, kind: AckKind, sent: Vec<(TopicPartition, RoleAck)>, results: Vec<AckResult>) {
         self.acks.retry.reset();
         let mut undecided = BTreeSet::new();
         for ((partition, ack), result) in sent.into_iter().zip(results) {
-            let (outcome, handoff_id) = (result.outcome(), ack.handoff_id);
+            let (outcome, handoff) = (result.outcome(), ack.handoff);
             if outcome == AckOutcome::Undecided {
-                debug!(%partition, ?kind, handoff_id, message = result.message, "acknowledgement undecided");
-                undecided.insert((kind, partition, handoff_id));
+                debug!(%partition, ?kind, %handoff, message = result.message, "acknowledgement undecided");
+                undecided.insert((kind, partition, handoff));
                 continue;
             }
             if outcome == AckOutcome::Refused {
-                warn!(%partition, ?kind, handoff_id, message = result.message, "acknowledgement refused");
+                warn!(%partition, ?kind, %handoff, message = result.message, "acknowledgement refused");
             }
-            self.role_event(RoleEvent::Acked { partition, kind, handoff_id });
+            self.role_event(RoleEvent::Acked { partition, kind, handoff });
         }
         let now = self.now();
         self.acks.put_off(undecided, now);
@@ -189,11 +195,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 }
 
-fn failure((partition, ack): &(TopicPartition, Ack)) -> WarmFailure {
+fn failure((partition, ack): &(TopicPartition, RoleAck)) -> WarmFailure {
     WarmFailure {
-        topic: partition.topic().to_owned(),
-        partition: partition.partition(),
-        handoff_id: ack.handoff_id.clone(),
+        topic: partition.topic.to_string(),
+        partition: partition.kafka_number(),
+        handoff_id: ack.handoff.to_string(),
         message: ack.message.clone(),
     }
 }

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use super::Driver;
 use crate::claim::Claim;
-use crate::context::{Alarm, Edges, OwnedContext, Progress, ReservedContext, WarmContext};
+use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
 use crate::gate::Gate;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
-use crate::partition::TopicPartition;
 use crate::roles::{Call, CallFailure, CallResult, Provenance, RoleEvent};
 use crate::transport::Transport;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 
-/// What the shell keeps of one partition.
+/// The driver's part of one partition: its gate, and the contexts of its handler.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct PartitionContexts {
     /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
     gate: Arc<Gate>,
     /// The running preparation's.
@@ -35,7 +35,7 @@ pub(super) struct Held {
 }
 
 /// A call of the handler; a drain returns the next offset.
-type Run = BoxFuture<'static, Result<Option<i64>, HandlerError>>;
+type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
 
 /// A call that ended.
 pub(super) struct CallEnd {
@@ -55,19 +55,17 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     /// Makes the context of a call, and the call itself, not yet begun.
-    fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> Run {
+    fn prepare(&mut self, partition: &TopicPartition, call: &Call) -> HandlerCall {
         let cancelled = CancellationToken::new();
         self.held_mut(partition).cancelled = cancelled.clone();
         match call {
             Call::Warm { provenance, current_owner } => {
                 self.warm(partition, provenance, current_owner.clone(), cancelled)
             }
-            Call::CatchUp { epoch, until_offset, .. } => {
-                self.catch_up(partition, *epoch, *until_offset, cancelled)
-            }
-            Call::Assigned { epoch, start_offset, resumed, strict } => {
+            Call::CatchUp { epoch, until, .. } => self.catch_up(partition, *epoch, *until, cancelled),
+            Call::Assigned { epoch, start, resumed, strict } => {
                 let claim = self.consumer.claim.partition(*epoch, *strict);
-                let context = self.granted(partition, claim, *start_offset, *resumed, cancelled);
+                let context = self.granted(partition, claim, *start, *resumed, cancelled);
                 let handler = self.handler.clone();
                 async move { handler.assigned(&context).await.map(|()| None) }.boxed()
             }
@@ -86,18 +84,18 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         provenance: &Provenance,
         current_owner: Option<String>,
         cancelled: CancellationToken,
-    ) -> Run {
+    ) -> HandlerCall {
         let context = WarmContext {
             group: self.group.clone(),
             partition: partition.clone(),
-            handoff_id: handoff_id(provenance),
+            handoff: handoff_of(provenance),
             current_owner,
-            progress: Arc::new(Progress::default()),
+            progress: Arc::new(WarmUpProgress::default()),
             cancelled,
         };
         let held = self.held_mut(partition);
         held.warm = Some(context.clone());
-        // What was handled in an earlier life of the partition is of no interest any more.
+        // MessageBody was handled in an earlier life of the partition is of no interest any more.
         held.edges = None;
         let handler = self.handler.clone();
         async move { handler.warm(&context).await.map(|()| None) }.boxed()
@@ -106,10 +104,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn catch_up(
         &mut self,
         partition: &TopicPartition,
-        epoch: u64,
-        until_offset: Option<i64>,
+        epoch: Epoch,
+        until_offset: Option<Offset>,
         cancelled: CancellationToken,
-    ) -> Run {
+    ) -> HandlerCall {
         let context = ReservedContext {
             group: self.group.clone(),
             partition: partition.clone(),
@@ -122,14 +120,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         async move { handler.reserved(&context).await.map(|()| None) }.boxed()
     }
 
-    fn drain(&mut self, partition: &TopicPartition) -> Run {
+    fn drain(&mut self, partition: &TopicPartition) -> HandlerCall {
         let (context, recalled) = (self.held_context(partition), CancellationToken::new());
         self.held_mut(partition).recalled = recalled.clone();
         context.gate.close();
         drained(self.handler.clone(), context, recalled).boxed()
     }
 
-    fn lose(&self, partition: &TopicPartition) -> Run {
+    fn lose(&self, partition: &TopicPartition) -> HandlerCall {
         let (handler, context) = (self.handler.clone(), self.held_context(partition));
         context.claim.end();
         context.gate.close();
@@ -144,7 +142,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         &mut self,
         partition: &TopicPartition,
         claim: Claim,
-        start_offset: Option<i64>,
+        start_offset: Option<Offset>,
         resumed: bool,
         cancelled: CancellationToken,
     ) -> OwnedContext {
@@ -169,9 +167,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         context
     }
 
-    fn held_mut(&mut self, partition: &TopicPartition) -> &mut Held {
+    fn held_mut(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
         let alarms = &self.alarms;
-        self.held.entry(partition.clone()).or_insert_with(|| Held::new(Gate::new(alarms.clone()).into()))
+        self.held
+            .entry(partition.clone())
+            .or_insert_with(|| PartitionContexts::new(Gate::new(alarms.clone()).into()))
     }
 
     fn held_context(&self, partition: &TopicPartition) -> OwnedContext {
@@ -194,28 +194,28 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     /// Forgets all but the gate, if anything is still in flight: a drain of a later grant waits for it as well.
     pub(super) fn forget(&mut self, partition: TopicPartition) {
-        let Some(Held { gate, .. }) = self.held.remove(&partition) else { return };
+        let Some(PartitionContexts { gate, .. }) = self.held.remove(&partition) else { return };
         if gate.is_occupied() {
-            self.held.insert(partition, Held::new(gate));
+            self.held.insert(partition, PartitionContexts::new(gate));
         }
     }
 
-    /// Whether a request that was admitted for `partition` may still act.
+    /// True if a request that was admitted for `partition` may still act.
     pub(super) fn is_occupied(&self, partition: &TopicPartition) -> bool {
         self.held.get(partition).is_some_and(|held| held.gate.is_occupied())
     }
 
-    /// Whether nothing of this member may act any more, so that others may be told so.
+    /// True if nothing of this member may act any more, so that others may be told so.
     pub(super) fn is_quiet(&self) -> bool {
         self.roles.is_idle() && !self.has_requests()
     }
 
-    /// Whether a request that was admitted for any partition may still act.
+    /// True if a request that was admitted for any partition may still act.
     pub(super) fn has_requests(&self) -> bool {
         self.held.values().any(|held| held.gate.is_occupied())
     }
 
-    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: u64, strict: bool) {
+    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: Epoch, strict: bool) {
         if let Some(owned) = self.held.get(partition).and_then(|held| held.owned.as_ref()) {
             owned.claim.go_on(epoch, strict);
             owned.gate.open();
@@ -224,7 +224,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     /// Some handler has raised its alarm, or some gate is empty.
     pub(super) fn alarmed(&mut self) {
-        let is_spoiled = |held: &Held| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
+        let is_spoiled =
+            |held: &PartitionContexts| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
         let spoiled: Vec<_> =
             self.held.iter().filter(|(_, held)| is_spoiled(held)).map(|(at, _)| at.clone()).collect();
         for partition in spoiled {
@@ -245,7 +246,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 }
 
-impl Held {
+impl PartitionContexts {
     fn new(gate: Arc<Gate>) -> Self {
         Self {
             gate,
@@ -284,7 +285,7 @@ impl Held {
         }
     }
 
-    fn drained(&self, next: Option<i64>) {
+    fn drained(&self, next: Option<Offset>) {
         self.end_claims();
         if let (Some(edges), Some(next)) = (&self.edges, next) {
             edges.drained(next);
@@ -292,7 +293,7 @@ impl Held {
     }
 }
 
-fn handoff_id(provenance: &Provenance) -> Option<String> {
+fn handoff_of(provenance: &Provenance) -> Option<HandoffId> {
     match provenance {
         Provenance::Handoff(id) => Some(id.clone()),
         Provenance::Run(_) => None,
@@ -304,7 +305,7 @@ async fn drained<H: PartitionHandler>(
     handler: Arc<H>,
     context: OwnedContext,
     recalled: CancellationToken,
-) -> Result<Option<i64>, HandlerError> {
+) -> Result<Option<Offset>, HandlerError> {
     tokio::select! {
         biased;
         // Its claim has ended; what is in flight may go on a while, and is answered for at the gate.
@@ -314,17 +315,11 @@ async fn drained<H: PartitionHandler>(
         // The owner goes on with all that is in flight.
         () = recalled.cancelled() => return Err("recalled while requests were in flight".into()),
     }
-    let next = handler.drain(&context).await?;
-    let known = next.filter(|next| *next >= 0);
-    if known != next {
-        let partition = context.partition();
-        error!(%partition, next, "the offset after the last record is negative, and counts as not known");
-    }
-    Ok(known)
+    handler.drain(&context).await
 }
 
 /// Turns errors and panics of a handler into failures. A panic may have left anything behind.
-async fn caught(call: impl Future<Output = Result<Option<i64>, HandlerError>>) -> CallResult {
+async fn caught(call: impl Future<Output = Result<Option<Offset>, HandlerError>>) -> CallResult {
     match AssertUnwindSafe(call).catch_unwind().await {
         Ok(Ok(next)) => Ok(next),
         Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),

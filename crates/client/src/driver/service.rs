@@ -13,7 +13,7 @@ use super::Driver;
 use super::acks::AckReply;
 use crate::handler::PartitionHandler;
 use crate::session::{Event, OpenStream, SendHeartbeat};
-use crate::shell::bounded;
+use crate::session_io::bounded;
 use crate::transport::Transport;
 
 /// Leaving is tried again after this long: half of what an orchestrator's last grace would allow.
@@ -24,7 +24,7 @@ pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Deregister { mode: DeregisterMode, result: Result<(), Status> },
     Acks(AckReply),
-    Farewell { incarnation: String },
+    StoppedNotice { incarnation: String },
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
@@ -72,9 +72,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let progress = contexts.filter_map(|context| {
             let total = context.progress.total.load(Ordering::Relaxed);
             Some(WarmProgress {
-                topic: context.partition.topic().to_owned(),
-                partition: context.partition.partition(),
-                handoff_id: context.handoff_id.clone()?,
+                topic: context.partition.topic.to_string(),
+                partition: context.partition.kafka_number(),
+                handoff_id: context.handoff.as_ref()?.to_string(),
                 done: context.progress.done.load(Ordering::Relaxed),
                 total: (total > 0).then_some(total),
             })
@@ -102,7 +102,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             }
             Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),
             Reply::Acks(reply) => self.acks_answered(reply),
-            Reply::Farewell { incarnation } => self.farewell_said(incarnation),
+            Reply::StoppedNotice { incarnation } => self.farewell_said(incarnation),
         }
     }
 }

@@ -19,19 +19,19 @@ use kafka_assigner_proto::v1::DeregisterMode;
 use tracing::{info, warn};
 
 use super::Driver;
-use super::farewell::Farewell;
+use super::stopped_notice::StoppedNotice;
 use crate::consumer::{ConsumerError, Stopped};
 use crate::handler::PartitionHandler;
-use crate::moment::Moment;
 use crate::options::OnStop;
 use crate::roles::RoleEvent;
 use crate::session::{Ending, Event};
 use crate::transport::Transport;
+use kafka_assigner_types::moment::Moment;
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
 const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
 
-/// How far the stop is.
+/// The stages of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Running,
@@ -54,8 +54,8 @@ pub(super) enum Stage {
     },
 }
 
-/// How the session ended; `None` = it has not, or not in time.
-pub(super) type Verdict = Option<Ending>;
+/// The end of the session; `None` = it has not ended, or not in time.
+pub(super) type SessionEnd = Option<Ending>;
 
 impl Stage {
     pub(super) const fn is_running(self) -> bool {
@@ -128,7 +128,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     pub(super) fn is_done(&self) -> bool {
         let Stage::Closing { by } = self.stage else { return false };
-        by <= self.now() || self.roles.is_idle() && self.farewell == Farewell::Settled
+        by <= self.now() || self.roles.is_idle() && self.farewell == StoppedNotice::Settled
     }
 
     pub(super) fn result(&self) -> Result<Stopped, ConsumerError> {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaErrorCode;
-use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use rdkafka::{ClientContext, TopicPartitionList};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -15,15 +16,14 @@ use tracing::{debug, warn};
 
 use super::lookup::Lookup;
 use super::options::without_secret;
-use super::reader::Reader;
+use super::reader::PartitionReader;
 use super::{KafkaOptions, KafkaRunnerError};
-use crate::partition::TopicPartition;
 
 /// Long against an election of a group coordinator's successor, short against a phase's 30 s. Who asks for a committed
 /// offset may wait for another request first, so for twice that.
 pub(super) const KAFKA_BOUND: Duration = Duration::from_secs(5);
-/// Where a log ends is asked for at a switch, and the switch goes on without an answer. Up to three requests may have to
-/// end before: another one, one together with others, and one alone.
+/// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
+/// have to end before: another one, one together with others, and one alone.
 const END_BOUND: Duration = Duration::from_secs(1);
 
 /// One offset to commit.
@@ -31,15 +31,15 @@ const END_BOUND: Duration = Duration::from_secs(1);
 pub(super) struct Position {
     pub(super) partition: TopicPartition,
     /// The offset after the last processed record.
-    pub(super) next: i64,
-    pub(super) epoch: u64,
+    pub(super) next: Offset,
+    pub(super) epoch: Epoch,
 }
 
 /// Hears what librdkafka tells of itself.
 #[derive(Debug)]
-pub(super) struct Events;
+pub(super) struct KafkaEvents;
 
-impl ClientContext for Events {
+impl ClientContext for KafkaEvents {
     /// It recovers from errors of brokers by itself. Ends of partitions come here as well, many times a second from a
     /// reader that is up to date; they are none, and readers learn of them from their queues.
     fn error(&self, error: KafkaError, reason: &str) {
@@ -49,19 +49,19 @@ impl ClientContext for Events {
     }
 }
 
-impl ConsumerContext for Events {}
+impl ConsumerContext for KafkaEvents {}
 
 fn is_end(error: &KafkaError) -> bool {
     matches!(error, KafkaError::Global(RDKafkaErrorCode::PartitionEOF))
 }
 
 #[derive(Clone)]
-pub(super) struct Client(Arc<Inner>);
+pub(super) struct Client(Arc<SharedClient>);
 
-struct Inner {
+struct SharedClient {
     /// Taken only when it is dropped.
-    consumer: Option<Arc<StreamConsumer<Events>>>,
-    /// What librdkafka reads: it complains when anything else is ended.
+    consumer: Option<Arc<StreamConsumer<KafkaEvents>>>,
+    /// The partitions that librdkafka reads: it complains when another one is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
     committed: Lookup,
@@ -70,7 +70,7 @@ struct Inner {
     _polling: DropGuard,
 }
 
-impl Drop for Inner {
+impl Drop for SharedClient {
     /// Closing librdkafka can block for 100 ms, which must not stall a runtime thread.
     fn drop(&mut self) {
         let consumer = self.consumer.take();
@@ -81,12 +81,12 @@ impl Drop for Inner {
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
         let failed = |error| KafkaRunnerError::Client(without_secret(error));
-        let consumer: StreamConsumer<Events> =
-            options.client_config().create_with_context(Events).map_err(failed)?;
+        let consumer: StreamConsumer<KafkaEvents> =
+            options.client_config().create_with_context(KafkaEvents).map_err(failed)?;
         let consumer = Arc::new(consumer);
         let polling = CancellationToken::new();
         tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(SharedClient {
             consumer: Some(consumer),
             assigned: Mutex::default(),
             ends: Lookup::default(),
@@ -96,7 +96,7 @@ impl Client {
         })))
     }
 
-    fn consumer(&self) -> Arc<StreamConsumer<Events>> {
+    fn consumer(&self) -> Arc<StreamConsumer<KafkaEvents>> {
         self.0.consumer.clone().expect("taken only when dropped")
     }
 
@@ -110,25 +110,32 @@ impl Client {
     pub(super) async fn read(
         &self,
         partition: &TopicPartition,
-        offset: i64,
-    ) -> Result<Reader, KafkaRunnerError> {
+        offset: Offset,
+    ) -> Result<PartitionReader, KafkaRunnerError> {
         let (client, at) = (self.clone(), partition.clone());
         blocking(move || client.assign(&at, offset)).await
     }
 
-    fn assign(&self, partition: &TopicPartition, offset: i64) -> Result<Reader, KafkaRunnerError> {
+    fn assign(
+        &self,
+        partition: &TopicPartition,
+        offset: Offset,
+    ) -> Result<PartitionReader, KafkaRunnerError> {
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
         let consumer = self.consumer();
         // Before it is assigned: librdkafka then never forwards it to the common queue.
         let queue = consumer
-            .split_partition_queue(partition.topic(), partition.partition())
+            .split_partition_queue(partition.topic.as_str(), partition.kafka_number())
             .ok_or_else(|| KafkaRunnerError::NotHeld(partition.clone()))?;
         // Retention may have removed the first records.
-        let start = if offset == 0 { Offset::Beginning } else { Offset::Offset(offset) };
+        let start = match offset {
+            Offset::ZERO => rdkafka::Offset::Beginning,
+            offset => rdkafka::Offset::Offset(offset.get()),
+        };
         let list = list([(partition, start)]).map_err(failed)?;
         consumer.incremental_assign(&list).map_err(failed)?;
         self.assigned().insert(partition.clone());
-        Ok(Reader::new(queue, partition.clone(), offset))
+        Ok(PartitionReader::new(queue, partition.clone(), offset))
     }
 
     /// Ends the fetching of a partition, if it is fetched. Its reader must be gone or unused.
@@ -143,47 +150,48 @@ impl Client {
         if !self.assigned().remove(partition) {
             return Ok(());
         }
-        self.consumer().incremental_unassign(&list([(partition, Offset::Invalid)])?)
+        self.consumer().incremental_unassign(&list([(partition, rdkafka::Offset::Invalid)])?)
     }
 
     /// The offset after the last record of the log.
     ///
     /// Cancel safe.
-    pub(super) async fn end(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+    pub(super) async fn end(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             // As a time, it stands for what would be written next.
-            let asked = list(partitions.iter().map(|partition| (partition, Offset::End)))?;
+            let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::End)))?;
             client.consumer().offsets_for_times(asked, END_BOUND)
         };
         match self.0.ends.of(partition, request).await {
-            Ok(Offset::Offset(end)) => whole("the end of the log", partition, end),
+            Ok(rdkafka::Offset::Offset(end)) => checked("the end of the log", partition, end),
             // One partition's error is the error of all in the request: librdkafka drops the other answers.
             _ => self.end_alone(partition).await,
         }
     }
 
-    async fn end_alone(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+    async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
         let (client, at) = (self.clone(), partition.clone());
-        let read = move || client.consumer().fetch_watermarks(at.topic(), at.partition(), END_BOUND);
+        let read =
+            move || client.consumer().fetch_watermarks(at.topic.as_str(), at.kafka_number(), END_BOUND);
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
         let (_, end) = blocking(read).await.map_err(failed)?;
-        whole("the end of the log", partition, end)
+        checked("the end of the log", partition, end)
     }
 
     /// The offset that the group has committed; 0 where it has committed nothing.
     ///
     /// Cancel safe.
-    pub(super) async fn committed(&self, partition: &TopicPartition) -> Result<i64, KafkaRunnerError> {
+    pub(super) async fn committed(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
-            let asked = list(partitions.iter().map(|partition| (partition, Offset::Invalid)))?;
+            let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Invalid)))?;
             client.consumer().committed_offsets(asked, KAFKA_BOUND)
         };
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
         match self.0.committed.of(partition, request).await.map_err(failed)? {
-            Offset::Offset(committed) => whole("the committed offset", partition, committed),
-            _ => Ok(0),
+            rdkafka::Offset::Offset(committed) => checked("the committed offset", partition, committed),
+            _ => Ok(Offset::ZERO),
         }
     }
 
@@ -241,9 +249,9 @@ impl Client {
         }
         let mut list = TopicPartitionList::with_capacity(positions.len());
         for position in positions {
-            let (topic, partition) = (position.partition.topic(), position.partition.partition());
+            let (topic, partition) = (position.partition.topic.as_str(), position.partition.kafka_number());
             let mut element = list.add_partition(topic, partition);
-            element.set_offset(Offset::Offset(position.next))?;
+            element.set_offset(rdkafka::Offset::Offset(position.next.get()))?;
             element.set_metadata(format!("epoch={}", position.epoch));
         }
         self.consumer().commit(&list, CommitMode::Sync)
@@ -251,29 +259,23 @@ impl Client {
 }
 
 fn list<'a>(
-    partitions: impl IntoIterator<Item = (&'a TopicPartition, Offset)>,
+    partitions: impl IntoIterator<Item = (&'a TopicPartition, rdkafka::Offset)>,
 ) -> KafkaResult<TopicPartitionList> {
     let mut list = TopicPartitionList::new();
     for (partition, offset) in partitions {
-        list.add_partition_offset(partition.topic(), partition.partition(), offset)?;
+        list.add_partition_offset(partition.topic.as_str(), partition.kafka_number(), offset)?;
     }
     Ok(list)
 }
 
-/// An offset from outside; one that is negative stands for a place that a log does not have.
-pub(super) fn whole(
-    field: &'static str,
-    partition: &TopicPartition,
-    offset: i64,
-) -> Result<i64, KafkaRunnerError> {
-    if offset < 0 {
-        return Err(KafkaRunnerError::NegativeOffset { field, offset, partition: partition.clone() });
-    }
-    Ok(offset)
+/// An offset that a broker named.
+fn checked(field: &'static str, partition: &TopicPartition, offset: i64) -> Result<Offset, KafkaRunnerError> {
+    let invalid = |offset| KafkaRunnerError::NegativeOffset { field, offset, partition: partition.clone() };
+    Offset::new(offset).map_err(invalid)
 }
 
 /// librdkafka's own events: errors of brokers, from which it recovers by itself.
-async fn serve_events(consumer: Arc<StreamConsumer<Events>>) {
+async fn serve_events(consumer: Arc<StreamConsumer<KafkaEvents>>) {
     loop {
         if let Err(error) = consumer.recv().await {
             debug!(%error, "kafka");
@@ -299,11 +301,15 @@ mod tests {
 
     use super::*;
 
+    fn at(partition: u32) -> TopicPartition {
+        TopicPartition::try_from(("t", partition)).expect("a valid name")
+    }
+
     #[tokio::test]
     async fn only_what_is_read_is_unassigned() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let (read, other) = (TopicPartition::new("t", 0), TopicPartition::new("t", 1));
-        let _reader = client.read(&read, 0).await.expect("no broker is asked");
+        let (read, other) = (at(0), at(1));
+        let _reader = client.read(&read, Offset::ZERO).await.expect("no broker is asked");
         assert_eq!(client.unassign(&other), Ok(()), "librdkafka was asked, and complained");
         assert_eq!(client.unassign(&read), Ok(()));
         assert!(client.consumer().assignment().expect("no broker is asked").elements().is_empty());
@@ -316,25 +322,25 @@ mod tests {
         cluster.create_topic("t", 3, 1).expect("a new topic");
         let client =
             Client::new(&KafkaOptions::new(cluster.bootstrap_servers(), "g")).expect("valid options");
-        let ends = |numbers: [i32; 3]| {
-            let partitions = numbers.map(|number| TopicPartition::new("t", number));
+        let ends = |numbers: [u32; 3]| {
+            let partitions = numbers.map(at);
             let client = client.clone();
             async move { join_all(partitions.iter().map(|at| client.end(at))).await }
         };
         let known = ends([0, 1, 2]).await;
-        assert!(known.iter().all(|end| matches!(end, Ok(0))), "{known:?}");
+        assert!(known.iter().all(|end| matches!(end, Ok(Offset::ZERO))), "{known:?}");
         let missing = ends([0, 1, 7]).await;
-        assert!(matches!(&*missing, [Ok(0), Ok(0), Err(_)]), "{missing:?}");
+        assert!(matches!(&*missing, [Ok(Offset::ZERO), Ok(Offset::ZERO), Err(_)]), "{missing:?}");
         let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
         cluster.request_errors(RDKafkaApiKey::ListOffsets, &[refused]);
         let refused = ends([0, 1, 2]).await;
-        assert!(refused.iter().all(|end| matches!(end, Ok(0))), "{refused:?}");
+        assert!(refused.iter().all(|end| matches!(end, Ok(Offset::ZERO))), "{refused:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_commit_that_nobody_answers_ends_within_its_bound_and_holds_up_no_exit() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let position = Position { partition: TopicPartition::new("t", 0), next: 5, epoch: 1 };
+        let position = Position { partition: at(0), next: Offset::ZERO.next(), epoch: Epoch(1) };
         let begun = Instant::now();
         assert!(matches!(client.commit(move || vec![position]).await, Err(KafkaRunnerError::Commit(_))));
         assert!(begun.elapsed() <= KAFKA_BOUND + Duration::from_millis(1), "{:?}", begun.elapsed());
@@ -343,7 +349,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_commit_waits_for_one_whose_caller_gave_up() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let position = Position { partition: TopicPartition::new("t", 0), next: 5, epoch: 1 };
+        let position = Position { partition: at(0), next: Offset::ZERO.next(), epoch: Epoch(1) };
         assert!(client.commit(move || vec![position]).await.is_err());
         let (asked, is_asked) = oneshot::channel();
         let late = client.commit(move || {
@@ -356,10 +362,10 @@ mod tests {
 
     #[test]
     fn a_negative_offset_is_an_error_with_its_rule() {
-        let at = TopicPartition::new("t", 3);
-        assert!(matches!(whole("the committed offset", &at, 0), Ok(0)));
-        let refused = whole("the committed offset", &at, -7).expect_err("negative").to_string();
-        assert_eq!(refused, "the committed offset = -7 of t/3 is refused: it must not be negative");
+        let at = at(3);
+        assert!(matches!(checked("the committed offset", &at, 0), Ok(Offset::ZERO)));
+        let refused = checked("the committed offset", &at, -7).expect_err("negative").to_string();
+        assert_eq!(refused, "the committed offset of t/3 = -7 is refused: it must not be negative");
     }
 
     #[test]

@@ -1,19 +1,20 @@
-//! What was processed and has to be committed.
+//! The offsets that were processed and have to be committed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
 use super::KafkaRunnerError;
 use super::client::{Client, Position};
 use crate::claim::Claim;
-use crate::partition::TopicPartition;
 
-/// How often the offset of an owned partition is committed at least, though it has not moved. Kafka drops what was not
-/// committed again for `offsets.retention.minutes`: 7 days by default, and a day in clusters that were set up tight.
+/// The longest time between two commits of the offset of an owned partition, though it has not moved. Kafka drops what
+/// was not committed again for `offsets.retention.minutes`: 7 days by default, and a day in clusters that were set up
+/// tight.
 const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Positions by partition; clones share them.
@@ -22,18 +23,18 @@ pub(super) struct Commits(Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>);
 
 struct Tracked {
     claim: Claim,
-    next: i64,
-    committed: i64,
-    /// When the broker last took a commit under this grant; `None` = it has not.
+    next: Offset,
+    committed: Offset,
+    /// The time at which the broker last took a commit under this grant; `None` = it has not.
     at: Option<Instant>,
 }
 
 impl Tracked {
-    const fn has_moved(&self) -> bool {
+    fn has_moved(&self) -> bool {
         self.next > self.committed
     }
 
-    /// Whether the broker has to be reminded of the offset, moved or not.
+    /// True if the broker has to be reminded of the offset, moved or not.
     fn is_stale(&self, now: Instant) -> bool {
         self.at.is_none_or(|at| now.duration_since(at) >= REFRESH)
     }
@@ -50,12 +51,12 @@ impl Commits {
 
     /// Begins with a partition whose records before `next` were processed by others. They are committed once more: by
     /// whom, and how long ago, is not known.
-    pub(super) fn begin(&self, partition: &TopicPartition, claim: Claim, next: i64) {
+    pub(super) fn begin(&self, partition: &TopicPartition, claim: Claim, next: Offset) {
         self.tracked().insert(partition.clone(), Tracked { claim, next, committed: next, at: None });
     }
 
     /// The record before `next` was processed.
-    pub(super) fn processed(&self, partition: &TopicPartition, next: i64) {
+    pub(super) fn processed(&self, partition: &TopicPartition, next: Offset) {
         if let Some(tracked) = self.tracked().get_mut(partition) {
             tracked.next = next;
         }
@@ -66,8 +67,8 @@ impl Commits {
         self.tracked().remove(partition);
     }
 
-    /// What may and must be committed at `now`: of one partition what has moved, and of all what is stale as well. A drain
-    /// is on the path of a switch, so it commits nothing that it need not.
+    /// The offsets that may and must be committed at `now`: of one partition if it has moved, and of all those that are
+    /// stale as well. A drain is on the path of a switch, so it commits nothing that it need not.
     fn due(&self, only: Option<&TopicPartition>, now: Instant) -> Vec<Position> {
         let is_due = |partition: &TopicPartition, tracked: &Tracked| match only {
             Some(only) => only == partition && tracked.has_moved(),
@@ -119,26 +120,37 @@ impl Commits {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::Epoch;
+
     use super::*;
     use crate::claim::SessionClaim;
+    use crate::clock::Clock;
     use crate::kafka::KafkaOptions;
-    use crate::moment::{Clock, Moment};
-    use crate::session::Term;
+    use crate::session::ClaimTerm;
+    use kafka_assigner_types::moment::Moment;
+
+    fn partition() -> TopicPartition {
+        TopicPartition::try_from(("t", 0)).expect("a valid name")
+    }
+
+    fn offset(number: i64) -> Offset {
+        Offset::new(number).expect("not negative")
+    }
 
     /// A claim that is valid for ten hours.
     fn claim() -> Claim {
-        let (clock, until) = (Clock::start(), Moment::after_start(Duration::from_secs(36_000)));
+        let (clock, until) = (Clock::start(), Moment(Duration::from_secs(36_000)));
         let session = SessionClaim::new(clock);
-        session.set(Some(Term { overlap: until, strict: until }));
-        session.partition(5, true)
+        session.set(Some(ClaimTerm { overlap: until, strict: until }));
+        session.partition(Epoch(5), true)
     }
 
     #[tokio::test]
     async fn a_commit_whose_claim_ends_while_it_waits_for_its_turn_is_not_sent() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let (commits, at, claim) = (Commits::default(), TopicPartition::new("t", 0), claim());
-        commits.begin(&at, claim.clone(), 7);
-        commits.processed(&at, 8);
+        let (commits, at, claim) = (Commits::default(), partition(), claim());
+        commits.begin(&at, claim.clone(), offset(7));
+        commits.processed(&at, offset(8));
         let turn = client.turn().await;
         let commit = tokio::spawn({
             let (commits, client) = (commits.clone(), client.clone());
@@ -153,9 +165,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_offset_is_committed_after_the_grant_and_again_every_six_hours() {
-        let (commits, at, claim) = (Commits::default(), TopicPartition::new("t", 0), claim());
-        commits.begin(&at, claim.clone(), 7);
-        let first = vec![Position { partition: at.clone(), next: 7, epoch: 5 }];
+        let (commits, at, claim) = (Commits::default(), partition(), claim());
+        commits.begin(&at, claim.clone(), offset(7));
+        let first = vec![Position { partition: at.clone(), next: offset(7), epoch: Epoch(5) }];
         assert_eq!(commits.due(None, Instant::now()), first, "who committed it may have done so days ago");
         commits.committed(&first, Instant::now());
         assert_eq!(commits.due(None, Instant::now()), []);
@@ -170,11 +182,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_record_that_is_committed_puts_the_next_refresh_off() {
-        let (commits, at) = (Commits::default(), TopicPartition::new("t", 0));
-        commits.begin(&at, claim(), 7);
+        let (commits, at) = (Commits::default(), partition());
+        commits.begin(&at, claim(), offset(7));
         commits.committed(&commits.due(None, Instant::now()), Instant::now());
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
-        commits.processed(&at, 8);
+        commits.processed(&at, offset(8));
         commits.committed(&commits.due(None, Instant::now()), Instant::now());
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(commits.due(None, Instant::now()), []);

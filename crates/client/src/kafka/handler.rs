@@ -1,11 +1,11 @@
-//! What the user implements to handle records.
+//! The trait that a user implements to handle records.
 
 use async_trait::async_trait;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 
 use super::Record;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler};
-use crate::partition::TopicPartition;
 
 /// Handles the records of partitions, with a state for each partition that the runner owns.
 ///
@@ -15,10 +15,10 @@ use crate::partition::TopicPartition;
 /// processed until it is tried again.
 #[async_trait]
 pub trait RecordHandler: PartitionHandler {
-    /// What the records of one partition amount to, for example counts for each key; `()` where there is none.
+    /// The state that the records of one partition amount to, for example counts for each key; `()` where there is none.
     type State: Default + Send + 'static;
 
-    /// Where to begin with a partition: a state, and the offset up to which it stands. By default an empty state
+    /// The start of a partition: a state, and the offset up to which it stands. By default an empty state
     /// and the partition's beginning.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ pub trait RecordHandler: PartitionHandler {
     /// Anything; the preparation then fails.
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Self::State>, HandlerError> {
         let _ = partition;
-        Ok(Restored { state: Self::State::default(), next_offset: Some(0) })
+        Ok(Restored { state: Self::State::default(), next_offset: Some(Offset::ZERO) })
     }
 
     /// Brings the state forward by one record that another owner has handled, or is handling: no side effects.
@@ -45,7 +45,7 @@ pub trait RecordHandler: PartitionHandler {
 
     /// Handles one record: state and side effects. Put the context's epoch beside every effect.
     ///
-    /// When the partition is lost, the call may be dropped at an await.
+    /// If the partition is lost, the call may be dropped at an await.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ pub trait RecordHandler: PartitionHandler {
 pub struct Restored<S> {
     /// The state.
     pub state: S,
-    /// The first offset that is not in it, not negative; 0 = everything since the beginning is missing. `None` = the
+    /// The first offset that is not in it; 0 = everything since the beginning is missing. `None` = the
     /// state needs no history: reading begins at the committed offset.
-    pub next_offset: Option<i64>,
+    pub next_offset: Option<Offset>,
 }

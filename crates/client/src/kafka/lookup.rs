@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kafka_assigner_types::id::TopicPartition;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::oneshot;
 
 use super::client::blocking;
-use crate::partition::TopicPartition;
 
-/// Who waits for which partition; those that gave up stay until the next request.
+/// The callers that wait, by partition; those that gave up stay until the next request.
 type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<Offset>>>>;
 
-/// One kind of question. What is asked while a request is under way goes out together in the next one: a member that gets
+/// One kind of question. MessageBody is asked while a request is under way goes out together in the next one: a member that gets
 /// a hundred partitions at once asks twice. So a caller waits for two requests at most, and one more for each caller that
 /// gives up while it asks; such a request ends by itself, beside the next one.
 #[derive(Debug, Default)]
@@ -89,7 +89,9 @@ impl Lookup {
 /// Answers those that are in `answers`.
 fn answer_each(asked: &mut Waiting, answers: &TopicPartitionList) {
     for element in answers.elements() {
-        let partition = TopicPartition::new(element.topic(), element.partition());
+        let Ok(partition) = TopicPartition::from_kafka(element.topic(), element.partition()) else {
+            continue;
+        };
         let callers = asked.remove(&partition).unwrap_or_default();
         answer(callers, &element.error().map(|()| element.offset()));
     }
@@ -112,16 +114,16 @@ mod tests {
 
     use super::*;
 
-    fn partition(number: i32) -> TopicPartition {
-        TopicPartition::new("t", number)
+    fn partition(number: u32) -> TopicPartition {
+        TopicPartition::try_from(("t", number)).expect("a valid name")
     }
 
     /// Each partition's offset is ten times its number; number 7 is missing.
     fn tenfold(partitions: &[TopicPartition]) -> KafkaResult<TopicPartitionList> {
         let mut list = TopicPartitionList::new();
-        for at in partitions.iter().filter(|at| at.partition() != 7) {
-            let offset = Offset::Offset(i64::from(at.partition()) * 10);
-            list.add_partition_offset(at.topic(), at.partition(), offset)?;
+        for at in partitions.iter().filter(|at| at.partition != 7) {
+            let offset = Offset::Offset(i64::from(at.partition) * 10);
+            list.add_partition_offset(at.topic.as_str(), at.kafka_number(), offset)?;
         }
         Ok(list)
     }

@@ -1,4 +1,4 @@
-//! How Kafka is read.
+//! The options of reading from Kafka.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::KafkaRunnerError;
 
-/// What is set unless the user sets it.
+/// Settings that hold unless the user sets others.
 const DEFAULTS: [(&str, &str); 8] = [
     // A partition that is new to a quiet broker connection waits for the outstanding fetch, at most this long. Costs
     // up to 50 empty fetches a second and broker while nothing is written.
@@ -24,12 +24,12 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("reconnect.backoff.max.ms", "1000"),
     // How long a commit waits for a coordinator, and then for the answer to its first attempt. Together no longer than the
     // margin of a session of 30 s, so that a commit that was right when it was sent arrives before anybody else's; set both
-    // lower for shorter sessions. What librdkafka does after that has no bound; it can repeat work, and skips none.
+    // lower for shorter sessions. MessageBody librdkafka does after that has no bound; it can repeat work, and skips none.
     ("session.timeout.ms", "5000"),
     ("socket.timeout.ms", "5000"),
 ];
 
-/// What the runner relies on, whatever the user sets.
+/// Settings that the runner relies on, whatever the user sets.
 const REQUIRED: [(&str, &str); 4] = [
     ("enable.auto.commit", "false"),
     ("enable.auto.offset.store", "false"),
@@ -44,10 +44,10 @@ const REQUIRED: [(&str, &str); 4] = [
 const SECRET: [&str; 9] =
     ["password", "passphrase", "secret", "token", "key", "pem", "jaas", "credential", "oauthbearer.config"];
 
-/// What is shown in place of a value that may be a secret.
+/// The text in place of a value that may be a secret.
 const HIDDEN: &str = "hidden";
 
-/// How Kafka is read.
+/// The options of reading from Kafka.
 ///
 /// Its `Debug` hides the value of each setting that may be a secret by its name.
 #[derive(Clone, PartialEq, Eq)]
@@ -56,11 +56,11 @@ pub struct KafkaOptions {
     pub brokers: String,
     /// The Kafka group under which offsets are committed. No member of it may subscribe.
     pub group: String,
-    /// How many partitions are processed at the same moment, at least 1; 0 counts as 1. Default 64.
+    /// The most partitions that are processed at the same moment, at least 1; 0 counts as 1. Default 64.
     pub concurrency: usize,
-    /// How often processed offsets are committed. Default 200 ms; longer than 0. It bounds how many records are handled
-    /// twice at a switch, and how far a warm reader follows behind. A few milliseconds come close to a commit after each
-    /// record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
+    /// The interval between two commits of processed offsets. Default 200 ms; longer than 0. It bounds how many records
+    /// are handled twice at a switch, and how far a warm reader follows behind. A few milliseconds come close to a
+    /// commit after each record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
     pub commit_interval: Duration,
     /// Settings of librdkafka, which win over this crate's defaults but not over what the runner relies on
     /// (no automatic commits, end-of-partition events, reset to the earliest offset).

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use kafka_assigner_types::id::Offset;
 use rdkafka::message::Message as _;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -13,33 +14,33 @@ use tracing::{debug, error, warn};
 
 use super::client::Client;
 use super::commits::Commits;
-use super::cursor::{Ahead, LogReset};
+use super::cursor::{Ahead, LogReset, offset_of};
 use super::handler::RecordHandler;
-use super::reader::Reader;
+use super::reader::PartitionReader;
 use super::{KafkaRunnerError, Record};
 use crate::context::OwnedContext;
 use crate::handler::HandlerError;
 
-/// How many records of a partition are handled before another partition gets its turn.
+/// The most records of a partition that are handled before another partition gets its turn.
 const BATCH: usize = 64;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
-/// How long a record is waited for that may be on its way to a quiet partition: as long as a fetch may wait.
+/// The wait for a record that may be on its way to a quiet partition: as long as a fetch may wait.
 const QUIET_WAIT: Duration = Duration::from_millis(20);
 /// The same where records come all the time. It ends with the next one, so its length costs nothing; only a producer
 /// that stops just then makes a switch last that long.
 const IN_USE_WAIT: Duration = Duration::from_millis(500);
-/// How long a record is waited for that is in the log. A slow fetch takes less; what the log counts but never delivers,
+/// The wait for a record that is in the log. A slow fetch takes less; what the log counts but never delivers,
 /// such as the markers of transactions, must not hold a switch up for longer.
 pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
-    pub(super) reader: Reader,
+    pub(super) reader: PartitionReader,
     pub(super) state: S,
 }
 
-/// Since when the record in the works has been there.
+/// The time since which the current record is being handled.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Busy(Arc<Mutex<Option<Instant>>>);
 
@@ -62,7 +63,7 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) handler: Arc<H>,
     pub(super) context: OwnedContext,
     /// Records before this offset were processed by another owner.
-    pub(super) start: i64,
+    pub(super) start: Offset,
     pub(super) permits: Arc<Semaphore>,
     pub(super) client: Client,
     pub(super) commits: Commits,
@@ -70,14 +71,14 @@ pub(super) struct Processing<H: RecordHandler> {
     pub(super) stop: CancellationToken,
     /// Told when processing runs.
     pub(super) live: Option<oneshot::Sender<()>>,
-    /// How often the record that is ahead has failed.
+    /// The number of failures of the record that is ahead.
     pub(super) failures: u32,
-    /// Whether a record was handled after the word to stop.
+    /// True if a record was handled after the word to stop.
     pub(super) overlapped: bool,
 }
 
 /// The claim has ended, the log was reset, or the task was told to stop.
-struct Stopped;
+struct ProcessingEnded;
 
 impl<H: RecordHandler> Processing<H> {
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
@@ -110,27 +111,27 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     /// Waits until there is a record and the right to handle it.
-    async fn wait(&mut self, reader: &mut Reader) -> Result<(), Stopped> {
+    async fn wait(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
         let stop = self.stop.clone();
         tokio::select! {
             biased;
             // Nothing more is begun.
-            () = stop.cancelled() => Err(Stopped),
+            () = stop.cancelled() => Err(ProcessingEnded),
             // The usual case.
             ready = self.record_and_claim(reader) => ready,
         }
     }
 
-    async fn record_and_claim(&mut self, reader: &mut Reader) -> Result<(), Stopped> {
+    async fn record_and_claim(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
         if self.failures > 0 {
             sleep(FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY)).await;
         }
         let come = self.next_record(reader).await;
         come.map_err(|reset| self.spoil(reset))?;
-        self.context.claim().valid().await.map_err(|_| Stopped)
+        self.context.claim().valid().await.map_err(|_| ProcessingEnded)
     }
 
-    async fn next_record(&mut self, reader: &mut Reader) -> Result<(), LogReset> {
+    async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), LogReset> {
         if self.live.is_some() && reader.ahead().await? == Ahead::End {
             self.idle_start(reader).await;
         }
@@ -139,7 +140,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// At the end of a partition, says that processing runs once nothing that was written up to now is unread. Until
     /// then, and while the broker doesn't answer, the old owner works on.
-    async fn idle_start(&mut self, reader: &mut Reader) {
+    async fn idle_start(&mut self, reader: &mut PartitionReader) {
         loop {
             match self.next_comes(reader).await {
                 Ok(true) => return,
@@ -154,8 +155,8 @@ impl<H: RecordHandler> Processing<H> {
     ///
     /// # Errors
     ///
-    /// Where the log ends can't be read, so there is no saying.
-    async fn next_comes(&self, reader: &mut Reader) -> Result<bool, KafkaRunnerError> {
+    /// The end of the log can't be read.
+    async fn next_comes(&self, reader: &mut PartitionReader) -> Result<bool, KafkaRunnerError> {
         let wait = if reader.is_in_use() { IN_USE_WAIT } else { QUIET_WAIT };
         if timeout(wait, reader.record()).await.is_ok() {
             return Ok(true);
@@ -165,10 +166,10 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     /// The partition must be prepared again: its state stands for records that are gone.
-    fn spoil(&self, reset: LogReset) -> Stopped {
+    fn spoil(&self, reset: LogReset) -> ProcessingEnded {
         error!(partition = %self.context.partition(), error = %reset, "preparing the partition again");
         self.context.spoil();
-        Stopped
+        ProcessingEnded
     }
 
     fn is_live(&mut self) {
@@ -221,7 +222,7 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     async fn handle(&mut self, state: &mut H::State, record: &Record) -> Result<(), String> {
-        let offset = record.offset();
+        let offset = offset_of(record);
         if offset < self.start {
             let catch_up =
                 AssertUnwindSafe(|| self.handler.catch_up(self.context.partition(), state, record));
@@ -230,7 +231,7 @@ impl<H: RecordHandler> Processing<H> {
         let process = AssertUnwindSafe(self.handler.process(&self.context, state, record));
         text(process.catch_unwind().await)?;
         self.context.handled(offset);
-        self.commits.processed(self.context.partition(), offset + 1);
+        self.commits.processed(self.context.partition(), offset.next());
         self.is_live();
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kafka_assigner_types::id::{Epoch, TopicPartition};
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
@@ -17,7 +18,6 @@ use super::client::{KAFKA_BOUND, blocking};
 use super::options::{KafkaOptions, without_secret};
 use crate::claim::Claim;
 use crate::context::OwnedContext;
-use crate::partition::TopicPartition;
 
 /// Two owners that both believe in their claims would take the fence from each other without a pause.
 const COOLDOWN: Duration = Duration::from_secs(1);
@@ -31,16 +31,16 @@ const COOLDOWN: Duration = Duration::from_secs(1);
 ///
 /// Each is a client of its own, with threads and connections, which is why a process may have [`MOST`](Self::MOST).
 #[derive(Clone)]
-pub struct FencedProducers(Arc<Inner>);
+pub struct FencedProducers(Arc<SharedProducers>);
 
-struct Inner {
+struct SharedProducers {
     config: ClientConfig,
     group: String,
-    slots: Mutex<BTreeMap<TopicPartition, Slot>>,
+    slots: Mutex<BTreeMap<TopicPartition, ProducerSlot>>,
     leases: AtomicU64,
 }
 
-enum Slot {
+enum ProducerSlot {
     Free(Fenced),
     /// In the works, by the lease of this number.
     Busy(u64),
@@ -49,7 +49,7 @@ enum Slot {
 /// A producer that has the fence, or had it.
 struct Fenced {
     producer: FutureProducer,
-    epoch: u64,
+    epoch: Epoch,
     taken: Instant,
     /// Somebody else has taken the fence, or what became of a transaction is not known.
     spent: bool,
@@ -71,9 +71,9 @@ pub enum WriteError {
     /// The fence could not be taken.
     #[error("the fence of {partition} can't be taken")]
     Fence {
-        /// Of which partition.
+        /// The partition.
         partition: TopicPartition,
-        /// Why.
+        /// The error of the Kafka client.
         #[source]
         source: KafkaError,
     },
@@ -84,9 +84,9 @@ pub enum WriteError {
     /// The transaction failed. Where its commit was not answered, it may have been written.
     #[error("the transaction for {partition} failed")]
     Transaction {
-        /// For which partition.
+        /// The partition.
         partition: TopicPartition,
-        /// Why.
+        /// The error of the Kafka client.
         #[source]
         source: KafkaError,
     },
@@ -100,7 +100,7 @@ impl fmt::Debug for FencedProducers {
 }
 
 impl FencedProducers {
-    /// How many partitions of a process may have producers.
+    /// The most partitions of a process that may have producers.
     pub const MOST: usize = 32;
 
     /// No producers yet. `options` name the brokers, the group, and settings of librdkafka for producers.
@@ -114,10 +114,10 @@ impl FencedProducers {
         }
         config.set("bootstrap.servers", &options.brokers);
         let (group, slots, leases) = (options.group.clone(), Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(Inner { config, group, slots, leases }))
+        Self(Arc::new(SharedProducers { config, group, slots, leases }))
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, ProducerSlot>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,16 +181,16 @@ impl FencedProducers {
         let taken = self.take(at, bound).await;
         let producer = taken.map_err(|source| WriteError::Fence { partition: at.clone(), source })?;
         if !claim.is_valid() {
-            warn!(partition = %at, epoch, "the claim was over when the fence was taken");
+            warn!(partition = %at, %epoch, "the claim was over when the fence was taken");
             return Err(no_claim());
         }
-        info!(partition = %at, epoch, "fence taken");
+        info!(partition = %at, %epoch, "fence taken");
         Ok(Fenced { producer, epoch, taken: Instant::now(), spent: false })
     }
 
     async fn take(&self, at: &TopicPartition, bound: Duration) -> Result<FutureProducer, KafkaError> {
         let mut config = self.0.config.clone();
-        let id = format!("{}/{}/{}", self.0.group, at.topic(), at.partition());
+        let id = format!("{}/{at}", self.0.group);
         config.set("transactional.id", id);
         blocking(move || {
             let producer: FutureProducer = config.create().map_err(without_secret)?;
@@ -205,20 +205,20 @@ impl FencedProducers {
         self.slots().remove(at);
     }
 
-    fn lease(&self, at: &TopicPartition) -> Result<(Lease<'_>, Option<Fenced>), WriteError> {
+    fn lease(&self, at: &TopicPartition) -> Result<(ProducerLease<'_>, Option<Fenced>), WriteError> {
         let mut slots = self.slots();
         if slots.len() >= Self::MOST && !slots.contains_key(at) {
             return Err(WriteError::TooMany(at.clone()));
         }
-        if matches!(slots.get(at), Some(Slot::Busy(_))) {
+        if matches!(slots.get(at), Some(ProducerSlot::Busy(_))) {
             return Err(WriteError::Busy(at.clone()));
         }
         let number = self.0.leases.fetch_add(1, Ordering::Relaxed);
-        let before = match slots.insert(at.clone(), Slot::Busy(number)) {
-            Some(Slot::Free(fenced)) => Some(fenced),
-            Some(Slot::Busy(_)) | None => None,
+        let before = match slots.insert(at.clone(), ProducerSlot::Busy(number)) {
+            Some(ProducerSlot::Free(fenced)) => Some(fenced),
+            Some(ProducerSlot::Busy(_)) | None => None,
         };
-        Ok((Lease { of: self, at: at.clone(), number }, before))
+        Ok((ProducerLease { of: self, at: at.clone(), number }, before))
     }
 }
 
@@ -250,7 +250,7 @@ impl Fenced {
     }
 
     fn failure(&self, at: &TopicPartition, source: KafkaError) -> WriteError {
-        // What was in flight when the fence was taken fails for a reason of its own.
+        // MessageBody was in flight when the fence was taken fails for a reason of its own.
         let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
         match source.rdkafka_error_code().into_iter().chain(fatal).any(is_fenced) {
             true => WriteError::Fenced(at.clone()),
@@ -265,27 +265,27 @@ const fn is_fenced(code: RDKafkaErrorCode) -> bool {
 }
 
 /// The only one that works with the producer of a partition. Dropped without giving it back, the producer goes with it.
-/// Where the partition was forgotten meanwhile, its slot may be that of another lease, which this one leaves alone.
-struct Lease<'a> {
+/// If the partition was forgotten meanwhile, its slot may be that of another lease, which this one leaves alone.
+struct ProducerLease<'a> {
     of: &'a FencedProducers,
     at: TopicPartition,
     number: u64,
 }
 
-impl Lease<'_> {
+impl ProducerLease<'_> {
     fn give_back(self, fenced: Fenced) {
         let mut slots = self.of.slots();
         if let Some(slot) = slots.get_mut(&self.at).filter(|slot| self.has(slot)) {
-            *slot = Slot::Free(fenced);
+            *slot = ProducerSlot::Free(fenced);
         }
     }
 
-    const fn has(&self, slot: &Slot) -> bool {
-        matches!(slot, Slot::Busy(number) if *number == self.number)
+    const fn has(&self, slot: &ProducerSlot) -> bool {
+        matches!(slot, ProducerSlot::Busy(number) if *number == self.number)
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ProducerLease<'_> {
     fn drop(&mut self) {
         let mut slots = self.of.slots();
         if slots.get(&self.at).is_some_and(|slot| self.has(slot)) {
@@ -298,11 +298,15 @@ impl Drop for Lease<'_> {
 mod tests {
     use super::*;
 
+    fn partition(number: u32) -> TopicPartition {
+        TopicPartition::try_from(("t", number)).expect("a valid name")
+    }
+
     fn producers() -> FencedProducers {
         FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[])
     }
 
-    fn fenced(producers: &FencedProducers, epoch: u64) -> Fenced {
+    fn fenced(producers: &FencedProducers, epoch: Epoch) -> Fenced {
         let producer = producers.0.config.create().expect("no broker is asked");
         Fenced { producer, epoch, taken: Instant::now(), spent: false }
     }
@@ -311,26 +315,26 @@ mod tests {
     #[tokio::test]
     async fn a_lease_that_was_forgotten_touches_nothing_of_the_one_after_it() {
         for gives_back in [false, true] {
-            let (producers, at) = (producers(), TopicPartition::new("t", 0));
+            let (producers, at) = (producers(), partition(0));
             let (old, _) = producers.lease(&at).expect("free");
             producers.forget(&at);
             let (new, before) = producers.lease(&at).expect("forgotten");
             assert!(before.is_none());
             match gives_back {
-                true => old.give_back(fenced(&producers, 1)),
+                true => old.give_back(fenced(&producers, Epoch(1))),
                 false => drop(old),
             }
             assert!(matches!(producers.lease(&at), Err(WriteError::Busy(_))), "{gives_back}: two at once");
-            new.give_back(fenced(&producers, 2));
+            new.give_back(fenced(&producers, Epoch(2)));
             let (_lease, before) = producers.lease(&at).expect("given back");
-            assert_eq!(before.map(|before| before.epoch), Some(2));
+            assert_eq!(before.map(|before| before.epoch), Some(Epoch(2)));
         }
     }
 
     #[test]
     fn one_partition_more_than_the_bound_gets_no_producer_until_another_is_given_up() {
         let producers = producers();
-        let at = |number: usize| TopicPartition::new("t", i32::try_from(number).expect("small"));
+        let at = |number: usize| partition(u32::try_from(number).expect("small"));
         let leases: Vec<_> = (0..FencedProducers::MOST).map(|number| producers.lease(&at(number))).collect();
         assert!(leases.iter().all(Result::is_ok));
         let more = at(FencedProducers::MOST);

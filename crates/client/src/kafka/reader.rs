@@ -1,41 +1,41 @@
 //! Reads one partition in order, with one record of looking ahead.
 
 use futures::FutureExt as _;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::error::KafkaError;
 use rdkafka::util::{DefaultRuntime, current_time_millis};
 use tracing::warn;
 
 use super::Record;
-use super::client::Events;
+use super::client::KafkaEvents;
 use super::cursor::{Ahead, Cursor, LogReset};
-use crate::partition::TopicPartition;
 
 /// A partition whose last record is not older than this is in use: its next one is worth waiting for.
 const IN_USE_MS: i64 = 500;
 
 /// The reader of one partition.
-pub(super) struct Reader {
-    queue: StreamPartitionQueue<Events, DefaultRuntime>,
+pub(super) struct PartitionReader {
+    queue: StreamPartitionQueue<KafkaEvents, DefaultRuntime>,
     partition: TopicPartition,
     cursor: Cursor,
 }
 
-impl Reader {
+impl PartitionReader {
     pub(super) const fn new(
-        queue: StreamPartitionQueue<Events, DefaultRuntime>,
+        queue: StreamPartitionQueue<KafkaEvents, DefaultRuntime>,
         partition: TopicPartition,
-        next: i64,
+        next: Offset,
     ) -> Self {
         Self { queue, partition, cursor: Cursor::at(next) }
     }
 
     /// The offset after the last record that was taken.
-    pub(super) const fn next(&self) -> i64 {
+    pub(super) const fn next(&self) -> Offset {
         self.cursor.next()
     }
 
-    /// Whether a record was written a moment ago, by the clock of whoever wrote it.
+    /// True if a record was written a moment ago, by the clock of whoever wrote it.
     pub(super) fn is_in_use(&self) -> bool {
         self.cursor.written_ms().is_some_and(|written| current_time_millis() - written <= IN_USE_MS)
     }
@@ -70,7 +70,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is known without waiting.
+    /// The next item, if it is known without waiting.
     ///
     /// # Errors
     ///

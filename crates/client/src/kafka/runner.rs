@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,9 +23,8 @@ use super::producers::FencedProducers;
 use super::{KafkaOptions, KafkaRunnerError};
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
-use crate::partition::TopicPartition;
 
-/// How long a start in the stricter modes waits for its first record. It already processes; only the service hears of
+/// The wait of a start in the stricter modes for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
 const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
 
@@ -35,7 +35,7 @@ pub struct KafkaRunner<H: RecordHandler> {
     commits: Commits,
     permits: Arc<Semaphore>,
     producers: Option<FencedProducers>,
-    slots: Mutex<BTreeMap<TopicPartition, Slot<H::State>>>,
+    slots: Mutex<BTreeMap<TopicPartition, PartitionSlot<H::State>>>,
     _committing: DropGuard,
 }
 
@@ -46,27 +46,27 @@ impl<H: RecordHandler> fmt::Debug for KafkaRunner<H> {
     }
 }
 
-/// What is held of one partition.
-enum Slot<S> {
+/// The state of one partition in the runner.
+enum PartitionSlot<S> {
     /// Read, but not processed: warm or drained.
     Still(Box<Partition<S>>),
     /// Processed.
-    Running(Running<S>),
+    Running(RunningTask<S>),
     /// Told to stop, which the record in the works may hold up. Whoever told it has the task.
     Stopping(Busy),
 }
 
-impl<S> Slot<S> {
+impl<S> PartitionSlot<S> {
     fn is_stuck(&self, bound: Duration) -> bool {
         match self {
             Self::Still(_) => false,
-            Self::Running(Running { busy, .. }) | Self::Stopping(busy) => busy.is_longer_than(bound),
+            Self::Running(RunningTask { busy, .. }) | Self::Stopping(busy) => busy.is_longer_than(bound),
         }
     }
 }
 
 /// Processing goes on no longer than this lives.
-struct Running<S> {
+struct RunningTask<S> {
     stop: CancellationToken,
     busy: Busy,
     task: AbortOnDropHandle<Partition<S>>,
@@ -109,15 +109,15 @@ impl<H: RecordHandler> KafkaRunner<H> {
         Self { producers: Some(producers), ..self }
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Slot<H::State>>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionSlot<H::State>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, at: &TopicPartition, slot: Slot<H::State>) {
+    fn put(&self, at: &TopicPartition, slot: PartitionSlot<H::State>) {
         self.slots().insert(at.clone(), slot);
     }
 
-    fn take(&self, at: &TopicPartition) -> Result<Slot<H::State>, KafkaRunnerError> {
+    fn take(&self, at: &TopicPartition) -> Result<PartitionSlot<H::State>, KafkaRunnerError> {
         self.slots().remove(at).ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
     }
 
@@ -126,7 +126,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         context: &OwnedContext,
         partition: Partition<H::State>,
-        start: i64,
+        start: Offset,
     ) -> oneshot::Receiver<()> {
         self.commits.begin(context.partition(), context.claim().clone(), start);
         self.process(context, partition, start)
@@ -137,7 +137,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         context: &OwnedContext,
         partition: Partition<H::State>,
-        start: i64,
+        start: Offset,
     ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
         let (stop, busy) = (CancellationToken::new(), Busy::default());
@@ -155,31 +155,31 @@ impl<H: RecordHandler> KafkaRunner<H> {
             overlapped: false,
         };
         let task = AbortOnDropHandle::new(tokio::spawn(processing.run(partition)));
-        self.put(context.partition(), Slot::Running(Running { stop, busy, task }));
+        self.put(context.partition(), PartitionSlot::Running(RunningTask { stop, busy, task }));
         is_live
     }
 
     /// Stops processing after the record that is in the works; a claim that ends meanwhile ends both at once.
-    async fn halt(&self, context: &OwnedContext) -> Result<i64, HandlerError> {
+    async fn halt(&self, context: &OwnedContext) -> Result<Offset, HandlerError> {
         let at = context.partition();
         let partition = match self.take(at)? {
-            Slot::Still(partition) => partition,
-            Slot::Running(running) => Box::new(self.stopped(context, running).await?),
-            Slot::Stopping(_) => return Err(KafkaRunnerError::NotHeld(at.clone()).into()),
+            PartitionSlot::Still(partition) => partition,
+            PartitionSlot::Running(running) => Box::new(self.stopped(context, running).await?),
+            PartitionSlot::Stopping(_) => return Err(KafkaRunnerError::NotHeld(at.clone()).into()),
         };
         let next = partition.reader.next();
-        self.put(at, Slot::Still(partition));
+        self.put(at, PartitionSlot::Still(partition));
         Ok(next)
     }
 
     async fn stopped(
         &self,
         context: &OwnedContext,
-        mut running: Running<H::State>,
+        mut running: RunningTask<H::State>,
     ) -> Result<Partition<H::State>, HandlerError> {
         let at = context.partition();
         running.stop.cancel();
-        self.put(at, Slot::Stopping(running.busy.clone()));
+        self.put(at, PartitionSlot::Stopping(running.busy.clone()));
         let stopped = tokio::select! {
             biased;
             // Nobody waits for the record any more.
@@ -195,7 +195,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         Ok(stopped.map_err(|_| KafkaRunnerError::NotHeld(at.clone()))?)
     }
 
-    /// What is left to do of a drain once processing has stopped.
+    /// The rest of a drain once processing has stopped.
     async fn finish(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         self.handler.drain(context).await?;
         Ok(self.commits.commit(&self.client, Some(context.partition())).await?)
@@ -203,8 +203,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
 
     /// Processes again after a drain that failed. The partition counts as processed here until one succeeds, and it may
     /// stay: nobody would say so.
-    fn go_on(&self, context: &OwnedContext, next: i64) {
-        if let Ok(Slot::Still(partition)) = self.take(context.partition()) {
+    fn go_on(&self, context: &OwnedContext, next: Offset) {
+        if let Ok(PartitionSlot::Still(partition)) = self.take(context.partition()) {
             // Nobody waits for the first record of a partition that was processed before.
             drop(self.process(context, *partition, next));
         }
@@ -213,8 +213,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// Ends processing at the next await, and drops the partition.
     async fn abort(&self, at: &TopicPartition) {
         let slot = self.slots().remove(at);
-        if let Some(Slot::Running(running)) = slot {
-            self.put(at, Slot::Stopping(running.busy.clone()));
+        if let Some(PartitionSlot::Running(running)) = slot {
+            self.put(at, PartitionSlot::Stopping(running.busy.clone()));
             cut(running).await;
             self.slots().remove(at);
         }
@@ -234,30 +234,30 @@ impl<H: RecordHandler> KafkaRunner<H> {
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
         let partition = self.prepare(context).await?;
-        self.put(context.partition(), Slot::Still(Box::new(partition)));
+        self.put(context.partition(), PartitionSlot::Still(Box::new(partition)));
         Ok(())
     }
 
     async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
         let at = context.partition();
         self.handler.reserved(context).await?;
-        let Slot::Still(mut partition) = self.take(at)? else {
+        let PartitionSlot::Still(mut partition) = self.take(at)? else {
             return Err(KafkaRunnerError::NotHeld(at.clone()).into());
         };
         let read = while_wanted(context.cancelled(), self.read_rest(context, &mut partition)).await;
-        self.put(at, Slot::Still(partition));
+        self.put(at, PartitionSlot::Still(partition));
         read
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         let at = context.partition();
         // Without one, an earlier start has lost it: a panic takes the partition along.
-        let Ok(Slot::Still(mut partition)) = self.take(at) else { return Err(Spoiled.into()) };
+        let Ok(PartitionSlot::Still(mut partition)) = self.take(at) else { return Err(Spoiled.into()) };
         let start = match while_wanted(context.cancelled(), self.replay(context, &mut partition)).await {
             Ok(start) => start,
             Err(error) if error.is::<LogReset>() => return Err(Spoiled.into()),
             Err(error) => {
-                self.put(at, Slot::Still(partition));
+                self.put(at, PartitionSlot::Still(partition));
                 return Err(error);
             }
         };
@@ -279,7 +279,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         Ok(())
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let at = context.partition();
         let next = self.halt(context).await?;
         if let Err(error) = self.finish(context).await {
@@ -300,7 +300,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition()).await;
         self.handler.lost(context).await;
-        // What follows may tell others that this member has stopped.
+        // MessageBody follows may tell others that this member has stopped.
         self.client.commit_landed().await;
     }
 
@@ -316,7 +316,7 @@ async fn while_wanted<T>(
 ) -> Result<T, HandlerError> {
     tokio::select! {
         biased;
-        // What there is already is dropped by the call that follows.
+        // MessageBody there is already is dropped by the call that follows.
         () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
         // The usual case.
         done = work => done,
@@ -324,7 +324,7 @@ async fn while_wanted<T>(
 }
 
 /// Ends a task at its next await, and waits until it has let go of its reader.
-async fn cut<S>(running: Running<S>) {
+async fn cut<S>(running: RunningTask<S>) {
     running.task.abort();
     // Cancelled, or ended just now: either way it is over.
     let _ = running.task.await;

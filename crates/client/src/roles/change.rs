@@ -1,26 +1,27 @@
-//! Commands of the service as changes of targets.
+//! Commands of the service as changes of roles.
 
 use std::collections::BTreeSet;
 
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_types::id::TopicPartition;
 
-use super::target::{Draining, Leave, Reserved, Target, Warming};
-use crate::partition::TopicPartition;
+use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, ReleasingRole, WarmingRole};
+use crate::session_io::named;
 
-/// What a command says about partitions.
+/// A change of roles, read from one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoleChange {
     /// Every role there is; what is not listed is over, except for partitions that the service can't decide just now:
     /// those stay as they are.
     All {
         /// The roles.
-        roles: Vec<(TopicPartition, Target)>,
-        /// What stays as it is.
+        roles: Vec<(TopicPartition, ConsumerRole)>,
+        /// The partitions that stay as they are.
         undecided: BTreeSet<TopicPartition>,
     },
-    /// New targets; what is not listed stays.
-    Some(Vec<(TopicPartition, Target)>),
+    /// New roles; what is not listed stays.
+    Some(Vec<(TopicPartition, ConsumerRole)>),
 }
 
 impl RoleChange {
@@ -28,13 +29,17 @@ impl RoleChange {
     pub(crate) fn from_command(command: Command) -> Option<Self> {
         match command {
             Command::Assignment(assignment) => Some(from_assignment(assignment)),
-            Command::Warm(warm) => Some(Self::Some(warm.partitions.into_iter().map(warming).collect())),
-            Command::Release(release) => {
-                Some(Self::Some(release.partitions.into_iter().map(releasing).collect()))
+            Command::Warm(warm) => {
+                Some(Self::Some(warm.partitions.into_iter().filter_map(warming).collect()))
             }
-            Command::Drain(drain) => Some(Self::Some(drain.partitions.into_iter().map(draining).collect())),
+            Command::Release(release) => {
+                Some(Self::Some(release.partitions.into_iter().filter_map(releasing).collect()))
+            }
+            Command::Drain(drain) => {
+                Some(Self::Some(drain.partitions.into_iter().filter_map(draining).collect()))
+            }
             Command::CatchUp(catch_up) => {
-                Some(Self::Some(catch_up.partitions.into_iter().map(catching_up).collect()))
+                Some(Self::Some(catch_up.partitions.into_iter().filter_map(catching_up).collect()))
             }
             Command::Snapshot(_) | Command::GoAway(_) | Command::Fenced(_) => None,
         }
@@ -42,50 +47,45 @@ impl RoleChange {
 
     /// The change that a whole snapshot makes.
     pub(crate) fn from_snapshot(snapshot: v1::Snapshot) -> Self {
-        let assigned = snapshot.assigned.into_iter().map(owner);
-        let warming = snapshot.warming.into_iter().map(warming);
-        let catching_up = snapshot.catching_up.into_iter().map(catching_up);
-        let draining = snapshot.draining.into_iter().map(draining);
-        let releasing = snapshot.releasing.into_iter().map(releasing);
+        let assigned = snapshot.assigned.into_iter().filter_map(owner);
+        let warming = snapshot.warming.into_iter().filter_map(warming);
+        let catching_up = snapshot.catching_up.into_iter().filter_map(catching_up);
+        let draining = snapshot.draining.into_iter().filter_map(draining);
+        let releasing = snapshot.releasing.into_iter().filter_map(releasing);
         let undecided = snapshot.undecided.into_iter();
         Self::All {
             roles: assigned.chain(warming).chain(catching_up).chain(draining).chain(releasing).collect(),
-            undecided: undecided.map(|at| TopicPartition::new(at.topic, at.partition)).collect(),
+            undecided: undecided.filter_map(|at| named(&at.topic, at.partition)).collect(),
         }
     }
 }
 
 fn from_assignment(assignment: v1::Assignment) -> RoleChange {
-    let assigned = assignment.assigned.into_iter().map(owner);
+    let assigned = assignment.assigned.into_iter().filter_map(owner);
     if assignment.full {
         return RoleChange::All { roles: assigned.collect(), undecided: BTreeSet::new() };
     }
     let over = assignment.unassigned.into_iter();
-    let over = over.map(|gone| (TopicPartition::new(gone.topic, gone.partition), Target::None));
+    let over = over.filter_map(|gone| Some((named(&gone.topic, gone.partition)?, ConsumerRole::None)));
     RoleChange::Some(over.chain(assigned).collect())
 }
 
-fn owner(wire: v1::AssignedPartition) -> (TopicPartition, Target) {
-    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
-    (partition, Target::Owner(wire.into()))
+fn owner(wire: v1::AssignedPartition) -> Option<(TopicPartition, ConsumerRole)> {
+    Some((named(&wire.topic, wire.partition)?, ConsumerRole::Owner(wire.into())))
 }
 
-fn warming(wire: v1::WarmPartition) -> (TopicPartition, Target) {
-    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
-    (partition, Target::Warming(Warming::from(wire)))
+fn warming(wire: v1::WarmPartition) -> Option<(TopicPartition, ConsumerRole)> {
+    Some((named(&wire.topic, wire.partition)?, ConsumerRole::Warming(WarmingRole::from(wire))))
 }
 
-fn catching_up(wire: v1::CatchUpPartition) -> (TopicPartition, Target) {
-    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
-    (partition, Target::CatchingUp(Reserved::from(wire)))
+fn catching_up(wire: v1::CatchUpPartition) -> Option<(TopicPartition, ConsumerRole)> {
+    Some((named(&wire.topic, wire.partition)?, ConsumerRole::CatchingUp(CatchingUpRole::from(wire))))
 }
 
-fn draining(wire: v1::DrainPartition) -> (TopicPartition, Target) {
-    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
-    (partition, Target::Draining(Draining::from(wire)))
+fn draining(wire: v1::DrainPartition) -> Option<(TopicPartition, ConsumerRole)> {
+    Some((named(&wire.topic, wire.partition)?, ConsumerRole::Draining(DrainingRole::from(wire))))
 }
 
-fn releasing(wire: v1::ReleasePartition) -> (TopicPartition, Target) {
-    let partition = TopicPartition::new(wire.topic.as_str(), wire.partition);
-    (partition, Target::Releasing(Leave::from(wire)))
+fn releasing(wire: v1::ReleasePartition) -> Option<(TopicPartition, ConsumerRole)> {
+    Some((named(&wire.topic, wire.partition)?, ConsumerRole::Releasing(ReleasingRole::from(wire))))
 }

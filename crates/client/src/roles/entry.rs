@@ -2,25 +2,26 @@
 
 use std::time::Duration;
 
-use super::target::{Draining, Grant, Provenance, Reserved, Target, Warming};
-use super::{Ack, AckKind, Call, CallFailure, CallResult};
-use crate::moment::Moment;
+use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, WarmingRole};
+use super::{AckKind, Call, CallFailure, CallResult, RoleAck};
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
+use kafka_assigner_types::moment::Moment;
 
 /// The wait after the first failed call of a handler; it doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The longest wait. The service's phases take at most 30 s by default, so a retry still falls within one.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// What the handler holds of a partition.
+/// The handler's state of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Held {
+pub(super) enum Holding {
     /// Nothing.
     #[default]
     Nothing,
     /// A finished preparation.
     Warm(Provenance),
     /// Its fences, and everything up to where the old owner stopped, for this handoff.
-    CaughtUp(String),
+    CaughtUp(HandoffId),
     /// The rest of a preparation that failed or was cancelled, or that a failed start made useless.
     Spoiled,
     /// It processes.
@@ -29,76 +30,76 @@ pub(super) enum Held {
     Drained(Stop),
 }
 
-/// Where an owner stopped.
+/// The point at which an owner stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stop {
     /// The last epoch that it held.
-    epoch: u64,
+    epoch: Epoch,
     /// The offset after the last handled record; `None` = not known.
-    next_offset: Option<i64>,
+    next_offset: Option<Offset>,
 }
 
 /// A call that the handler has not answered yet.
 #[derive(Debug)]
-struct Running {
+struct RunningCall {
     call: Call,
     cancelled: bool,
-    /// Whether it is a drain that is not wanted any more, and ends undone if it still waits for requests.
+    /// True if it is a drain that is not wanted any more, and ends undone if it still waits for requests.
     recalled: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    pub(super) target: Target,
-    held: Held,
-    /// What is held was taken away: it must be dropped, whatever the target has become since.
+    pub(super) target: ConsumerRole,
+    held: Holding,
+    /// The partition was taken away: its state must be dropped, whatever the target has become since.
     lost: bool,
     /// The highest epoch that was started, in whichever run.
-    epoch: u64,
-    /// Whether the last grant that was started promises one owner at a time.
+    epoch: Epoch,
+    /// True if the last grant that was started promises one owner at a time.
     strict: bool,
-    /// Whether it owns what it was told to drain and could not: it processes, but admits no requests.
+    /// True if it owns what it was told to drain and could not: it processes, but admits no requests.
     closed: bool,
-    running: Option<Running>,
+    running: Option<RunningCall>,
     failures: u32,
     retry_at: Option<Moment>,
     /// The handoff whose preparation failed, with the failure's text.
-    declined: Option<(String, String)>,
-    /// What the service has answered definitely.
-    acked: Option<(AckKind, String)>,
+    declined: Option<(HandoffId, String)>,
+    /// The acknowledgement that the service has answered definitely.
+    acked: Option<(AckKind, HandoffId)>,
 }
 
-/// What to do next for a partition.
+/// The next action for a partition.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextCall {
     Nothing,
     Call(Call),
     Cancel,
     Recall,
-    RaiseEpoch { epoch: u64, strict: bool },
+    RaiseEpoch { epoch: Epoch, strict: bool },
 }
 
 impl Entry {
     pub(super) const fn is_idle(&self) -> bool {
-        self.running.is_none() && matches!(self.held, Held::Nothing)
+        self.running.is_none() && matches!(self.held, Holding::Nothing)
     }
 
-    /// Whether what is held, or runs, has to be dropped whatever the target is.
+    /// True if what is held, or runs, has to be dropped whatever the target is.
     pub(super) const fn is_lost(&self) -> bool {
         self.lost
     }
 
     pub(super) const fn is_owned(&self) -> bool {
-        matches!(self.held, Held::Owned)
+        matches!(self.held, Holding::Owned)
     }
 
-    /// How many calls have failed in a row.
+    /// The number of calls that have failed in a row.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.is_idle() && self.target == Target::None
+        self.is_idle() && self.target == ConsumerRole::None
     }
 
     pub(super) fn is_warming(&self) -> bool {
@@ -106,8 +107,8 @@ impl Entry {
     }
 
     /// Sets the target; `unbroken` = it came as a change on a stream that missed nothing.
-    pub(super) fn aim(&mut self, mut target: Target, unbroken: bool) {
-        if let Target::Owner(grant) = &mut target {
+    pub(super) fn aim(&mut self, mut target: ConsumerRole, unbroken: bool) {
+        if let ConsumerRole::Owner(grant) = &mut target {
             grant.follow(&self.target, unbroken);
         }
         if self.target != target {
@@ -117,22 +118,22 @@ impl Entry {
         if !unbroken {
             self.acked = None;
         }
-        self.lost |= target == Target::None && self.acts();
+        self.lost |= target == ConsumerRole::None && self.acts();
         self.target = target;
     }
 
     /// The session is over: whatever is held belongs to nobody.
     pub(super) fn lose(&mut self) {
-        self.aim(Target::None, false);
+        self.aim(ConsumerRole::None, false);
         self.lost = !self.is_idle();
     }
 
-    /// What is owned is of no use any more: it is lost, and prepared again if the target stays.
+    /// The state of the owner is of no use any more: it is lost, and prepared again if the target stays.
     pub(super) fn spoil(&mut self) {
         self.lost |= self.acts();
     }
 
-    /// Whether it acts as an owner, or is about to.
+    /// True if it acts as an owner, or is about to.
     fn acts(&self) -> bool {
         let starting = self.running.as_ref().is_some_and(|r| matches!(r.call, Call::Assigned { .. }));
         starting || self.is_owned()
@@ -142,149 +143,160 @@ impl Entry {
     pub(super) fn lapse(&mut self) -> bool {
         let stops = self.strict && self.acts();
         self.lost |= stops;
-        let may_act = |running: &Running| matches!(running.call, Call::Assigned { .. } | Call::Drain);
+        let may_act = |running: &RunningCall| matches!(running.call, Call::Assigned { .. } | Call::Drain);
         stops && self.running.as_ref().is_some_and(may_act) && self.cancel()
     }
 
-    /// Whether any epoch of `run` was started here.
-    const fn has_started(&self, run: u64) -> bool {
+    /// True if any epoch of `run` was started here.
+    fn has_started(&self, run: Epoch) -> bool {
         self.epoch >= run
     }
 
     /// Gives the partition up without telling the service.
     pub(super) fn leave(&mut self) {
-        let owner = matches!(self.target, Target::Owner(_) | Target::Draining(_) | Target::Releasing(_));
-        let leave = super::target::Leave { handoff_id: None, new_owner: None };
-        self.target = if owner { Target::Releasing(leave) } else { Target::None };
+        let owner = matches!(
+            self.target,
+            ConsumerRole::Owner(_) | ConsumerRole::Draining(_) | ConsumerRole::Releasing(_)
+        );
+        let leave = super::role::ReleasingRole { handoff: None, new_owner: None };
+        self.target = if owner { ConsumerRole::Releasing(leave) } else { ConsumerRole::None };
     }
 
     /// A wait that is over is forgotten, so that nothing is woken for it again.
-    pub(super) fn next(&mut self, now: Moment) -> Next {
+    pub(super) fn next(&mut self, now: Moment) -> NextCall {
         self.retry_at.take_if(|at| *at <= now);
         if let Some(running) = &self.running {
             return self.about(running);
         }
         if self.retry_at.is_some() {
-            return Next::Nothing;
+            return NextCall::Nothing;
         }
         match &self.target {
             _ if self.lost => self.towards_nothing(),
-            Target::None => self.towards_nothing(),
-            Target::Warming(warming) => {
-                self.towards_warm(&warming.handoff_id, warming.current_owner.as_ref())
+            ConsumerRole::None => self.towards_nothing(),
+            ConsumerRole::Warming(warming) => {
+                self.towards_warm(&warming.handoff, warming.current_owner.as_ref())
             }
-            Target::CatchingUp(reserved) => self.towards_caught_up(reserved),
-            Target::Owner(grant) => self.towards_owner(grant),
-            Target::Draining(draining) => self.towards_drained(draining),
-            Target::Releasing(_) => self.towards_released(),
+            ConsumerRole::CatchingUp(reserved) => self.towards_caught_up(reserved),
+            ConsumerRole::Owner(grant) => self.towards_owner(grant),
+            ConsumerRole::Draining(draining) => self.towards_drained(draining),
+            ConsumerRole::Releasing(_) => self.towards_released(),
         }
     }
 
-    fn about(&self, running: &Running) -> Next {
+    fn about(&self, running: &RunningCall) -> NextCall {
         let is_told = running.cancelled || running.recalled;
         match &running.call {
-            _ if is_told => Next::Nothing,
+            _ if is_told => NextCall::Nothing,
             // A request that never ends must not keep an owner from going on, or from losing what it owned.
-            Call::Drain if matches!(self.target, Target::Owner(_) | Target::None) => Next::Recall,
-            call if !self.wants(call) => Next::Cancel,
-            _ => Next::Nothing,
+            Call::Drain if matches!(self.target, ConsumerRole::Owner(_) | ConsumerRole::None) => {
+                NextCall::Recall
+            }
+            call if !self.wants(call) => NextCall::Cancel,
+            _ => NextCall::Nothing,
         }
     }
 
-    /// Whether a running call still leads where the target is. Calls that give something up always do.
+    /// True if a running call still leads where the target is. Calls that give something up always do.
     fn wants(&self, call: &Call) -> bool {
         match (call, &self.target) {
-            (Call::Warm { provenance, .. }, Target::Warming(w)) => {
-                *provenance == Provenance::Handoff(w.handoff_id.clone())
+            (Call::Warm { provenance, .. }, ConsumerRole::Warming(w)) => {
+                *provenance == Provenance::Handoff(w.handoff.clone())
             }
-            (Call::Warm { provenance, .. }, Target::CatchingUp(reserved)) => {
-                *provenance == Provenance::Handoff(reserved.handoff_id.clone())
+            (Call::Warm { provenance, .. }, ConsumerRole::CatchingUp(reserved)) => {
+                *provenance == Provenance::Handoff(reserved.handoff.clone())
             }
-            (Call::Warm { provenance, .. }, Target::Owner(grant)) => grant.accepts(provenance),
-            (Call::CatchUp { handoff_id, .. }, Target::CatchingUp(reserved)) => {
-                *handoff_id == reserved.handoff_id
+            (Call::Warm { provenance, .. }, ConsumerRole::Owner(grant)) => grant.accepts(provenance),
+            (Call::CatchUp { handoff, .. }, ConsumerRole::CatchingUp(reserved)) => {
+                *handoff == reserved.handoff
             }
-            (Call::CatchUp { handoff_id, .. }, Target::Owner(grant)) => {
-                grant.prepared_by.as_ref() == Some(handoff_id)
+            (Call::CatchUp { handoff, .. }, ConsumerRole::Owner(grant)) => {
+                grant.prepared_by.as_ref() == Some(handoff)
             }
             (Call::Warm { .. } | Call::CatchUp { .. }, _) => false,
-            // What has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
-            (Call::Assigned { epoch, .. }, Target::Draining(draining)) => *epoch >= draining.run,
-            (Call::Assigned { .. }, target) => matches!(target, Target::Owner(_)),
+            // MessageBody has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
+            (Call::Assigned { epoch, .. }, ConsumerRole::Draining(draining)) => *epoch >= draining.run,
+            (Call::Assigned { .. }, target) => matches!(target, ConsumerRole::Owner(_)),
             (Call::Drain | Call::Release | Call::Lost, _) => true,
         }
     }
 
-    const fn towards_nothing(&self) -> Next {
+    const fn towards_nothing(&self) -> NextCall {
         match &self.held {
-            Held::Nothing => Next::Nothing,
-            Held::Owned => Next::Call(Call::Lost),
-            Held::Warm(_) | Held::CaughtUp(_) | Held::Spoiled | Held::Drained(_) => Next::Call(Call::Release),
+            Holding::Nothing => NextCall::Nothing,
+            Holding::Owned => NextCall::Call(Call::Lost),
+            Holding::Warm(_) | Holding::CaughtUp(_) | Holding::Spoiled | Holding::Drained(_) => {
+                NextCall::Call(Call::Release)
+            }
         }
     }
 
-    fn towards_warm(&self, handoff_id: &str, current_owner: Option<&String>) -> Next {
-        let provenance = Provenance::Handoff(handoff_id.to_owned());
+    fn towards_warm(&self, handoff: &HandoffId, current_owner: Option<&String>) -> NextCall {
+        let provenance = Provenance::Handoff(handoff.clone());
         match &self.held {
-            Held::Nothing if self.has_declined(handoff_id) => Next::Nothing,
-            Held::Nothing => Next::Call(Call::Warm { provenance, current_owner: current_owner.cloned() }),
-            Held::Warm(made_for) if *made_for == provenance => Next::Nothing,
+            Holding::Nothing if self.has_declined(handoff) => NextCall::Nothing,
+            Holding::Nothing => {
+                NextCall::Call(Call::Warm { provenance, current_owner: current_owner.cloned() })
+            }
+            Holding::Warm(made_for) if *made_for == provenance => NextCall::Nothing,
             _ => self.towards_nothing(),
         }
     }
 
-    fn towards_caught_up(&self, reserved: &Reserved) -> Next {
-        let Reserved { handoff_id, epoch, until_offset } = reserved;
+    fn towards_caught_up(&self, reserved: &CatchingUpRole) -> NextCall {
+        let CatchingUpRole { handoff, epoch, until } = reserved;
         match &self.held {
-            Held::Warm(Provenance::Handoff(made_for)) if made_for == handoff_id => {
-                let (handoff_id, epoch, until_offset) = (handoff_id.clone(), *epoch, *until_offset);
-                Next::Call(Call::CatchUp { handoff_id, epoch, until_offset })
+            Holding::Warm(Provenance::Handoff(made_for)) if made_for == handoff => {
+                let (handoff, epoch, until) = (handoff.clone(), *epoch, *until);
+                NextCall::Call(Call::CatchUp { handoff, epoch, until })
             }
-            Held::CaughtUp(done_for) if done_for == handoff_id => Next::Nothing,
-            _ => self.towards_warm(handoff_id, None),
+            Holding::CaughtUp(done_for) if done_for == handoff => NextCall::Nothing,
+            _ => self.towards_warm(handoff, None),
         }
     }
 
-    fn towards_owner(&self, grant: &Grant) -> Next {
-        let &Grant { epoch, run, strict, .. } = grant;
+    fn towards_owner(&self, grant: &OwnerRole) -> NextCall {
+        let &OwnerRole { epoch, run, strict, .. } = grant;
         let is_same_run = self.has_started(run);
-        let start_offset = grant.start_offset.filter(|_| !is_same_run);
-        let assigned = |resumed| Next::Call(Call::Assigned { epoch, start_offset, resumed, strict });
+        let start = grant.start.filter(|_| !is_same_run);
+        let assigned = |resumed| NextCall::Call(Call::Assigned { epoch, start, resumed, strict });
         match &self.held {
-            Held::Nothing => Next::Call(Call::Warm { provenance: grant.provenance(), current_owner: None }),
-            Held::Warm(made_for) if grant.accepts(made_for) => assigned(false),
-            Held::CaughtUp(id) if grant.prepared_by.as_ref() == Some(id) => assigned(false),
-            Held::Drained(stop) if stop.epoch >= run => assigned(true),
+            Holding::Nothing => {
+                NextCall::Call(Call::Warm { provenance: grant.provenance(), current_owner: None })
+            }
+            Holding::Warm(made_for) if grant.accepts(made_for) => assigned(false),
+            Holding::CaughtUp(id) if grant.prepared_by.as_ref() == Some(id) => assigned(false),
+            Holding::Drained(stop) if stop.epoch >= run => assigned(true),
             // In `overlap` an owner works on in any case.
-            Held::Owned if strict && !is_same_run => Next::Call(Call::Lost),
-            Held::Owned if self.epoch < epoch || self.closed => Next::RaiseEpoch { epoch, strict },
-            Held::Owned => Next::Nothing,
+            Holding::Owned if strict && !is_same_run => NextCall::Call(Call::Lost),
+            Holding::Owned if self.epoch < epoch || self.closed => NextCall::RaiseEpoch { epoch, strict },
+            Holding::Owned => NextCall::Nothing,
             _ => self.towards_nothing(),
         }
     }
 
     /// One that has started no epoch of the run does not begin to: it answers at once, and keeps what it prepared.
-    const fn towards_drained(&self, draining: &Draining) -> Next {
+    fn towards_drained(&self, draining: &DrainingRole) -> NextCall {
         match &self.held {
-            Held::Owned if self.has_started(draining.run) => Next::Call(Call::Drain),
-            Held::Drained(stop) if stop.epoch >= draining.run => Next::Nothing,
-            Held::Warm(_) => Next::Nothing,
+            Holding::Owned if self.has_started(draining.run) => NextCall::Call(Call::Drain),
+            Holding::Drained(stop) if stop.epoch >= draining.run => NextCall::Nothing,
+            Holding::Warm(_) => NextCall::Nothing,
             _ => self.towards_nothing(),
         }
     }
 
-    const fn towards_released(&self) -> Next {
+    fn towards_released(&self) -> NextCall {
         match &self.held {
-            Held::Owned => Next::Call(Call::Drain),
+            Holding::Owned => NextCall::Call(Call::Drain),
             _ => self.towards_nothing(),
         }
     }
 
-    fn has_declined(&self, handoff_id: &str) -> bool {
-        self.declined.as_ref().is_some_and(|(id, _)| id == handoff_id)
+    fn has_declined(&self, handoff: &HandoffId) -> bool {
+        self.declined.as_ref().is_some_and(|(id, _)| id == handoff)
     }
 
-    pub(super) fn go_on(&mut self, epoch: u64, strict: bool) {
+    pub(super) fn go_on(&mut self, epoch: Epoch, strict: bool) {
         self.epoch = self.epoch.max(epoch);
         self.strict = strict;
         self.closed = false;
@@ -294,7 +306,7 @@ impl Entry {
         if let Call::Assigned { strict, .. } = call {
             self.strict = strict;
         }
-        self.running = Some(Running { call, cancelled: false, recalled: false });
+        self.running = Some(RunningCall { call, cancelled: false, recalled: false });
     }
 
     pub(super) fn recall(&mut self) {
@@ -303,7 +315,7 @@ impl Entry {
         }
     }
 
-    /// Whether there was something to cancel.
+    /// True if there was something to cancel.
     pub(super) fn cancel(&mut self) -> bool {
         let Some(running) = &mut self.running else { return false };
         !std::mem::replace(&mut running.cancelled, true)
@@ -311,7 +323,7 @@ impl Entry {
 
     /// Takes in how the running call ended.
     pub(super) fn ended(&mut self, now: Moment, result: &CallResult) {
-        let Some(Running { call, cancelled, recalled }) = self.running.take() else { return };
+        let Some(RunningCall { call, cancelled, recalled }) = self.running.take() else { return };
         match result {
             Ok(next_offset) => {
                 // Cancelling has ended the claim it started under: it owns the partition, but can't act.
@@ -323,22 +335,22 @@ impl Entry {
         self.lost &= !self.is_idle();
     }
 
-    fn succeeded(&mut self, call: Call, next_offset: Option<i64>) {
+    fn succeeded(&mut self, call: Call, next_offset: Option<Offset>) {
         // Dropping the rest of a failed preparation is no success: the next one still waits longer.
         if call != Call::Release {
             self.failures = 0;
         }
         self.retry_at = None;
         self.held = match call {
-            Call::Warm { provenance, .. } => Held::Warm(provenance),
-            Call::CatchUp { handoff_id, .. } => Held::CaughtUp(handoff_id),
+            Call::Warm { provenance, .. } => Holding::Warm(provenance),
+            Call::CatchUp { handoff, .. } => Holding::CaughtUp(handoff),
             Call::Assigned { epoch, .. } => {
                 self.epoch = self.epoch.max(epoch);
                 self.closed = false;
-                Held::Owned
+                Holding::Owned
             }
-            Call::Drain => Held::Drained(Stop { epoch: self.epoch, next_offset }),
-            Call::Release | Call::Lost => Held::Nothing,
+            Call::Drain => Holding::Drained(Stop { epoch: self.epoch, next_offset }),
+            Call::Release | Call::Lost => Holding::Nothing,
         };
     }
 
@@ -347,13 +359,13 @@ impl Entry {
             Call::Assigned { epoch, .. } if failure.spoiled => {
                 // Nobody knows how far it came, so nothing is said of where it stopped.
                 self.epoch = self.epoch.max(epoch);
-                self.held = Held::Spoiled;
+                self.held = Holding::Spoiled;
             }
-            Call::Warm { provenance: Provenance::Handoff(id), .. } | Call::CatchUp { handoff_id: id, .. } => {
-                self.held = Held::Spoiled;
+            Call::Warm { provenance: Provenance::Handoff(id), .. } | Call::CatchUp { handoff: id, .. } => {
+                self.held = Holding::Spoiled;
                 self.declined = (!was_told).then(|| (id, failure.message.clone())).or(self.declined.take());
             }
-            Call::Warm { provenance: Provenance::Run(_), .. } => self.held = Held::Spoiled,
+            Call::Warm { provenance: Provenance::Run(_), .. } => self.held = Holding::Spoiled,
             Call::Drain => self.closed = true,
             Call::Assigned { .. } | Call::Release | Call::Lost => {}
         }
@@ -368,55 +380,56 @@ impl Entry {
         if self.running.is_some() { None } else { self.retry_at }
     }
 
-    /// What the service should be told and has not answered yet.
-    pub(super) fn due_ack(&self) -> Option<Ack> {
-        let (kind, handoff_id, next_offset) = self.reached()?;
-        let answered = self.acked.as_ref().is_some_and(|(k, id)| *k == kind && id == handoff_id);
+    /// The acknowledgement that is due and has no answer yet.
+    pub(super) fn due_ack(&self) -> Option<RoleAck> {
+        let (kind, handoff, next_offset) = self.reached()?;
+        let answered = self.acked.as_ref().is_some_and(|(k, id)| *k == kind && id == handoff);
         let message = match (&kind, &self.declined) {
             (AckKind::WarmFailed, Some((_, message))) => message.clone(),
             _ => String::new(),
         };
-        (!answered).then(|| Ack { kind, handoff_id: handoff_id.to_owned(), message, next_offset })
+        (!answered).then(|| RoleAck { kind, handoff: handoff.clone(), message, next_offset })
     }
 
-    /// What the service should hear, about which handoff, and with [`AckKind::Drained`] where this one stopped.
-    fn reached(&self) -> Option<(AckKind, &str, Option<i64>)> {
+    /// The kind of the acknowledgement that is due, its handoff, and with [`AckKind::Drained`] where this one stopped.
+    fn reached(&self) -> Option<(AckKind, &HandoffId, Option<Offset>)> {
         let (kind, id) = match (&self.target, &self.held) {
             (
-                Target::Warming(Warming { handoff_id, .. }) | Target::CatchingUp(Reserved { handoff_id, .. }),
+                ConsumerRole::Warming(WarmingRole { handoff, .. })
+                | ConsumerRole::CatchingUp(CatchingUpRole { handoff, .. }),
                 _,
-            ) if self.has_declined(handoff_id) => (AckKind::WarmFailed, handoff_id),
-            (Target::Warming(w), Held::Warm(Provenance::Handoff(id))) if w.handoff_id == *id => {
+            ) if self.has_declined(handoff) => (AckKind::WarmFailed, handoff),
+            (ConsumerRole::Warming(w), Holding::Warm(Provenance::Handoff(id))) if w.handoff == *id => {
                 (AckKind::Ready, id)
             }
-            (Target::CatchingUp(reserved), Held::CaughtUp(id)) if reserved.handoff_id == *id => {
+            (ConsumerRole::CatchingUp(reserved), Holding::CaughtUp(id)) if reserved.handoff == *id => {
                 (AckKind::CaughtUp, id)
             }
-            (Target::Owner(grant), Held::Owned) => (AckKind::Taken, grant.taken_for.as_ref()?),
-            (Target::Draining(draining), _) => {
-                return Some((AckKind::Drained, &draining.handoff_id, self.stopped_at(draining)?));
+            (ConsumerRole::Owner(grant), Holding::Owned) => (AckKind::Taken, grant.taking.as_ref()?),
+            (ConsumerRole::Draining(draining), _) => {
+                return Some((AckKind::Drained, &draining.handoff, self.stopped_at(draining)?));
             }
-            (Target::Releasing(leave), Held::Nothing) if self.running.is_none() => {
-                (AckKind::Released, leave.handoff_id.as_ref()?)
+            (ConsumerRole::Releasing(leave), Holding::Nothing) if self.running.is_none() => {
+                (AckKind::Released, leave.handoff.as_ref()?)
             }
             _ => return None,
         };
         Some((kind, id, None))
     }
 
-    /// Where it stopped, and whether it knows; `None` = it has not stopped yet.
+    /// The offset at which it stopped, if it knows one; `None` = it has not stopped yet.
     #[expect(clippy::option_option, reason = "having stopped, and knowing where, are two things")]
-    fn stopped_at(&self, draining: &Draining) -> Option<Option<i64>> {
+    fn stopped_at(&self, draining: &DrainingRole) -> Option<Option<Offset>> {
         match &self.held {
             _ if self.acts() => None,
-            Held::Drained(stop) if stop.epoch >= draining.run => Some(stop.next_offset),
+            Holding::Drained(stop) if stop.epoch >= draining.run => Some(stop.next_offset),
             // It has, and then it was lost.
             _ if self.has_started(draining.run) => Some(None),
-            _ => Some(draining.start_offset),
+            _ => Some(draining.start),
         }
     }
 
-    pub(super) fn acked(&mut self, kind: AckKind, handoff_id: &str) {
-        self.acked = Some((kind, handoff_id.to_owned()));
+    pub(super) fn acked(&mut self, kind: AckKind, handoff: &HandoffId) {
+        self.acked = Some((kind, handoff.clone()));
     }
 }

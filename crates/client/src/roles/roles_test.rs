@@ -1,4 +1,4 @@
-//! What the tests of the roles share.
+//! The common part of the tests of the roles.
 
 mod ending;
 mod failing;
@@ -11,49 +11,58 @@ use std::time::Duration;
 
 use super::*;
 
-const T0: Moment = Moment::after_start(Duration::ZERO);
+const T0: Moment = Moment(Duration::ZERO);
 
-fn p(number: i32) -> TopicPartition {
-    TopicPartition::new("t", number)
+fn p(number: u32) -> TopicPartition {
+    TopicPartition::try_from(("t", number)).expect("a valid name")
 }
 
-fn warming(id: &str) -> Target {
-    Target::Warming(Warming { handoff_id: id.into(), current_owner: Some("other".into()) })
+fn at_offset(number: i64) -> Offset {
+    Offset::new(number).expect("not negative")
 }
 
-fn owner(epoch: u64, run: u64, handoff: &str) -> Target {
-    let handoff = (!handoff.is_empty()).then(|| handoff.to_owned());
+fn warming(id: &str) -> ConsumerRole {
+    ConsumerRole::Warming(WarmingRole { handoff: id.into(), current_owner: Some("other".into()) })
+}
+
+fn owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
+    let (epoch, run) = (Epoch(epoch), Epoch(run));
+    let handoff = (!handoff.is_empty()).then(|| HandoffId::new(handoff));
     let prepared_by = handoff.clone();
-    Target::Owner(Grant { epoch, run, start_offset: None, strict: false, taken_for: handoff, prepared_by })
+    ConsumerRole::Owner(OwnerRole { epoch, run, start: None, strict: false, taking: handoff, prepared_by })
 }
 
-fn strict_owner(epoch: u64, run: u64, handoff: &str) -> Target {
-    let Target::Owner(grant) = owner(epoch, run, handoff) else { unreachable!() };
-    Target::Owner(Grant { strict: true, ..grant })
+fn strict_owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
+    let ConsumerRole::Owner(grant) = owner(epoch, run, handoff) else { unreachable!() };
+    ConsumerRole::Owner(OwnerRole { strict: true, ..grant })
 }
 
-fn starting_at(offset: i64, target: Target) -> Target {
-    let Target::Owner(grant) = target else { panic!("{target:?} starts nowhere") };
-    Target::Owner(Grant { start_offset: Some(offset), ..grant })
+fn starting_at(offset: i64, target: ConsumerRole) -> ConsumerRole {
+    let ConsumerRole::Owner(grant) = target else { panic!("{target:?} starts nowhere") };
+    ConsumerRole::Owner(OwnerRole { start: Some(at_offset(offset)), ..grant })
 }
 
-fn catching_up(id: &str, epoch: u64, until_offset: Option<i64>) -> Target {
-    Target::CatchingUp(Reserved { handoff_id: id.into(), epoch, until_offset })
+fn catching_up(id: &str, epoch: u64, until: Option<i64>) -> ConsumerRole {
+    ConsumerRole::CatchingUp(CatchingUpRole {
+        handoff: id.into(),
+        epoch: Epoch(epoch),
+        until: until.map(at_offset),
+    })
 }
 
-fn draining(id: &str, run: u64, start_offset: Option<i64>) -> Target {
-    Target::Draining(Draining { handoff_id: id.into(), run, start_offset })
+fn draining(id: &str, run: u64, start: Option<i64>) -> ConsumerRole {
+    ConsumerRole::Draining(DrainingRole { handoff: id.into(), run: Epoch(run), start: start.map(at_offset) })
 }
 
-fn releasing(id: &str) -> Target {
-    Target::Releasing(Leave { handoff_id: Some(id.into()), new_owner: Some("other".into()) })
+fn releasing(id: &str) -> ConsumerRole {
+    ConsumerRole::Releasing(ReleasingRole { handoff: Some(id.into()), new_owner: Some("other".into()) })
 }
 
-fn change(targets: impl IntoIterator<Item = (i32, Target)>) -> RoleEvent {
+fn change(targets: impl IntoIterator<Item = (u32, ConsumerRole)>) -> RoleEvent {
     RoleEvent::Changed(RoleChange::Some(targets.into_iter().map(|(n, t)| (p(n), t)).collect()))
 }
 
-fn snapshot(targets: impl IntoIterator<Item = (i32, Target)>) -> RoleEvent {
+fn snapshot(targets: impl IntoIterator<Item = (u32, ConsumerRole)>) -> RoleEvent {
     let roles = targets.into_iter().map(|(n, t)| (p(n), t)).collect();
     RoleEvent::Changed(RoleChange::All { roles, undecided: BTreeSet::new() })
 }
@@ -62,49 +71,53 @@ fn failure(message: &str) -> CallFailure {
     CallFailure { message: message.to_owned(), spoiled: false }
 }
 
-fn ended(number: i32, result: Result<(), &str>) -> RoleEvent {
+fn ended(number: u32, result: Result<(), &str>) -> RoleEvent {
     RoleEvent::CallEnded { partition: p(number), result: result.map(|()| None).map_err(failure) }
 }
 
-fn warm_call(number: i32, id: &str) -> RoleAction {
+fn warm_call(number: u32, id: &str) -> RoleAction {
     let provenance = Provenance::Handoff(id.into());
     RoleAction::Call(p(number), Call::Warm { provenance, current_owner: Some("other".into()) })
 }
 
-fn direct_warm(number: i32, run: u64) -> RoleAction {
-    RoleAction::Call(p(number), Call::Warm { provenance: Provenance::Run(run), current_owner: None })
+fn direct_warm(number: u32, run: u64) -> RoleAction {
+    RoleAction::Call(p(number), Call::Warm { provenance: Provenance::Run(Epoch(run)), current_owner: None })
 }
 
-fn assigned_call(number: i32, epoch: u64) -> RoleAction {
-    RoleAction::Call(p(number), Call::Assigned { epoch, start_offset: None, resumed: false, strict: false })
+fn assigned_call(number: u32, epoch: u64) -> RoleAction {
+    RoleAction::Call(
+        p(number),
+        Call::Assigned { epoch: Epoch(epoch), start: None, resumed: false, strict: false },
+    )
 }
 
 /// A call that starts an owner in a stricter mode.
-fn strictly_assigned(number: i32, epoch: u64, start_offset: Option<i64>, resumed: bool) -> RoleAction {
-    RoleAction::Call(p(number), Call::Assigned { epoch, start_offset, resumed, strict: true })
+fn strictly_assigned(number: u32, epoch: u64, start: Option<i64>, resumed: bool) -> RoleAction {
+    let (epoch, start) = (Epoch(epoch), start.map(at_offset));
+    RoleAction::Call(p(number), Call::Assigned { epoch, start, resumed, strict: true })
 }
 
 /// A drain that ended at `next_offset`.
-fn drained(number: i32, next_offset: i64) -> RoleEvent {
-    RoleEvent::CallEnded { partition: p(number), result: Ok(Some(next_offset)) }
+fn drained(number: u32, next_offset: i64) -> RoleEvent {
+    RoleEvent::CallEnded { partition: p(number), result: Ok(Some(at_offset(next_offset))) }
 }
 
-/// What the service hears of partition 0 being drained for a handoff: nothing yet, or where it stopped.
+/// The report that partition 0 is drained for a handoff, with its offset; `None` = no report yet.
 fn heard_drained(roles: &Roles, id: &str) -> Option<Option<i64>> {
-    let is_it = |ack: &Ack| ack.kind == AckKind::Drained && ack.handoff_id == id;
-    roles.due_acks().map(|(_, ack)| ack).find(is_it).map(|ack| ack.next_offset)
+    let is_it = |ack: &RoleAck| ack.kind == AckKind::Drained && ack.handoff.as_str() == id;
+    roles.due_acks().map(|(_, ack)| ack).find(is_it).map(|ack| ack.next_offset.map(Offset::get))
 }
 
-fn goes_on(number: i32, epoch: u64) -> RoleAction {
-    RoleAction::RaiseEpoch { partition: p(number), epoch, strict: false }
+fn goes_on(number: u32, epoch: u64) -> RoleAction {
+    RoleAction::RaiseEpoch { partition: p(number), epoch: Epoch(epoch), strict: false }
 }
 
-fn call(number: i32, call: Call) -> RoleAction {
+fn call(number: u32, call: Call) -> RoleAction {
     RoleAction::Call(p(number), call)
 }
 
-fn acks(roles: &Roles) -> Vec<(i32, AckKind, String)> {
-    roles.due_acks().map(|(at, ack)| (at.partition(), ack.kind, ack.handoff_id)).collect()
+fn acks(roles: &Roles) -> Vec<(u32, AckKind, HandoffId)> {
+    roles.due_acks().map(|(at, ack)| (at.partition, ack.kind, ack.handoff)).collect()
 }
 
 /// Runs events that must each lead to the given actions.

@@ -1,13 +1,13 @@
-//! What goes into the session's machine and what comes out of it.
+//! The inputs of the session's machine and its outputs.
 
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
 use tonic::Status;
 
-use super::Term;
+use super::ClaimTerm;
 
-/// What happened.
+/// An event that the machine takes in.
 #[derive(Debug)]
 pub enum Event<C> {
     /// Begin. Once, first of all.
@@ -25,7 +25,7 @@ pub enum Event<C> {
     StreamFailed {
         /// The attempt that the stream belongs to.
         attempt: u64,
-        /// Why.
+        /// The error.
         status: Status,
     },
     /// A stream came to its regular end.
@@ -35,14 +35,14 @@ pub enum Event<C> {
     },
     /// A heartbeat was answered.
     HeartbeatAnswered {
-        /// Which.
+        /// The number of the heartbeat.
         number: u64,
         /// The answer.
         response: HeartbeatResponse,
     },
     /// A heartbeat was not answered, or with an error: nothing is known.
     HeartbeatFailed {
-        /// Which.
+        /// The number of the heartbeat.
         number: u64,
     },
     /// Leave. With `NOW` and `RESTART` the caller has stopped all work before.
@@ -61,7 +61,7 @@ pub enum Event<C> {
 }
 
 impl<C> Event<C> {
-    /// What the next item of the stream of `attempt` tells; `None` is its end.
+    /// The event of the next item of the stream of `attempt`; `None` is its end.
     pub(crate) fn of_stream(attempt: u64, item: Option<Result<C, Status>>) -> Self {
         match item {
             Some(Ok(command)) => Self::Command { attempt, command },
@@ -74,9 +74,9 @@ impl<C> Event<C> {
     }
 }
 
-/// What to do.
+/// An action for the driver.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action<N> {
+pub enum SessionAction<N> {
     /// Drop the stream there is and open one; give its events this attempt's number.
     OpenStream(OpenStream),
     /// Drop the stream there is.
@@ -89,11 +89,11 @@ pub enum Action<N> {
         endpoint: String,
         /// The session.
         incarnation: String,
-        /// How to leave.
+        /// The way to leave.
         mode: DeregisterMode,
     },
     /// The session's claim is valid until then; `None` = it has ended.
-    Claim(Option<Term>),
+    Claim(Option<ClaimTerm>),
     /// A session was opened: the first one, or one after a loss.
     Opened {
         /// Its incarnation.
@@ -126,7 +126,7 @@ pub struct OpenStream {
     pub incarnation: String,
     /// The session's lease; 0 = a new session.
     pub resume_lease: i64,
-    /// How far this client has seen.
+    /// The newest revision that this client has seen.
     pub seen: Seen,
 }
 
@@ -141,13 +141,13 @@ pub struct SendHeartbeat {
     pub incarnation: String,
     /// The session's lease.
     pub lease: i64,
-    /// How far this client has seen.
+    /// The newest revision that this client has seen.
     pub seen: Seen,
     /// Without an answer for this long it has failed.
     pub bound: Duration,
 }
 
-/// Why a session was lost.
+/// The reasons for which a session is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loss {
     /// The service said so.
@@ -158,7 +158,7 @@ pub enum Loss {
     Refused(String),
 }
 
-/// How it all ended.
+/// The end of a session for good.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
     /// Deregistered as asked.

@@ -1,14 +1,14 @@
-//! Until when the session lets its owner act.
+//! The end of the time for which the session lets its owner act.
 
 use std::time::Duration;
 
 use kafka_assigner_types::claim;
 
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
-/// Until when the member may act that a session belongs to. In the stricter modes never longer than in `overlap`.
+/// The end of the time for which a session's member may act. In the stricter modes never longer than in `overlap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Term {
+pub struct ClaimTerm {
     /// For what is owned in the mode `overlap`.
     pub overlap: Moment,
     /// For what is owned in a mode that promises one owner at a time.
@@ -36,8 +36,8 @@ impl ClaimClock {
         Self { ttl, outage_grace, confirmed: sent, overlap_until: sent + claim::span(ttl) }
     }
 
-    pub(crate) fn term(&self) -> Term {
-        Term { overlap: self.overlap_until, strict: self.confirmed + claim::span(self.ttl) }
+    pub(crate) fn term(&self) -> ClaimTerm {
+        ClaimTerm { overlap: self.overlap_until, strict: self.confirmed + claim::span(self.ttl) }
     }
 
     /// A heartbeat that was sent at `sent` was confirmed.
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64) -> Moment {
-        Moment::after_start(Duration::from_secs(seconds))
+        Moment(Duration::from_secs(seconds))
     }
 
     fn clock() -> ClaimClock {
@@ -81,7 +81,7 @@ mod tests {
         for sent in (10..=900).step_by(10) {
             clock.outage(at(sent), at(sent));
         }
-        assert_eq!(clock.term(), Term { overlap: at(600), strict: at(20) });
+        assert_eq!(clock.term(), ClaimTerm { overlap: at(600), strict: at(20) });
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a session carries: the same machine serves consumers and routers, whose streams say different things.
+//! The messages of a session: the same machine serves consumers and routers, whose streams say different things.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ pub trait Dialect: Debug {
     type Command: Debug;
     /// Everything that the member has to know, or a part of it.
     type Snapshot: Debug + Default;
-    /// What is passed on to the member.
+    /// The change that is passed on to the member.
     type News: Debug;
 
     /// Takes a message apart.
@@ -33,20 +33,20 @@ pub struct Heard<S, N> {
     pub cluster_id: String,
     /// The revision of the view that the message was computed from.
     pub revision: u64,
-    /// What it says.
-    pub what: What<S, N>,
+    /// The content.
+    pub what: MessageBody<S, N>,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug)]
-pub enum What<S, N> {
+pub enum MessageBody<S, N> {
     /// Everything, or a part of it; begins each stream.
     Snapshot {
         /// The session that the stream belongs to.
         session: SessionInfo,
-        /// What it says of partitions.
+        /// Its part about partitions.
         part: S,
-        /// Whether another part follows.
+        /// True if another part follows.
         more: bool,
     },
     /// A change.
@@ -73,12 +73,12 @@ impl Dialect for ConsumerDialect {
         let what = match command {
             Some(Command::Snapshot(mut part)) => {
                 let session = part.session.take().unwrap_or_default();
-                What::Snapshot { session, more: part.more, part }
+                MessageBody::Snapshot { session, more: part.more, part }
             }
-            Some(Command::GoAway(go_away)) => What::GoAway(go_away),
-            Some(Command::Fenced(fenced)) => What::Fenced(fenced),
-            Some(other) => RoleChange::from_command(other).map_or(What::Nothing, What::News),
-            None => What::Nothing,
+            Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
+            Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
+            Some(other) => RoleChange::from_command(other).map_or(MessageBody::Nothing, MessageBody::News),
+            None => MessageBody::Nothing,
         };
         Heard { cluster_id, revision, what }
     }

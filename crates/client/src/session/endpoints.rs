@@ -1,4 +1,4 @@
-//! Which instance is called.
+//! The choice of the instance to call.
 
 /// The known instances, one of them pinned until it fails.
 #[derive(Debug, Clone)]

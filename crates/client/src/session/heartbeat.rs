@@ -5,9 +5,9 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_types::claim;
 
-use super::{Action, Dialect, Life, Loss, SendHeartbeat, Session};
-use crate::backoff::Backoff;
-use crate::moment::Moment;
+use super::{Dialect, Life, Loss, SendHeartbeat, Session, SessionAction};
+use crate::backoff::RetryDelay;
+use kafka_assigner_types::moment::Moment;
 
 /// The shortest and the longest time to wait for an answer. A heartbeat is due a third of the time to live before the
 /// claim lapses; a tenth for each attempt lets three of them fit in with the waits between. It is twice what an
@@ -26,19 +26,19 @@ pub(super) struct Heartbeats {
     sent: u64,
     waiting: Option<(u64, Moment)>,
     due: Option<Moment>,
-    retry: Backoff,
+    retry: RetryDelay,
 }
 
 impl Default for Heartbeats {
     fn default() -> Self {
-        let retry = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
+        let retry = RetryDelay::new(FIRST_RETRY, LONGEST_RETRY);
         Self { ttl: Duration::ZERO, sent: 0, waiting: None, due: None, retry }
     }
 }
 
 impl Heartbeats {
     pub(super) fn for_session(&self, opened: Moment, ttl: Duration) -> Self {
-        let retry = Backoff::new(FIRST_RETRY.min(ttl / 100), LONGEST_RETRY);
+        let retry = RetryDelay::new(FIRST_RETRY.min(ttl / 100), LONGEST_RETRY);
         let due = Some(opened + claim::renewal_interval(ttl));
         Self { ttl, sent: self.sent, due, retry, waiting: None }
     }
@@ -65,7 +65,7 @@ impl Heartbeats {
         Some(self.sent)
     }
 
-    /// When the answered heartbeat was sent; `None` = it is not the one that is waited for.
+    /// The time at which the answered heartbeat was sent; `None` = it is not the one that is waited for.
     fn answered(&mut self, number: u64) -> Option<Moment> {
         let (_, sent) = self.waiting.take_if(|(waiting, _)| *waiting == number)?;
         Some(sent)
@@ -82,10 +82,10 @@ impl Heartbeats {
 }
 
 impl<D: Dialect> Session<D> {
-    pub(super) fn heartbeat_timer(&mut self, now: Moment, actions: &mut Vec<Action<D::News>>) {
+    pub(super) fn heartbeat_timer(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
         let Life::Live(live) = &self.life else { return };
         let Some(number) = self.heartbeats.take_due(now) else { return };
-        actions.push(Action::SendHeartbeat(SendHeartbeat {
+        actions.push(SessionAction::SendHeartbeat(SendHeartbeat {
             number,
             endpoint: self.endpoints.current().to_owned(),
             incarnation: live.incarnation.clone(),
@@ -108,7 +108,7 @@ impl<D: Dialect> Session<D> {
         now: Moment,
         number: u64,
         mut response: HeartbeatResponse,
-        actions: &mut Vec<Action<D::News>>,
+        actions: &mut Vec<SessionAction<D::News>>,
     ) {
         let Some(sent) = self.heartbeats.answered(number) else { return };
         if !self.is_same_cluster(&response.cluster_id) {
@@ -127,10 +127,16 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    fn confirmed(&mut self, now: Moment, sent: Moment, concerned: u64, actions: &mut Vec<Action<D::News>>) {
+    fn confirmed(
+        &mut self,
+        now: Moment,
+        sent: Moment,
+        concerned: u64,
+        actions: &mut Vec<SessionAction<D::News>>,
+    ) {
         let Life::Live(live) = &mut self.life else { return };
         live.claim.confirmed(sent);
-        actions.push(Action::Claim(Some(live.claim.term())));
+        actions.push(SessionAction::Claim(Some(live.claim.term())));
         if let Some(stream) = &mut self.stream {
             stream.expect(now, concerned);
         }
@@ -140,10 +146,10 @@ impl<D: Dialect> Session<D> {
     }
 
     /// Another instance may reach the store, and the store may come back at any moment.
-    fn store_unavailable(&mut self, now: Moment, sent: Moment, actions: &mut Vec<Action<D::News>>) {
+    fn store_unavailable(&mut self, now: Moment, sent: Moment, actions: &mut Vec<SessionAction<D::News>>) {
         let Life::Live(live) = &mut self.life else { return };
         live.claim.outage(now, sent);
-        actions.push(Action::Claim(Some(live.claim.term())));
+        actions.push(SessionAction::Claim(Some(live.claim.term())));
         self.answered_with_nothing(now);
     }
 

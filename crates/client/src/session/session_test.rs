@@ -60,23 +60,23 @@ impl Rig {
     fn step(&mut self, event: Event<AssignmentCommand>) {
         for action in self.session.step(self.now, event) {
             match action {
-                Action::OpenStream(open) => self.opened = Some(open),
-                Action::CloseStream => self.opened = None,
-                Action::SendHeartbeat(heartbeat) => {
+                SessionAction::OpenStream(open) => self.opened = Some(open),
+                SessionAction::CloseStream => self.opened = None,
+                SessionAction::SendHeartbeat(heartbeat) => {
                     let waiting = self.heartbeat.as_ref().map(|before| &before.incarnation);
                     assert_ne!(waiting, Some(&heartbeat.incarnation), "two heartbeats at once");
                     self.heartbeat = Some(heartbeat);
                 }
-                Action::SendDeregister { mode, .. } => self.deregistered.push(mode),
-                Action::Claim(term) => {
+                SessionAction::SendDeregister { mode, .. } => self.deregistered.push(mode),
+                SessionAction::Claim(term) => {
                     self.claim = term.map(|term| term.overlap);
                     self.strict_claim = term.map(|term| term.strict);
                 }
-                Action::Opened { .. } => {}
-                Action::News(change) => self.roles.push(change),
-                Action::SayStopped { incarnation } => self.farewells.push(incarnation),
-                Action::Lost(loss) => self.losses.push(loss),
-                Action::Finished(ending) => self.ending = Some(ending),
+                SessionAction::Opened { .. } => {}
+                SessionAction::News(change) => self.roles.push(change),
+                SessionAction::SayStopped { incarnation } => self.farewells.push(incarnation),
+                SessionAction::Lost(loss) => self.losses.push(loss),
+                SessionAction::Finished(ending) => self.ending = Some(ending),
             }
         }
     }
@@ -164,7 +164,7 @@ fn the_claim_of_a_new_session_counts_from_the_sending_of_register() {
     let mut rig = Rig::new();
     rig.now = rig.now + Duration::from_secs(3);
     rig.snapshot();
-    assert_eq!(rig.claim, Some(Moment::after_start(TTL * 2 / 3)));
+    assert_eq!(rig.claim, Some(Moment(TTL * 2 / 3)));
     assert_eq!(rig.roles, [RoleChange::All { roles: Vec::new(), undecided: Default::default() }]);
 }
 
@@ -172,12 +172,12 @@ fn the_claim_of_a_new_session_counts_from_the_sending_of_register() {
 fn heartbeats_are_a_third_of_the_ttl_apart_and_extend_from_their_sending() {
     let mut rig = Rig::live();
     rig.wait_for_heartbeat();
-    assert_eq!(rig.now, Moment::after_start(TTL / 3));
+    assert_eq!(rig.now, Moment(TTL / 3));
     rig.now = rig.now + Duration::from_secs(2);
     rig.answer(HeartbeatOutcome::Confirmed, 0);
-    assert_eq!(rig.claim, Some(Moment::after_start(TTL)));
+    assert_eq!(rig.claim, Some(Moment(TTL)));
     rig.wait_for_heartbeat();
-    assert_eq!(rig.now, Moment::after_start(TTL * 2 / 3));
+    assert_eq!(rig.now, Moment(TTL * 2 / 3));
 }
 
 // A cut connection alone ends nothing.
@@ -352,7 +352,7 @@ fn the_parts_of_a_snapshot_are_taken_as_one() {
     assert_eq!((&rig.roles[..], rig.claim), (&[][..], None), "not before the last one");
     rig.part(&[3], false);
     let [RoleChange::All { roles, .. }] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
-    assert_eq!(roles.iter().map(|(at, _)| at.partition()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(roles.iter().map(|(at, _)| at.partition).collect::<Vec<_>>(), [0, 1, 2, 3]);
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn go_away_moves_the_stream_and_keeps_the_session() {
 #[test]
 fn an_answered_outage_keeps_the_claim_for_the_grace() {
     let mut rig = Rig::live();
-    let five_minutes = Moment::after_start(Duration::from_secs(300));
+    let five_minutes = Moment(Duration::from_secs(300));
     while rig.now < five_minutes {
         rig.wait_for_heartbeat();
         assert!(rig.claim > Some(rig.now), "lapsed at {:?}", rig.now);
@@ -390,15 +390,15 @@ fn an_answered_outage_keeps_the_claim_for_the_grace() {
         rig.wait_for_heartbeat();
         rig.answer(HeartbeatOutcome::StoreUnavailable, 0);
     }
-    assert_eq!(rig.claim, Some(Moment::after_start(Duration::from_secs(600))));
-    assert_eq!(rig.strict_claim, Some(Moment::after_start(TTL * 2 / 3)));
+    assert_eq!(rig.claim, Some(Moment(Duration::from_secs(600))));
+    assert_eq!(rig.strict_claim, Some(Moment(TTL * 2 / 3)));
     assert_eq!(rig.losses, []);
 }
 
 #[test]
 fn silence_lets_the_claim_lapse_and_a_confirmation_brings_it_back() {
     let mut rig = Rig::live();
-    while rig.now < Moment::after_start(TTL) {
+    while rig.now < Moment(TTL) {
         let number = rig.wait_for_heartbeat();
         rig.heartbeat = None;
         rig.step(Event::HeartbeatFailed { number });
@@ -418,7 +418,7 @@ fn a_failed_heartbeat_is_repeated_elsewhere_well_within_the_claim() {
     rig.step(Event::HeartbeatFailed { number });
     rig.wait_for_heartbeat();
     assert_ne!(rig.heartbeat.as_ref().expect("sent").endpoint, first);
-    assert!(rig.now < Moment::after_start(TTL / 3 + Duration::from_secs(1)));
+    assert!(rig.now < Moment(TTL / 3 + Duration::from_secs(1)));
 }
 
 /// The wait for an answer, and the waits between attempts, follow the time to live.
@@ -478,7 +478,7 @@ fn a_late_answer_to_the_drain_does_not_end_leaving_now() {
     assert_eq!(rig.ending, Some(Ending::Left));
 }
 
-/// What the service and the network do next.
+/// The next act of the service or the network.
 #[derive(Debug, Clone)]
 enum Random {
     Snapshot,

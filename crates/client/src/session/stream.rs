@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::Dialect;
-use crate::moment::Moment;
+use kafka_assigner_types::moment::Moment;
 
 /// An instance that does not send the whole first snapshot for this long is given up. Its worst case is a slow store: it
 /// reads the registration, grants a lease, writes, and waits for its view, each for up to 5 s by default. To give up earlier
 /// would open one session after the other at a store that is only slow. A dead instance is found sooner, by the bounds
 /// on connecting (2 s) and on silence of the connection (10 s); heartbeats go on meanwhile.
 pub(crate) const FIRST_COMMAND_BOUND: Duration = Duration::from_secs(20);
-/// How long a stream may lag behind what a heartbeat said before it counts as deaf.
+/// The longest time that a stream may lag behind a heartbeat before it counts as deaf.
 pub(crate) const DEAF_BOUND: Duration = Duration::from_secs(3);
 
 /// One attempt at a stream.
@@ -64,7 +64,7 @@ impl<D: Dialect> Attempt<D> {
         }
     }
 
-    /// When it has failed unless something comes; `None` = it may stay silent.
+    /// The time at which it has failed unless something comes; `None` = it may stay silent.
     pub(crate) fn deadline(&self) -> Option<Moment> {
         if self.opened { self.expected.map(|(_, by)| by) } else { Some(self.sent + FIRST_COMMAND_BOUND) }
     }

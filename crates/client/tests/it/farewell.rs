@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_client::ConsumerError;
+use kafka_assigner_client::Epoch;
 use kafka_assigner_client::proto::v1::{DeregisterMode, FenceReason, Snapshot};
 use tokio::time::{Instant, sleep};
 
@@ -21,7 +22,8 @@ fn first_session(running: &Running) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_superseded_consumer_says_that_it_stopped_once_its_last_request_is_done_and_not_before() {
     let running = owning(Manner::Plain).await;
-    let (session, permit) = (first_session(&running), running.recorder.owned().admit(5).expect("owned"));
+    let (session, permit) =
+        (first_session(&running), running.recorder.owned().admit(Epoch(5)).expect("owned"));
     running.fake.fence(FenceReason::Superseded);
     running.recorder.wait_for(&["lost t/0"]).await;
     sleep(Duration::from_secs(5)).await;
@@ -35,7 +37,8 @@ async fn a_superseded_consumer_says_that_it_stopped_once_its_last_request_is_don
 #[tokio::test(start_paused = true)]
 async fn a_session_that_was_ended_by_force_is_told_of_beside_the_next_one() {
     let mut running = owning(Manner::Plain).await;
-    let (session, permit) = (first_session(&running), running.recorder.owned().admit(5).expect("owned"));
+    let (session, permit) =
+        (first_session(&running), running.recorder.owned().admit(Epoch(5)).expect("owned"));
     running.fake.show(Snapshot { assigned: vec![strict(9, 9, "")], ..Snapshot::default() });
     running.fake.fence(FenceReason::Ended);
     running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 9"]).await;

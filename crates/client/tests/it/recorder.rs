@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    HandlerError, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -18,8 +18,6 @@ pub(crate) enum Manner {
     WarmFails,
     WarmHangs,
     DrainHangs,
-    /// It ends at an offset that is none.
-    DrainsToNowhere,
     LostHangs,
     WarmPanics,
     /// A record is in the works from the first assignment on.
@@ -76,11 +74,7 @@ impl PartitionHandler for Recorder {
                 context.cancelled().await;
                 Err("cancelled".into())
             }
-            Manner::Plain
-            | Manner::DrainHangs
-            | Manner::DrainsToNowhere
-            | Manner::LostHangs
-            | Manner::Stuck => Ok(()),
+            Manner::Plain | Manner::DrainHangs | Manner::LostHangs | Manner::Stuck => Ok(()),
         }
     }
 
@@ -97,16 +91,12 @@ impl PartitionHandler for Recorder {
         Ok(())
     }
 
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.write(format!("drain {}", context.partition()));
         if self.manner == Manner::DrainHangs {
             std::future::pending::<()>().await;
         }
-        if self.manner == Manner::DrainsToNowhere {
-            context.handled(-1);
-            return Ok(Some(-1001));
-        }
-        Ok(Some(42))
+        Ok(Offset::new(42).ok())
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {

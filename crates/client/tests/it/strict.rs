@@ -6,7 +6,7 @@ use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
     AssignedPartition, CatchUp, CatchUpPartition, Drain, DrainPartition, FenceReason, Mode, Snapshot,
 };
-use kafka_assigner_client::{ConsumerOptions, OnStop, Refusal, Stopped};
+use kafka_assigner_client::{ConsumerOptions, Epoch, Offset, OnStop, Refusal, Stopped};
 use tokio::time::{Instant, sleep};
 
 use crate::consumer::{Running, assign, grant, options, release, start, unassign, warm};
@@ -57,7 +57,7 @@ async fn a_new_owner_warms_catches_up_and_is_assigned() {
     running.fake.push(assign(AssignedPartition { start_offset: Some(42), ..strict(9, 9, "h") }));
     running.fake.wait_for(|asked| *asked == Asked::Taken("h".into())).await;
     assert_eq!(running.recorder.lines(), ["warm t/0", "reserved t/0 epoch 9", "assigned t/0 epoch 9"]);
-    assert_eq!(running.recorder.owned().start_offset(), Some(42));
+    assert_eq!(running.recorder.owned().start_offset(), Offset::new(42).ok());
 }
 
 /// Negative numbers stand for "end", "beginning" and "unknown" in clients of Kafka.
@@ -71,14 +71,6 @@ async fn a_negative_offset_of_the_service_counts_as_none() {
     running.fake.push(assign(AssignedPartition { start_offset: Some(-2), ..strict(9, 9, "") }));
     running.recorder.wait_for(&["assigned t/0 epoch 9"]).await;
     assert_eq!(running.recorder.owned().start_offset(), None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_negative_offset_of_a_handler_is_not_passed_on() {
-    let running = owning(Manner::DrainsToNowhere).await;
-    running.fake.push(drain("h", None));
-    let drained = running.fake.wait_for(|asked| matches!(asked, Asked::Drained(..))).await;
-    assert_eq!(drained, Asked::Drained("h".into(), None));
 }
 
 // H19: an old owner stops, says where, and lets go when it is told to.
@@ -123,7 +115,7 @@ async fn a_consumer_that_starts_while_it_is_drained_answers_at_once_and_serves_a
     assert!(running.recorder.lines().is_empty());
     running.fake.push(assign(AssignedPartition { start_offset: Some(7), ..strict(9, 5, "") }));
     running.recorder.wait_for(&["warm t/0", "assigned t/0 epoch 9"]).await;
-    assert_eq!(running.recorder.owned().start_offset(), Some(7));
+    assert_eq!(running.recorder.owned().start_offset(), Offset::new(7).ok());
 }
 
 // H1: nothing of the old session is used in the next one, and what is still its own is prepared again.
@@ -173,27 +165,27 @@ async fn lapses_under(pulse: Pulse) {
 async fn the_gate_admits_requests_for_the_owned_epoch_only() {
     let running = owning(Manner::Plain).await;
     let owned = running.recorder.owned();
-    assert_eq!(owned.admit(4).err(), Some(Refusal::OtherEpoch { asked: 4, owned: 5 }));
-    assert!(owned.admit(5).is_ok());
+    assert_eq!(owned.admit(Epoch(4)).err(), Some(Refusal::OtherEpoch { asked: Epoch(4), owned: Epoch(5) }));
+    assert!(owned.admit(Epoch(5)).is_ok());
     running.fake.pulse(Pulse::Silence);
     running.recorder.wait_for(&["lost t/0", "warm t/0"]).await;
-    assert_eq!(owned.admit(5).err(), Some(Refusal::NoClaim));
+    assert_eq!(owned.admit(Epoch(5)).err(), Some(Refusal::NoClaim));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_refuses_new_requests_and_waits_for_those_in_flight() {
     let running = owning(Manner::Plain).await;
     let owned = running.recorder.owned();
-    let permit = owned.admit(5).expect("it is owned");
+    let permit = owned.admit(Epoch(5)).expect("it is owned");
     running.fake.push(drain("h", None));
     sleep(Duration::from_secs(5)).await;
-    assert_eq!(owned.admit(5).err(), Some(Refusal::Draining));
+    assert_eq!(owned.admit(Epoch(5)).err(), Some(Refusal::Draining));
     assert!(!running.recorder.lines().contains(&"drain t/0".to_owned()), "drained beside a request");
     drop(permit);
     running.fake.wait_for(|asked| *asked == Asked::Drained("h".into(), Some(42))).await;
     running.fake.push(assign(strict(9, 5, "")));
     running.recorder.wait_for(&["drain t/0", "assigned t/0 epoch 9"]).await;
-    assert!(running.recorder.owned().admit(9).is_ok());
+    assert!(running.recorder.owned().admit(Epoch(9)).is_ok());
 }
 
 fn says_drained(fake: &Fake) -> bool {
@@ -204,7 +196,7 @@ fn says_drained(fake: &Fake) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_the_claim_cuts_short_is_said_only_when_nothing_is_in_flight_any_more() {
     let running = owning(Manner::Plain).await;
-    let permit = running.recorder.owned().admit(5).expect("it is owned");
+    let permit = running.recorder.owned().admit(Epoch(5)).expect("it is owned");
     running.fake.push(drain("h", None));
     running.fake.pulse(Pulse::Silence);
     running.recorder.wait_for(&["lost t/0"]).await;
@@ -219,12 +211,12 @@ async fn a_drain_that_the_claim_cuts_short_is_said_only_when_nothing_is_in_fligh
 #[tokio::test(start_paused = true)]
 async fn a_drain_waits_for_requests_from_before_a_lapse() {
     let running = owning(Manner::Plain).await;
-    let permit = running.recorder.owned().admit(5).expect("it is owned");
+    let permit = running.recorder.owned().admit(Epoch(5)).expect("it is owned");
     running.fake.pulse(Pulse::Silence);
     running.recorder.wait_for(&["lost t/0", "warm t/0"]).await;
     running.fake.pulse(Pulse::Confirm);
     running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 5"]).await;
-    assert!(running.recorder.owned().admit(5).is_ok());
+    assert!(running.recorder.owned().admit(Epoch(5)).is_ok());
     running.fake.push(drain("h", None));
     sleep(Duration::from_secs(5)).await;
     assert!(!says_drained(&running.fake), "drained beside a request");
@@ -235,7 +227,7 @@ async fn a_drain_waits_for_requests_from_before_a_lapse() {
 #[tokio::test(start_paused = true)]
 async fn a_drain_waits_for_requests_from_before_the_partition_was_forgotten() {
     let running = owning(Manner::Plain).await;
-    let permit = running.recorder.owned().admit(5).expect("it is owned");
+    let permit = running.recorder.owned().admit(Epoch(5)).expect("it is owned");
     running.fake.push(unassign(0));
     running.recorder.wait_for(&["lost t/0"]).await;
     running.fake.push(assign(strict(5, 5, "")));
@@ -252,12 +244,12 @@ async fn a_drain_waits_for_requests_from_before_the_partition_was_forgotten() {
 async fn an_owner_goes_on_when_its_drain_is_cancelled_while_a_request_never_ends() {
     let running = owning(Manner::Plain).await;
     let owned = running.recorder.owned();
-    let _never_ends = owned.admit(5).expect("it is owned");
+    let _never_ends = owned.admit(Epoch(5)).expect("it is owned");
     running.fake.push(drain("h", None));
     sleep(Duration::from_secs(30)).await;
     running.fake.push(assign(strict(9, 5, "")));
     sleep(Duration::from_secs(1)).await;
-    assert!(owned.admit(9).is_ok(), "refused: {:?}", owned.admit(9).err());
+    assert!(owned.admit(Epoch(9)).is_ok(), "refused: {:?}", owned.admit(Epoch(9)).err());
     assert_eq!(running.recorder.lines(), ["warm t/0", "assigned t/0 epoch 5"], "it went on undrained");
 }
 
@@ -265,7 +257,7 @@ async fn an_owner_goes_on_when_its_drain_is_cancelled_while_a_request_never_ends
 async fn a_partition_that_is_taken_away_is_lost_while_its_drain_waits_for_a_request() {
     let running = owning(Manner::Plain).await;
     let owned = running.recorder.owned();
-    let _never_ends = owned.admit(5).expect("it is owned");
+    let _never_ends = owned.admit(Epoch(5)).expect("it is owned");
     running.fake.push(drain("h", None));
     sleep(Duration::from_secs(1)).await;
     running.fake.push(unassign(0));
@@ -297,7 +289,7 @@ fn assert_no_deregister(fake: &Fake) {
 async fn a_stop_beside_a_request_that_never_ends_lets_the_session_run_out() {
     let options = ConsumerOptions { on_stop: OnStop::Restart, ..options() };
     let running = owning_with(options, Manner::Plain).await;
-    let _never_ends = running.recorder.owned().admit(5).expect("it is owned");
+    let _never_ends = running.recorder.owned().admit(Epoch(5)).expect("it is owned");
     running.fake.push(unassign(0));
     running.recorder.wait_for(&["lost t/0"]).await;
     let fake = running.fake.clone();

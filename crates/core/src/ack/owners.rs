@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Ack, MemberAck, Subject, Verdict, gap_ms, intent, over_session, recorded, refused};
+use super::{Ack, AckSubject, MemberAck, Verdict, gap_ms, intent, over_session, recorded, refused};
 use crate::draft::Draft;
 use crate::handover;
 use crate::record::{Assignment, FinalOffset, Handoff, Phase, Wish};
@@ -17,13 +17,13 @@ pub(super) fn subject<'s>(
     caller: &Member,
     handoff: Option<&'s Handoff>,
     ack: &MemberAck,
-) -> Result<Subject<'s>, Verdict> {
-    let Some(handoff) = handoff else { return grant(state, caller, ack).map(Subject::Grant) };
+) -> Result<AckSubject<'s>, Verdict> {
+    let Some(handoff) = handoff else { return grant(state, caller, ack).map(AckSubject::Grant) };
     if ack.handoff.is_none() && handoff.mode.is_strict() {
         return Err(refused(&format!("a handoff in the mode {} has to be named by its id", handoff.mode)));
     }
     match state.presence(caller) {
-        Presence::Here => changes(state, caller, handoff, ack).map(|()| Subject::Handoff(handoff)),
+        Presence::Here => changes(state, caller, handoff, ack).map(|()| AckSubject::Handoff(handoff)),
         Presence::Ending | Presence::Gone => Err(over_session()),
         Presence::Unknown => {
             Err(Verdict::Unreadable { error: "the caller's registration can't be read".to_owned() })

@@ -1,7 +1,7 @@
 //! Acks of routers: the last required one brings a freeze into its next phase. Where two last ones cross, the leader
 //! does.
 
-use super::{MemberAck, Subject, Verdict, recorded, refused};
+use super::{AckSubject, MemberAck, Verdict, recorded, refused};
 use crate::draft::Draft;
 use crate::key::Key;
 use crate::record::{Handoff, Phase, RouterAck, encode};
@@ -14,7 +14,7 @@ pub(super) fn subject<'s>(
     router: &Member,
     handoff: Option<&'s Handoff>,
     ack: &MemberAck,
-) -> Result<Subject<'s>, Verdict> {
+) -> Result<AckSubject<'s>, Verdict> {
     let handoff = handoff.ok_or(Verdict::Over)?;
     if ack.handoff.is_none() {
         return Err(refused("a router has to name the handoff by its id"));
@@ -29,7 +29,7 @@ pub(super) fn subject<'s>(
         Phase::Freezing if state.has_said(handoff, &ack.at, &router.name, &router.incarnation) => {
             Err(Verdict::Already)
         }
-        Phase::Freezing => Ok(Subject::Freeze(handoff, registration.lease)),
+        Phase::Freezing => Ok(AckSubject::Freeze(handoff, registration.lease)),
         Phase::Draining | Phase::CatchingUp | Phase::Complete => Err(Verdict::Already),
         Phase::Cancelled => Err(Verdict::Over),
         phase => Err(refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))),

@@ -139,7 +139,7 @@ impl Agenda {
         std::mem::take(&mut self.everything)
     }
 
-    /// What was touched has been looked at.
+    /// Forgets what was touched, since it has been looked at.
     pub(super) fn forget_touched(&mut self) {
         self.touched = Touched::default();
     }

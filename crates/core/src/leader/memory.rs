@@ -70,7 +70,7 @@ pub struct PhaseSpan {
     done: u64,
     /// The moment at which the leader first saw the phase.
     pub since: Moment,
-    /// When it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
+    /// The moment at which it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
     /// once the new owner has taken.
     pub deadline: Moment,
 }
@@ -280,7 +280,7 @@ impl Memory {
         }
     }
 
-    /// How long those who owned `at` before in `overlap` may still act beside its owner; zero where nobody can.
+    /// The time for which those who owned `at` before in `overlap` may still act beside its owner; zero where nobody can.
     ///
     /// Whoever lost it was over, or had let go, when this leader saw the grant: claims of theirs end within two thirds
     /// of the longest time to live from then on.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kafka_assigner_strategies::sets::{Reason, SetPlacement, place};
+use kafka_assigner_strategies::sets::{PartitionReason, SetPlacement, place};
 use kafka_assigner_strategies::{
     Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Problem, ProblemBuilder, Strategy,
     Subscription, TopicHandle, TopicIndex, Unassigned, UnitIndex,
@@ -90,14 +90,16 @@ impl Desired {
 }
 
 /// A reason in the words of the service.
-fn why(reason: Reason) -> String {
+fn why(reason: PartitionReason) -> String {
     match reason {
-        Reason::OfSet(Unassigned::NobodySubscribed) => "no consumer takes all topics of its set".to_owned(),
-        Reason::OfSet(Unassigned::AllFull) => {
+        PartitionReason::OfSet(Unassigned::NobodySubscribed) => {
+            "no consumer takes all topics of its set".to_owned()
+        }
+        PartitionReason::OfSet(Unassigned::AllFull) => {
             "no consumer that takes its set has room within its limit for as many partitions as move together"
                 .to_owned()
         }
-        Reason::PartOnHold => {
+        PartitionReason::PartOnHold => {
             "the rest of its set is kept for somebody who is not here or can't be read".to_owned()
         }
         reason => reason.to_string(),
@@ -219,13 +221,15 @@ impl<'a> Telling<'a> {
         *self.nobody.get_or_insert_with(|| self.builder.member(spec()))
     }
 
-    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled: pinned to somebody
-    /// who may not have it, the rest of its set would wait for ever.
+    /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled, or brings a part to
+    /// somebody who may not have the rest: that would wait for ever, or go to a consumer that does not take it.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
             let may_arrive = match self.state.presence(&handoff.new) {
-                Presence::Here => may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode),
+                Presence::Here => [&handoff.unit, partitions]
+                    .iter()
+                    .all(|unit| may_have(self.state, &handoff.new.name, unit, handoff.mode)),
                 Presence::Unknown => true,
                 Presence::Ending | Presence::Gone => false,
             };

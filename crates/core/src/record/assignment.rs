@@ -32,8 +32,9 @@ pub struct Assignment {
     /// granted in a strict mode last; 0: there were none. Claims of theirs may still run: nobody waited for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outlived_ttl_ms: u64,
-    /// The offset that was handed over at the start of the run; `None`: start at the committed one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The offset that was handed over at the start of the run; `None`: start at the committed one. A stored one that is
+    /// negative counts as `None`.
+    #[serde(default, deserialize_with = "super::offset_in_log", skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
     /// The gap that the move to the owner left, in milliseconds by the clocks of both, where both told its edges. It is
     /// known only after the grant.
@@ -254,6 +255,19 @@ mod tests {
     fn backoff_doubles_from_ten_seconds_to_ten_minutes() {
         let seconds: Vec<u64> = (1..=9).map(|n| Avoid::backoff_ms(n) / 1000).collect();
         assert_eq!(seconds, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
+    }
+
+    /// An older version recorded whatever a client said.
+    #[test]
+    fn a_negative_start_in_the_store_counts_as_not_known() {
+        let stored = |start: i64| {
+            format!(
+                r#"{{"version":1,"owner":null,"epoch":3,"run":3,"mode":"exclusive","start":{start},"since":0,"why":{{"kind":"unowned"}}}}"#
+            )
+        };
+        let start = |start| crate::record::decode::<Assignment>(stored(start).as_bytes()).unwrap().start;
+        assert_eq!(start(-1001), None);
+        assert_eq!(start(0), Some(Offset::ZERO));
     }
 
     #[test]

@@ -155,8 +155,8 @@ pub struct Handoff {
     /// The same of the old owner: that it has stopped, or that it let go.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub old_said: BTreeSet<TopicPartition>,
-    /// Where the old owner stopped, of the partitions of which it knows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The offsets at which the old owner stopped, of the partitions of which it knows.
+    #[serde(default, deserialize_with = "final_offsets", skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<FinalOffset>,
     /// The time at which the old owner handled its last record, by its own clock, where it said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +182,18 @@ fn some_partitions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Top
     if unit.is_empty() { Err(D::Error::custom("a handoff of no partition")) } else { Ok(unit) }
 }
 
+/// Final offsets as they are stored; a negative one, which older versions recorded, is left out: it is not known.
+fn final_offsets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FinalOffset>, D::Error> {
+    #[derive(Deserialize)]
+    struct StoredOffset {
+        at: TopicPartition,
+        offset: i64,
+    }
+    let known =
+        |last: StoredOffset| Some(FinalOffset { at: last.at, offset: Offset::new(last.offset).ok()? });
+    Ok(Vec::<StoredOffset>::deserialize(deserializer)?.into_iter().filter_map(known).collect())
+}
+
 /// The offset at which the old owner of one partition stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FinalOffset {
@@ -195,7 +207,7 @@ pub struct FinalOffset {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Taken {
     /// The first record that it handled by itself, where there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "super::offset_in_log", skip_serializing_if = "Option::is_none")]
     pub first_offset: Option<Offset>,
     /// The time at which it handled that record or began to wait for one, by its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,7 +270,8 @@ impl Handoff {
         Self { phase, said: BTreeSet::new(), old_said: BTreeSet::new(), ..self.clone() }
     }
 
-    /// The offset at which the old owner stopped in `partition`, where it said so.
+    /// The offset at which the old owner stopped in `partition`, where it said so. A stored one that is negative counts as
+    /// unsaid.
     #[must_use]
     pub fn final_offset(&self, partition: &TopicPartition) -> Option<Offset> {
         self.stopped_at.iter().find(|last| last.at == *partition).map(|last| last.offset)
@@ -298,5 +311,22 @@ mod tests {
         ] {
             assert_eq!(decode::<HandoffRecord>(&encode(&record)).unwrap(), record);
         }
+    }
+
+    /// An older version recorded whatever a client said.
+    #[test]
+    fn a_negative_final_offset_in_the_store_counts_as_not_known() {
+        let at = |n| TopicPartition::new("t".parse().unwrap(), n);
+        let parties = (member("a"), member("b"));
+        let unit = vec![at(0), at(1)];
+        let mut handoff =
+            Handoff::new(HandoffId::new("h"), unit, parties, Mode::Exclusive, WallMillis(5), Reason::Unowned);
+        let known = Offset::new(7).unwrap();
+        handoff.stopped_at = [0, 1].map(|n| FinalOffset { at: at(n), offset: known }).to_vec();
+        let mut stored = serde_json::to_value(&handoff).unwrap();
+        stored["stopped_at"][0]["offset"] = (-1001).into();
+        let handoff: Handoff = serde_json::from_value(stored).unwrap();
+        assert_eq!(handoff.final_offset(&at(0)), None);
+        assert_eq!(handoff.final_offset(&at(1)), Some(known));
     }
 }

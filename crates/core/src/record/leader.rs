@@ -9,7 +9,7 @@ use kafka_assigner_types::moment::WallMillis;
 ///
 /// The key's create revision is the leader's term: every write of a leader is guarded on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Leader {
+pub struct LeaderRecord {
     /// The version of the record.
     pub version: Version,
     /// The instance's id.
@@ -23,7 +23,7 @@ pub struct Leader {
     pub extra: Extra,
 }
 
-impl Leader {
+impl LeaderRecord {
     /// The record of a new leader.
     #[must_use]
     pub fn new(instance: String, address: String, since: WallMillis) -> Self {

@@ -13,6 +13,7 @@ mod router;
 mod topic;
 
 use bytes::Bytes;
+use kafka_assigner_types::id::Offset;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -21,7 +22,7 @@ pub use consumer::{Capability, Consumer, Progress, Rejoin, Renewal, Standing};
 pub use group::{GroupConfig, InvalidConfig};
 pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};
-pub use leader::Leader;
+pub use leader::LeaderRecord;
 pub use router::{Router, RouterAck};
 pub use topic::{MAX_PARTITIONS, MAX_SET, Source, Topic};
 
@@ -63,6 +64,13 @@ pub struct Unreadable(pub String);
 /// [`Unreadable`] for what is not JSON, lacks a field, or has a newer version.
 pub fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
     serde_json::from_slice(value).map_err(|error| Unreadable(error.to_string()))
+}
+
+/// Reads an offset; `None` where it is negative, which is no place in a log: older versions recorded whatever a client
+/// said.
+fn offset_in_log<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Offset>, D::Error> {
+    let number = Option::<i64>::deserialize(deserializer)?;
+    Ok(number.and_then(|number| Offset::new(number).ok()))
 }
 
 /// Writes a value as it is stored.

@@ -50,7 +50,7 @@ impl GroupState {
         self.handoffs.iter().filter(|(_, entry)| refers(entry)).map(|(at, _)| at.clone()).collect()
     }
 
-    /// What can't be read is planned again once it can; and whoever has a role in it that this state never saw
+    /// Plans what can't be read again once it can be; and whoever has a role in it that this state never saw
     /// can't be told by name, so everybody is looked at.
     pub(super) fn note_readability(&mut self, at: &TopicPartition, touched: &mut Touched) {
         let is_broken = self.error_at(at).is_some();

@@ -8,7 +8,7 @@ use kafka_assigner_types::id::TopicPartition;
 /// that is touched in more at once is about to be told much, beside which a look at everything it has is cheap.
 const MOST_NAMED: usize = 512;
 
-/// Which part of a member's view may differ. It may name too much and never too little: what is not in it is as it
+/// The part of a member's view that may differ. It may name too much and never too little: what is not in it is as it
 /// was when it was last looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
@@ -49,7 +49,7 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::tp;
+    use crate::test_group::tp;
 
     fn first(count: u32) -> Scope {
         let mut scope = Scope::default();

@@ -70,8 +70,8 @@ impl World {
     fn new(has_sets: bool) -> Self {
         let mut story = Story::new();
         if has_sets {
-            story.lab.topic_in_set("t", 3, "s");
-            story.lab.topic_in_set("u", 2, "s");
+            story.group.topic_in_set("t", 3, "s");
+            story.group.topic_in_set("u", 2, "s");
         }
         Self { story, streams: BTreeMap::new(), spoiled: BTreeMap::new() }
     }
@@ -94,7 +94,7 @@ impl World {
 
     /// Every new session gets a stream, which begins with a look at everything.
     fn connect(&mut self) {
-        let members = self.story.lab.members();
+        let members = self.story.group.members();
         self.streams.retain(|_, (member, _)| members.contains(member));
         for member in members {
             self.streams
@@ -104,17 +104,17 @@ impl World {
     }
 
     fn spoil_handoff(&mut self, which: usize) {
-        let lab = &mut self.story.lab;
-        let Some(at) = lab.state.handoffs().keys().nth(which).cloned() else { return };
+        let group = &mut self.story.group;
+        let Some(at) = group.state.handoffs().keys().nth(which).cloned() else { return };
         let key = Key::Handoff(at.clone());
-        let value = lab.shelf.get(&lab.state.layout().encode(&key)).unwrap().value.clone();
+        let value = group.store.get(&group.state.layout().encode(&key)).unwrap().value.clone();
         self.spoiled.entry(at).or_insert(value);
-        lab.put(&key, "{");
+        group.put(&key, "{");
     }
 
     /// Every stream learns what was touched, before anybody looks.
     fn ring(&mut self) {
-        let Touched { members, .. } = std::mem::take(&mut self.story.lab.touched);
+        let Touched { members, .. } = std::mem::take(&mut self.story.group.touched);
         for (name, scope) in members {
             if let Some((_, stream)) = self.streams.get_mut(&name) {
                 stream.pending.merge(scope);
@@ -124,7 +124,7 @@ impl World {
 
     fn look(&mut self, name: &str) {
         self.ring();
-        let state = &self.story.lab.state;
+        let state = &self.story.group.state;
         let Some((member, stream)) = self.streams.get_mut(name) else { return };
         let scope = std::mem::take(&mut stream.pending);
         let difference = stream.known.follow(state, member, &scope);
@@ -145,7 +145,7 @@ impl World {
     fn mend(&mut self) {
         self.story.mend();
         for (at, value) in std::mem::take(&mut self.spoiled) {
-            self.story.lab.put(&Key::Handoff(at), value);
+            self.story.group.put(&Key::Handoff(at), value);
         }
     }
 }

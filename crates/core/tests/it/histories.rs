@@ -1,16 +1,16 @@
 //! Whatever happens in whatever order: afterwards the group comes to rest, and on the way nothing that must hold
-//! is broken. That epochs rise (I2) is held by the lab at every single change.
+//! is broken. That epochs rise (I2) is held by the group at every single change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Taken, Topic, encode};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::{ConsumerView, Role};
 use kafka_assigner_types::id::{Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{LeaseId, Must, Txn};
@@ -84,7 +84,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
 
 /// A group in the middle of its history, with what was told to each session so far.
 pub(crate) struct Story {
-    pub(crate) lab: Lab,
+    pub(crate) group: TestGroup,
     config: GroupConfig,
     spoiled: BTreeMap<TopicPartition, bytes::Bytes>,
     marks: Vec<LeaseId>,
@@ -104,9 +104,9 @@ struct Zombie {
 impl Story {
     pub(crate) fn new() -> Self {
         let config = GroupConfig { phase_deadline_ms: 30_000, ..GroupConfig::default() };
-        let lab = Lab::with_topics(&[("t", 3), ("u", 2)]);
+        let group = TestGroup::with_topics(&[("t", 3), ("u", 2)]);
         Self {
-            lab,
+            group,
             config,
             spoiled: BTreeMap::new(),
             marks: Vec::new(),
@@ -117,86 +117,88 @@ impl Story {
     }
 
     fn session(&self, who: usize) -> Option<Member> {
-        self.lab.members().into_iter().find(|member| member.name.as_str() == NAMES[who])
+        self.group.members().into_iter().find(|member| member.name.as_str() == NAMES[who])
     }
 
     pub(crate) fn happen(&mut self, event: &Event) {
         match event {
             Event::Join { who, only, most } => {
-                self.lab.join_as(NAMES[*who], |consumer| {
+                self.group.join_as(NAMES[*who], |consumer| {
                     consumer.topics = only.iter().map(|topic| TOPICS[*topic].parse().unwrap()).collect();
                     consumer.max_partitions = *most;
                 });
             }
             Event::Crash(who) => {
                 if self.session(*who).is_some() {
-                    self.lab.crash(NAMES[*who]);
+                    self.group.crash(NAMES[*who]);
                 }
             }
             Event::Leave(who) => self.leave(*who, &Leaving::Now),
             Event::Drain(who) => self.leave(*who, &Leaving::Drain),
             Event::Restart(who) => {
-                let mark = self.session(*who).map(|member| self.lab.restart(&member));
+                let mark = self.session(*who).map(|member| self.group.restart(&member));
                 self.marks.extend(mark);
             }
             Event::Topic { which, partitions, in_set: true } => {
-                self.lab.topic_in_set(TOPICS[*which], *partitions, "s");
+                self.group.topic_in_set(TOPICS[*which], *partitions, "s");
             }
-            Event::Topic { which, partitions, in_set: false } => self.lab.topic(TOPICS[*which], *partitions),
-            Event::NoTopic(which) => self.lab.remove(&Key::Topic(TOPICS[*which].parse().unwrap())),
+            Event::Topic { which, partitions, in_set: false } => {
+                self.group.topic(TOPICS[*which], *partitions);
+            }
+            Event::NoTopic(which) => self.group.remove(&Key::Topic(TOPICS[*which].parse().unwrap())),
             Event::Say { who, what, at } => self.say(*who, *what, *at),
             Event::Budget(most) => {
                 self.config.max_moves_in_flight = *most;
-                self.lab.configure(&self.config);
+                self.group.configure(&self.config);
             }
             Event::Grace(grace) => {
                 self.config.rejoin_grace_ms = *grace;
-                self.lab.configure(&self.config);
+                self.group.configure(&self.config);
             }
             Event::Mode(mode) => {
                 self.config.mode = *mode;
-                self.lab.configure(&self.config);
+                self.group.configure(&self.config);
             }
             Event::CatchUp(catch_up) => {
                 self.config.catch_up = *catch_up;
-                self.lab.configure(&self.config);
+                self.group.configure(&self.config);
             }
             Event::TopicMode { which, mode } => self.topic_mode(*which, *mode),
-            Event::Route(who) => drop(self.lab.route_as(ROUTERS[*who])),
-            Event::NoRoute(who) => self.lab.remove(&Key::Router(ROUTERS[*who].parse().unwrap())),
+            Event::Route(who) => drop(self.group.route_as(ROUTERS[*who])),
+            Event::NoRoute(who) => self.group.remove(&Key::Router(ROUTERS[*who].parse().unwrap())),
             Event::Freeze { who, at } => self.freeze(*who, *at),
             Event::End(who) => self.end(*who),
             Event::Spoil(at) => self.spoil(*at),
             Event::Mend => self.mend(),
-            Event::Later(seconds) => self.lab.later(Duration::from_secs(*seconds)),
+            Event::Later(seconds) => self.group.later(Duration::from_secs(*seconds)),
             Event::Pass => drop(self.pass()),
-            Event::NewLeader => self.lab.change_leader(),
+            Event::NewLeader => self.group.change_leader(),
         }
         self.tell();
     }
 
     /// Everybody does what is asked of them, and so was told of it.
     pub(crate) fn act(&mut self) {
-        self.lab.everybody_acts();
+        self.group.everybody_acts();
         self.tell();
     }
 
     fn topic_mode(&mut self, which: usize, mode: Option<Mode>) {
         let key = Key::Topic(TOPICS[which].parse().unwrap());
-        if self.lab.state.topics().contains_key(TOPICS[which]) {
-            let topic = Topic { mode, ..self.lab.stored::<Topic>(&key) };
-            self.lab.put(&key, encode(&topic));
+        if self.group.state.topics().contains_key(TOPICS[which]) {
+            let topic = Topic { mode, ..self.group.stored::<Topic>(&key) };
+            self.group.put(&key, encode(&topic));
         }
     }
 
     fn freeze(&mut self, who: usize, at: usize) {
-        let at = self.lab.state.handoffs().keys().nth(at).cloned();
-        let router = self.lab.state.routers().get(ROUTERS[who]).and_then(|entry| entry.readable());
+        let at = self.group.state.handoffs().keys().nth(at).cloned();
+        let router = self.group.state.routers().get(ROUTERS[who]).and_then(|entry| entry.readable());
         if let (Some(at), Some(router)) = (at, router) {
             let name = ROUTERS[who].parse().unwrap();
             let router = Member { name, incarnation: router.incarnation.clone() };
-            if let Some(id) = self.lab.state.handoff_of(&at).map(|handoff| handoff.id.clone()) {
-                self.lab.freeze(&router, &at, &id);
+            if let Some(id) = self.group.state.handoff_of(&at).map(|handoff| handoff.id.clone()) {
+                self.group.freeze(&router, &at, &id);
             }
         }
     }
@@ -204,14 +206,14 @@ impl Story {
     /// A session is ended by force; it does not know yet.
     fn end(&mut self, who: usize) {
         let write = self.session(who).and_then(|member| {
-            kafka_assigner_core::session::end(&self.lab.state, &member, FenceReason::NoProgress)
+            kafka_assigner_core::session::end(&self.group.state, &member, FenceReason::NoProgress)
         });
-        write.map(|write| self.lab.apply(&write.unfenced()));
+        write.map(|write| self.group.apply(&write.unfenced()));
     }
 
     fn leave(&mut self, who: usize, leaving: &Leaving) {
         if let Some(member) = self.session(who) {
-            self.lab.leave(&member, leaving);
+            self.group.leave(&member, leaving);
         }
     }
 
@@ -221,48 +223,48 @@ impl Story {
             Ack::Taken(Taken::default()),
             Ack::Released { last_at: None },
             Ack::WarmFailed { reason: "no".to_owned() },
-            Ack::Drained(Drained { offset: Some(Offset(1)), last_at: None }),
+            Ack::Drained(Drained { offset: Offset::new(1).ok(), last_at: None }),
             Ack::CaughtUp,
         ][what]
             .clone();
-        let at = self.lab.state.assignments().keys().nth(at).cloned();
+        let at = self.group.state.assignments().keys().nth(at).cloned();
         if let (Some(member), Some(at)) = (self.session(who), at) {
-            self.lab.say(&member, &at, None, &ack);
+            self.group.say(&member, &at, None, &ack);
         }
     }
 
     /// A record of a partition breaks; its value is kept to mend it, since nobody writes it meanwhile.
     fn spoil(&mut self, at: usize) {
-        let Some(at) = self.lab.state.assignments().keys().nth(at).cloned() else { return };
+        let Some(at) = self.group.state.assignments().keys().nth(at).cloned() else { return };
         let key = Key::Assignment(at.clone());
-        let value = self.lab.shelf.get(&self.lab.state.layout().encode(&key)).unwrap().value.clone();
+        let value = self.group.store.get(&self.group.state.layout().encode(&key)).unwrap().value.clone();
         self.spoiled.entry(at).or_insert(value);
-        self.lab.put(&key, "{");
+        self.group.put(&key, "{");
     }
 
     pub(crate) fn mend(&mut self) {
         for (at, value) in std::mem::take(&mut self.spoiled) {
-            self.lab.put(&Key::Assignment(at), value);
+            self.group.put(&Key::Assignment(at), value);
         }
     }
 
     /// One pass; every write of it carries the fence of the leader.
     fn pass(&mut self) -> usize {
-        for action in self.lab.plan().actions.iter().chain(&self.lab.steps()) {
+        for action in self.group.plan().actions.iter().chain(&self.group.steps()) {
             assert!(!action.write.guards.is_empty(), "{action:?}");
             let is_spoiled = |at: &TopicPartition| self.spoiled.contains_key(at);
             assert!(!action.unit.iter().any(is_spoiled), "{action:?} of what can't be read");
         }
-        self.lab.pass().len()
+        self.group.pass().len()
     }
 
     /// What each member knows follows it by differences; it must be what a snapshot would show.
     fn tell(&mut self) {
         self.bury();
-        let lab = &self.lab;
-        self.told.retain(|member, _| lab.members().contains(member));
-        for member in lab.members() {
-            let next = lab.view(&member);
+        let group = &self.group;
+        self.told.retain(|member, _| group.members().contains(member));
+        for member in group.members() {
+            let next = group.view(&member);
             let told = self.told.remove(&member).unwrap_or_default();
             let difference = told.difference(&next);
             let mut roles = told.roles.clone();
@@ -280,7 +282,7 @@ impl Story {
 
     /// Sessions that are not registered any more, and did not leave, may work on until their claim is over.
     fn bury(&mut self) {
-        let members = self.lab.members();
+        let members = self.group.members();
         for (member, view) in self.told.iter().filter(|(member, _)| !members.contains(member)) {
             let works_on =
                 view.roles.iter().filter(|(_, role)| is_strict_owner(role)).map(|(at, _)| at.clone());
@@ -292,12 +294,12 @@ impl Story {
             }));
         }
         for member in &members {
-            let registration = self.lab.state.registration(&member.name).unwrap();
+            let registration = self.group.state.registration(&member.name).unwrap();
             self.leases.insert(member.clone(), registration.lease);
         }
-        let lab = &self.lab;
+        let group = &self.group;
         let may_act =
-            |zombie: &Zombie| lab.age_of(zombie.lease).is_some_and(|age| age < Duration::from_secs(20));
+            |zombie: &Zombie| group.age_of(zombie.lease).is_some_and(|age| age < Duration::from_secs(20));
         self.zombies.retain(may_act);
     }
 
@@ -317,10 +319,10 @@ impl Story {
 
     fn come_to_rest(&mut self) {
         self.mend();
-        std::mem::take(&mut self.marks).into_iter().for_each(|mark| self.lab.end_lease(mark));
+        std::mem::take(&mut self.marks).into_iter().for_each(|mark| self.group.end_lease(mark));
         // Whoever was passed over, or is awaited, no longer is.
-        self.lab.later(Duration::from_secs(3_600));
-        self.lab.settle();
+        self.group.later(Duration::from_secs(3_600));
+        self.group.settle();
         self.tell();
     }
 }
@@ -368,16 +370,16 @@ fn indexed(state: &GroupState) -> BTreeMap<MemberName, BTreeSet<TopicPartition>>
 }
 
 /// Who may have a partition: subscribed to all that moves with it, and takes partitions.
-fn has_a_taker(lab: &Lab, at: &TopicPartition) -> bool {
-    let label = |topic: &_| lab.state.topics()[topic].readable().and_then(|t| t.copartition.clone());
+fn has_a_taker(group: &TestGroup, at: &TopicPartition) -> bool {
+    let label = |topic: &_| group.state.topics()[topic].readable().and_then(|t| t.copartition.clone());
     let mine = label(&at.topic);
-    let set = lab
+    let set = group
         .state
         .topics()
         .keys()
         .filter(|topic| **topic == at.topic || (mine.is_some() && label(topic) == mine));
     let set: Vec<_> = set.collect();
-    lab.state.consumers().values().filter_map(|entry| entry.readable()).any(|consumer| {
+    group.state.consumers().values().filter_map(|entry| entry.readable()).any(|consumer| {
         let takes = consumer.standing == kafka_assigner_core::record::Standing::Active;
         takes && consumer.max_partitions.is_none() && set.iter().all(|topic| consumer.subscribes(topic))
     })
@@ -393,22 +395,22 @@ proptest! {
         let mut story = Story::new();
         events.iter().for_each(|event| story.happen(event));
         story.come_to_rest();
-        let lab = &story.lab;
-        prop_assert!(lab.plan().actions.is_empty());
-        prop_assert!(lab.steps().is_empty());
-        prop_assert!(lab.state.handoffs().is_empty(), "{:?}", lab.state.handoffs());
-        prop_assert!(lab.state.intents().is_empty());
-        for (topic, entry) in lab.state.topics() {
+        let group = &story.group;
+        prop_assert!(group.plan().actions.is_empty());
+        prop_assert!(group.steps().is_empty());
+        prop_assert!(group.state.handoffs().is_empty(), "{:?}", group.state.handoffs());
+        prop_assert!(group.state.intents().is_empty());
+        for (topic, entry) in group.state.topics() {
             for number in 0..entry.readable().unwrap().partitions {
                 let at = tp(topic.as_str(), number);
-                let owner = lab.owner(&at).and_then(|name| name.parse().ok());
-                let is_here = owner.is_some_and(|name: MemberName| lab.state.consumers().contains_key(&name));
-                prop_assert!(is_here || !has_a_taker(lab, &at), "{at} has no owner");
+                let owner = group.owner(&at).and_then(|name| name.parse().ok());
+                let is_here = owner.is_some_and(|name: MemberName| group.state.consumers().contains_key(&name));
+                prop_assert!(is_here || !has_a_taker(group, &at), "{at} has no owner");
             }
         }
-        for at in lab.state.assignments().keys() {
-            let has_topic = lab.state.topics().get(&at.topic).is_some();
-            prop_assert!(has_topic || may_act_on(&lab.state, at), "{at} of no topic");
+        for at in group.state.assignments().keys() {
+            let has_topic = group.state.topics().get(&at.topic).is_some();
+            prop_assert!(has_topic || may_act_on(&group.state, at), "{at} of no topic");
         }
     }
 
@@ -419,9 +421,9 @@ proptest! {
         let mut story = Story::new();
         for event in &events {
             story.happen(event);
-            let followed = &story.lab.state;
+            let followed = &story.group.state;
             let mut listed = GroupState::new(followed.layout().clone());
-            listed.reset(&story.lab.shelf.snapshot());
+            listed.reset(&story.group.store.snapshot());
             prop_assert_eq!(followed.unreadable(), listed.unreadable());
             prop_assert_eq!(indexed(followed), named(followed), "the index");
             prop_assert_eq!(indexed(&listed), named(&listed), "the index");
@@ -433,9 +435,9 @@ proptest! {
                 prop_assert_eq!(followed.consumers(), listed.consumers());
                 prop_assert_eq!(followed.routers(), listed.routers());
                 prop_assert_eq!(followed.router_acks(), listed.router_acks());
-                for member in story.lab.members() {
+                for member in story.group.members() {
                     prop_assert_eq!(
-                        story.lab.view(&member),
+                        story.group.view(&member),
                         kafka_assigner_core::view::consumer_view(&listed, &member)
                     );
                 }
@@ -448,19 +450,19 @@ proptest! {
         events in prop::collection::vec(event(), 1..40), until in 0usize..40
     ) {
         let mut story = Story::new();
-        let mut old = story.lab.state.clone();
+        let mut old = story.group.state.clone();
         for (number, event) in events.iter().enumerate() {
             story.happen(event);
             if number == until {
-                old = story.lab.state.clone();
+                old = story.group.state.clone();
             }
         }
         story.mend();
-        let touched = old.reset(&story.lab.shelf.snapshot());
-        prop_assert_eq!(old.assignments(), story.lab.state.assignments());
-        prop_assert_eq!(old.handoffs(), story.lab.state.handoffs());
+        let touched = old.reset(&story.group.store.snapshot());
+        prop_assert_eq!(old.assignments(), story.group.state.assignments());
+        prop_assert_eq!(old.handoffs(), story.group.state.handoffs());
         prop_assert_eq!(indexed(&old), named(&old));
-        prop_assert!(old.reset(&story.lab.shelf.snapshot()).is_empty(), "{touched:?}");
+        prop_assert!(old.reset(&story.group.store.snapshot()).is_empty(), "{touched:?}");
     }
 
     #[test]
@@ -471,7 +473,7 @@ proptest! {
         for event in &events {
             story.happen(event);
             // The term of the leader comes with the transaction, see `write`.
-            for action in story.lab.plan().actions.iter().chain(&story.lab.steps()) {
+            for action in story.group.plan().actions.iter().chain(&story.group.steps()) {
                 let changed = action.write.ops.iter().filter(|op| matches!(op, kafka_assigner_types::kv::Op::Put { .. }));
                 for op in changed {
                     let kafka_assigner_types::kv::Op::Put { key, .. } = op else { unreachable!() };
@@ -480,10 +482,10 @@ proptest! {
                     });
                     prop_assert!(is_guarded, "{action:?} writes {key:?} unseen");
                 }
-                let mut shelf = story.lab.shelf.clone();
+                let mut store = story.group.store.clone();
                 let txn = Txn::guarded(action.write.guards.clone(), action.write.ops.clone());
-                prop_assert!(shelf.txn(&txn).is_some(), "{action:?} is outdated at once");
-                prop_assert!(shelf.txn(&txn).is_none(), "{action:?} applies twice");
+                prop_assert!(store.txn(&txn).is_some(), "{action:?} is outdated at once");
+                prop_assert!(store.txn(&txn).is_none(), "{action:?} applies twice");
             }
         }
     }

@@ -7,6 +7,7 @@ mod gaps;
 mod handoffs;
 mod histories;
 mod joint;
+mod lint;
 mod offline;
 mod planning;
 mod records;

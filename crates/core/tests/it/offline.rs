@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::action::Step;
-use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_strategies::sets::place;
 use kafka_assigner_strategies::{MemberSpec, Problem, by_name};
 use proptest::collection::vec;
@@ -38,10 +38,10 @@ fn names(sketch: &Sketch) -> impl Iterator<Item = (&'static str, u32)> {
 }
 
 /// The topics with their labels, before anybody joins.
-fn empty(sketch: &Sketch) -> Lab {
-    let mut lab = Lab::default();
+fn empty(sketch: &Sketch) -> TestGroup {
+    let mut group = TestGroup::default();
     let strategy = sketch.strategy.to_owned();
-    lab.configure(&GroupConfig {
+    group.configure(&GroupConfig {
         strategy,
         max_moves_in_flight: 1_000,
         max_warming: 1_000,
@@ -49,18 +49,18 @@ fn empty(sketch: &Sketch) -> Lab {
     });
     for (at, (name, partitions)) in names(sketch).enumerate() {
         if at < sketch.together {
-            lab.topic_in_set(name, partitions, "s");
+            group.topic_in_set(name, partitions, "s");
         } else {
-            lab.topic(name, partitions);
+            group.topic(name, partitions);
         }
     }
-    lab
+    group
 }
 
 /// By partition the owner that it has offline, with members and owners as in the group.
 fn offline(
     sketch: &Sketch,
-    lab: &Lab,
+    group: &TestGroup,
     members: &[(&'static str, Option<u32>)],
 ) -> BTreeMap<String, Option<String>> {
     let mut builder = Problem::builder();
@@ -72,7 +72,7 @@ fn offline(
     }
     for (topic, (name, partitions)) in topics.iter().zip(names(sketch)) {
         for number in 0..partitions {
-            let owner = lab.owner(&tp(name, number)).and_then(|owner| handles.get(owner));
+            let owner = group.owner(&tp(name, number)).and_then(|owner| handles.get(owner));
             owner.iter().for_each(|owner| builder.current(*topic, number, **owner));
         }
     }
@@ -88,14 +88,14 @@ fn offline(
 }
 
 /// By partition the owner that it has, or gets by the plan.
-fn online(sketch: &Sketch, lab: &Lab) -> BTreeMap<String, Option<String>> {
+fn online(sketch: &Sketch, group: &TestGroup) -> BTreeMap<String, Option<String>> {
     let mut owners = BTreeMap::new();
     for (name, partitions) in names(sketch) {
         for number in 0..partitions {
-            owners.insert(format!("{name}/{number}"), lab.owner(&tp(name, number)).map(str::to_owned));
+            owners.insert(format!("{name}/{number}"), group.owner(&tp(name, number)).map(str::to_owned));
         }
     }
-    for action in lab.plan().actions {
+    for action in group.plan().actions {
         if let Step::Begin { to, .. } | Step::Grant { to, .. } = &action.step {
             let unit = action.unit.iter().map(ToString::to_string);
             owners.extend(unit.map(|at| (at, Some(to.name.to_string()))));
@@ -109,16 +109,16 @@ proptest! {
 
     #[test]
     fn a_plan_is_the_answer_that_the_group_has_offline(sketch in sketch(), joins in weighted(0.7, 0..9_u32)) {
-        let mut lab = empty(&sketch);
+        let mut group = empty(&sketch);
         let mut members = Vec::new();
         for (name, limit) in NAMES.into_iter().zip(sketch.limits.clone()) {
-            lab.join_as(name, |consumer| consumer.max_partitions = limit);
+            group.join_as(name, |consumer| consumer.max_partitions = limit);
             members.push((name, limit));
         }
-        prop_assert_eq!(online(&sketch, &lab), offline(&sketch, &lab, &members));
-        lab.settle();
-        lab.join_as("d", |consumer| consumer.max_partitions = joins);
+        prop_assert_eq!(online(&sketch, &group), offline(&sketch, &group, &members));
+        group.settle();
+        group.join_as("d", |consumer| consumer.max_partitions = joins);
         members.push(("d", joins));
-        prop_assert_eq!(online(&sketch, &lab), offline(&sketch, &lab, &members));
+        prop_assert_eq!(online(&sketch, &group), offline(&sketch, &group, &members));
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::lab::{Lab, tp};
 use kafka_assigner_core::leader::LeaderContext;
 use kafka_assigner_core::plan::{NoPlan, WhatIf, plan};
 use kafka_assigner_core::record::{GroupConfig, Phase};
+use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_strategies::{Placement, Problem, Registry, Strategy};
 use kafka_assigner_types::id::HandoffIds;
 
@@ -16,166 +16,166 @@ fn begun(actions: &[Action]) -> usize {
     actions.iter().filter(|action| matches!(action.step, Step::Begin { .. })).count()
 }
 
-fn loads(lab: &Lab) -> Vec<usize> {
-    lab.loads().into_values().collect()
+fn loads(group: &TestGroup) -> Vec<usize> {
+    group.loads().into_values().collect()
 }
 
 #[test]
 fn who_is_there_first_gets_everything_without_a_handoff() {
-    let mut lab = Lab::with_topics(&[("t", 4), ("u", 6)]);
-    lab.join("a");
-    let done = lab.settle();
+    let mut group = TestGroup::with_topics(&[("t", 4), ("u", 6)]);
+    group.join("a");
+    let done = group.settle();
     assert_eq!(begun(&done), 0);
-    assert_eq!(loads(&lab), [10]);
+    assert_eq!(loads(&group), [10]);
     assert!(done.iter().all(|action| action.step.label() == "grant"));
 }
 
 #[test]
 fn without_consumers_or_topics_nothing_is_done() {
-    assert!(Lab::with_topics(&[("t", 4)]).settle().is_empty());
-    let mut lab = Lab::default();
-    lab.join("a");
-    assert!(lab.settle().is_empty());
+    assert!(TestGroup::with_topics(&[("t", 4)]).settle().is_empty());
+    let mut group = TestGroup::default();
+    group.join("a");
+    assert!(group.settle().is_empty());
 }
 
 #[test]
 fn consumers_beyond_the_partitions_get_none_and_nothing_moves_for_them() {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
     for name in ["a", "b", "c", "d"] {
-        lab.join(name);
+        group.join(name);
     }
-    lab.settle();
-    assert_eq!(loads(&lab), [1, 1]);
-    lab.join("e");
-    assert!(lab.settle().is_empty());
+    group.settle();
+    assert_eq!(loads(&group), [1, 1]);
+    group.join("e");
+    assert!(group.settle().is_empty());
 }
 
 #[test]
 fn rapid_joins_leave_what_is_in_flight_where_it_is_going() {
     // Pinned, and counted at its target.
-    let mut lab = Lab::with_topics(&[("t", 12)]);
-    lab.join("a");
-    lab.settle();
-    lab.join("b");
-    assert_eq!(begun(&lab.pass()), 6);
-    let first: Vec<_> = lab.state.handoffs().values().map(|e| e.last_good().cloned()).collect();
-    lab.join("c");
-    lab.join("d");
-    let second = lab.pass();
-    let kept: Vec<_> = lab.state.handoffs().values().map(|e| e.last_good().cloned()).collect();
+    let mut group = TestGroup::with_topics(&[("t", 12)]);
+    group.join("a");
+    group.settle();
+    group.join("b");
+    assert_eq!(begun(&group.pass()), 6);
+    let first: Vec<_> = group.state.handoffs().values().map(|e| e.last_good().cloned()).collect();
+    group.join("c");
+    group.join("d");
+    let second = group.pass();
+    let kept: Vec<_> = group.state.handoffs().values().map(|e| e.last_good().cloned()).collect();
     assert!(first.iter().all(|handoff| kept.contains(handoff)), "no handoff is overwritten");
     assert!(second.iter().all(|a| matches!(&a.step, Step::Begin { from, .. } if from.name.as_str() == "a")));
-    lab.settle();
-    assert_eq!(loads(&lab), [3, 3, 3, 3]);
+    group.settle();
+    assert_eq!(loads(&group), [3, 3, 3, 3]);
 }
 
 #[test]
 fn one_stuck_handoff_holds_nobody_else() {
-    let mut lab = Lab::with_topics(&[("t", 4)]);
-    lab.join("a");
-    lab.settle();
-    lab.join("b");
-    lab.pass();
-    lab.join("c");
-    assert!(begun(&lab.pass()) > 0);
+    let mut group = TestGroup::with_topics(&[("t", 4)]);
+    group.join("a");
+    group.settle();
+    group.join("b");
+    group.pass();
+    group.join("c");
+    assert!(begun(&group.pass()) > 0);
 }
 
 #[test]
 fn budgets_bound_what_is_in_flight_and_say_so() {
-    let mut lab = Lab::with_topics(&[("t", 12)]);
-    lab.configure(&GroupConfig { max_moves_in_flight: 4, max_warming: 3, ..GroupConfig::default() });
-    lab.join("a");
-    lab.settle();
-    lab.join("b");
-    let plan = lab.plan();
+    let mut group = TestGroup::with_topics(&[("t", 12)]);
+    group.configure(&GroupConfig { max_moves_in_flight: 4, max_warming: 3, ..GroupConfig::default() });
+    group.join("a");
+    group.settle();
+    group.join("b");
+    let plan = group.plan();
     assert_eq!(begun(&plan.actions), 3);
     assert_eq!(plan.deferred.len(), 3);
     assert!(plan.deferred.iter().all(|d| d.why.to_string() == "b warms 3 already"));
-    lab.join("c");
-    let plan = lab.plan();
+    group.join("c");
+    let plan = group.plan();
     assert_eq!(begun(&plan.actions), 4);
     assert!(plan.deferred.iter().any(|d| d.why.to_string() == "the group's 4 moves are in flight"));
-    lab.settle();
-    assert_eq!(loads(&lab), [4, 4, 4]);
+    group.settle();
+    assert_eq!(loads(&group), [4, 4, 4]);
 }
 
 #[test]
 fn what_is_warm_no_longer_counts_as_warming() {
-    let mut lab = Lab::with_topics(&[("t", 4)]);
-    lab.configure(&GroupConfig { max_warming: 1, ..GroupConfig::default() });
-    lab.join("a");
-    lab.settle();
-    let b = lab.join("b");
-    lab.pass();
-    let (at, _) = lab.state.handoffs().iter().next().map(|(at, e)| (at.clone(), e.clone())).unwrap();
-    lab.say(&b, &at, None, &Ack::Ready);
-    assert_eq!(begun(&lab.plan().actions), 1);
+    let mut group = TestGroup::with_topics(&[("t", 4)]);
+    group.configure(&GroupConfig { max_warming: 1, ..GroupConfig::default() });
+    group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    let (at, _) = group.state.handoffs().iter().next().map(|(at, e)| (at.clone(), e.clone())).unwrap();
+    group.say(&b, &at, None, &Ack::Ready);
+    assert_eq!(begun(&group.plan().actions), 1);
 }
 
 #[test]
 fn a_consumer_that_fails_again_and_again_is_asked_less_and_less() {
-    let mut lab = Lab::with_topics(&[("t", 1)]);
-    lab.join_as("a", |a| a.max_partitions = Some(0));
-    lab.settle();
-    let a = lab.join("a");
-    lab.settle();
-    lab.leave(&a, &kafka_assigner_core::session::Leaving::Drain);
-    let b = lab.join("b");
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    group.join_as("a", |a| a.max_partitions = Some(0));
+    group.settle();
+    let a = group.join("a");
+    group.settle();
+    group.leave(&a, &kafka_assigner_core::session::Leaving::Drain);
+    let b = group.join("b");
     let (mut attempts, mut seconds) = (0, 0);
     while attempts < 10 {
-        let tried = begun(&lab.pass());
+        let tried = begun(&group.pass());
         if tried > 0 {
             attempts += tried;
-            lab.say(&b, &tp("t", 0), None, &Ack::WarmFailed { reason: "no".to_owned() });
+            group.say(&b, &tp("t", 0), None, &Ack::WarmFailed { reason: "no".to_owned() });
         }
-        lab.pass();
-        lab.later(Duration::from_secs(1));
+        group.pass();
+        group.later(Duration::from_secs(1));
         seconds += 1;
         assert!(seconds < 10_000);
     }
     // 10 + 20 + 40 + 80 + 160 + 320 + 600 + 600 + 600
     assert!((2_430..2_480).contains(&seconds), "{seconds}");
-    assert_eq!(lab.owner(&tp("t", 0)), Some("a"));
+    assert_eq!(group.owner(&tp("t", 0)), Some("a"));
 }
 
 #[test]
 fn an_orphan_goes_even_to_somebody_who_failed() {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
-    lab.join("a");
-    lab.settle();
-    let b = lab.join("b");
-    lab.pass();
-    lab.say(&b, &tp("t", 1), None, &Ack::WarmFailed { reason: "no".to_owned() });
-    lab.settle();
-    lab.crash("a");
-    lab.settle();
-    assert_eq!(loads(&lab), [2]);
-    assert_eq!(lab.owner(&tp("t", 1)), Some("b"));
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    group.say(&b, &tp("t", 1), None, &Ack::WarmFailed { reason: "no".to_owned() });
+    group.settle();
+    group.crash("a");
+    group.settle();
+    assert_eq!(loads(&group), [2]);
+    assert_eq!(group.owner(&tp("t", 1)), Some("b"));
 }
 
 #[test]
 fn topics_grow_vanish_and_come_back_under_higher_epochs() {
-    let mut lab = Lab::with_topics(&[("t", 2), ("u", 2)]);
-    lab.join("a");
-    lab.settle();
-    let before = lab.state.assignment(&tp("u", 1)).unwrap().held_epoch();
-    lab.topic("t", 3);
-    lab.settle();
-    assert_eq!(lab.owner(&tp("t", 2)), Some("a"));
-    lab.remove(&Key::Topic("u".parse().unwrap()));
-    assert!(lab.pass().iter().all(|action| action.step == Step::Forget));
-    assert_eq!(loads(&lab), [3]);
-    lab.topic("u", 2);
-    lab.settle();
-    assert!(lab.state.assignment(&tp("u", 1)).unwrap().held_epoch() > before);
+    let mut group = TestGroup::with_topics(&[("t", 2), ("u", 2)]);
+    group.join("a");
+    group.settle();
+    let before = group.state.assignment(&tp("u", 1)).unwrap().held_epoch();
+    group.topic("t", 3);
+    group.settle();
+    assert_eq!(group.owner(&tp("t", 2)), Some("a"));
+    group.remove(&Key::Topic("u".parse().unwrap()));
+    assert!(group.pass().iter().all(|action| action.step == Step::Forget));
+    assert_eq!(loads(&group), [3]);
+    group.topic("u", 2);
+    group.settle();
+    assert!(group.state.assignment(&tp("u", 1)).unwrap().held_epoch() > before);
 }
 
 #[test]
 fn nobody_gets_what_it_does_not_subscribe_to_and_the_plan_says_so() {
-    let mut lab = Lab::with_topics(&[("t", 1), ("u", 1)]);
-    lab.join_as("a", |a| a.topics = ["t".parse().unwrap()].into());
-    lab.settle();
-    let deferred = lab.plan().deferred;
+    let mut group = TestGroup::with_topics(&[("t", 1), ("u", 1)]);
+    group.join_as("a", |a| a.topics = ["t".parse().unwrap()].into());
+    group.settle();
+    let deferred = group.plan().deferred;
     assert_eq!(deferred.len(), 1);
     assert_eq!(deferred[0].unit, [tp("u", 0)]);
     assert_eq!(deferred[0].why.to_string(), "nobody may have it: no member is subscribed to its topic");
@@ -183,36 +183,36 @@ fn nobody_gets_what_it_does_not_subscribe_to_and_the_plan_says_so() {
 
 #[test]
 fn a_handoff_that_ends_makes_room_before_the_partition_moves_again() {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
-    lab.join("a");
-    lab.settle();
-    let b = lab.join("b");
-    lab.pass();
-    lab.say(&b, &tp("t", 1), None, &Ack::Ready);
-    lab.pass();
-    lab.leave(&b, &kafka_assigner_core::session::Leaving::Drain);
-    let deferred = lab.plan().deferred;
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    group.say(&b, &tp("t", 1), None, &Ack::Ready);
+    group.pass();
+    group.leave(&b, &kafka_assigner_core::session::Leaving::Drain);
+    let deferred = group.plan().deferred;
     assert_eq!(deferred[0].why.label(), "handoff_ending");
-    assert_eq!(lab.state.handoff(&tp("t", 1)).unwrap().phase, Phase::Complete);
+    assert_eq!(group.state.handoff(&tp("t", 1)).unwrap().phase, Phase::Complete);
 }
 
 #[test]
 fn looking_at_a_plan_changes_nothing_and_looking_again_shows_the_same() {
-    let mut lab = Lab::with_topics(&[("t", 6)]);
-    lab.join("a");
-    lab.settle();
-    lab.join("b");
-    let before = lab.shelf.clone();
-    assert_eq!(lab.plan(), lab.plan());
-    assert_eq!(lab.shelf, before);
+    let mut group = TestGroup::with_topics(&[("t", 6)]);
+    group.join("a");
+    group.settle();
+    group.join("b");
+    let before = group.store.clone();
+    assert_eq!(group.plan(), group.plan());
+    assert_eq!(group.store, before);
     let what_if = WhatIf { without: ["b".parse().unwrap()].into(), strategy: None };
-    let without = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if).unwrap();
+    let without = plan(&group.state, group.context(), &mut HandoffIds::new(1), &what_if).unwrap();
     assert!(without.actions.is_empty());
     let what_if = WhatIf { strategy: Some("jump-hash".to_owned()), ..WhatIf::default() };
-    let other = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if).unwrap();
+    let other = plan(&group.state, group.context(), &mut HandoffIds::new(1), &what_if).unwrap();
     assert_eq!(other.strategy, "jump-hash");
     let what_if = WhatIf { strategy: Some("none".to_owned()), ..WhatIf::default() };
-    let unknown = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if);
+    let unknown = plan(&group.state, group.context(), &mut HandoffIds::new(1), &what_if);
     assert_eq!(unknown, Err(NoPlan::UnknownStrategy("none".to_owned())));
 }
 
@@ -236,73 +236,73 @@ impl Strategy for ToTheLast {
 
 #[test]
 fn a_strategy_that_was_added_plans_like_any_other() {
-    let mut lab = Lab::with_topics(&[("t", 4)]);
-    lab.join("a");
-    lab.settle();
-    lab.join("b");
+    let mut group = TestGroup::with_topics(&[("t", 4)]);
+    group.join("a");
+    group.settle();
+    group.join("b");
     let strategies = Registry::builtin().with(&ToTheLast);
-    let context = LeaderContext { strategies: &strategies, ..lab.context() };
+    let context = LeaderContext { strategies: &strategies, ..group.context() };
     let what_if = WhatIf { strategy: Some("to-the-last".to_owned()), ..WhatIf::default() };
-    let moves = plan(&lab.state, context, &mut HandoffIds::new(1), &what_if).unwrap();
+    let moves = plan(&group.state, context, &mut HandoffIds::new(1), &what_if).unwrap();
     assert_eq!(begun(&moves.actions), 4);
-    assert!(plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &what_if).is_err());
+    assert!(plan(&group.state, group.context(), &mut HandoffIds::new(1), &what_if).is_err());
 }
 
 #[test]
 fn one_partition_that_was_taken_meanwhile_stands_down_alone() {
-    let mut lab = Lab::with_topics(&[("t", 20)]);
-    lab.join("a");
-    lab.settle();
-    lab.join("b");
-    let planned = lab.plan().actions;
+    let mut group = TestGroup::with_topics(&[("t", 20)]);
+    group.join("a");
+    group.settle();
+    group.join("b");
+    let planned = group.plan().actions;
     let at = planned[0].unit[0].clone();
-    let other = lab.clone();
+    let other = group.clone();
     let winner = vec![other.plan().actions[0].clone()];
-    lab.carry_out(winner);
-    let record = lab.stored::<serde_json::Value>(&Key::Handoff(at.clone()));
-    assert_eq!(lab.carry_out(planned).len(), 9);
-    assert_eq!(lab.stored::<serde_json::Value>(&Key::Handoff(at)), record);
+    group.carry_out(winner);
+    let record = group.stored::<serde_json::Value>(&Key::Handoff(at.clone()));
+    assert_eq!(group.carry_out(planned).len(), 9);
+    assert_eq!(group.stored::<serde_json::Value>(&Key::Handoff(at)), record);
 }
 
 #[test]
 fn without_a_readable_configuration_nothing_is_planned_unless_a_good_one_was_seen() {
-    let mut lab = Lab::with_topics(&[("t", 2)]);
-    lab.put(&Key::GroupConfig, "{");
-    lab.join("a");
-    let none = plan(&lab.state, lab.context(), &mut HandoffIds::new(1), &WhatIf::default());
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.put(&Key::GroupConfig, "{");
+    group.join("a");
+    let none = plan(&group.state, group.context(), &mut HandoffIds::new(1), &WhatIf::default());
     assert_eq!(none, Err(NoPlan::UnreadableConfig));
-    lab.configure(&GroupConfig { strategy: "jump-hash".to_owned(), ..GroupConfig::default() });
-    lab.put(&Key::GroupConfig, "{");
-    assert_eq!(lab.plan().strategy, "jump-hash");
+    group.configure(&GroupConfig { strategy: "jump-hash".to_owned(), ..GroupConfig::default() });
+    group.put(&Key::GroupConfig, "{");
+    assert_eq!(group.plan().strategy, "jump-hash");
 }
 
 #[test]
 fn a_consumer_of_twice_the_capacity_gets_twice_as_much() {
-    let mut lab = Lab::with_topics(&[("t", 30)]);
-    lab.join("a");
-    lab.join_as("b", |consumer| consumer.capacity = Some(2.0));
-    lab.settle();
-    assert_eq!(loads(&lab), [10, 20]);
+    let mut group = TestGroup::with_topics(&[("t", 30)]);
+    group.join("a");
+    group.join_as("b", |consumer| consumer.capacity = Some(2.0));
+    group.settle();
+    assert_eq!(loads(&group), [10, 20]);
 }
 
 #[test]
 fn a_capacity_that_is_none_counts_as_one_and_keeps_nobody_from_being_planned() {
-    let mut lab = Lab::with_topics(&[("t", 30)]);
-    lab.join("a");
-    lab.join_as("b", |consumer| consumer.capacity = Some(-1.0));
-    lab.settle();
-    assert_eq!(loads(&lab), [15, 15]);
+    let mut group = TestGroup::with_topics(&[("t", 30)]);
+    group.join("a");
+    group.join_as("b", |consumer| consumer.capacity = Some(-1.0));
+    group.settle();
+    assert_eq!(loads(&group), [15, 15]);
 }
 
 #[test]
 fn a_newer_generation_waits_for_what_older_ones_hand_over() {
-    let mut lab = Lab::with_topics(&[("t", 30)]);
-    lab.join_as("a", |consumer| consumer.generation = "v9".to_owned());
-    lab.settle();
-    lab.join_as("b", |consumer| consumer.generation = "v10".to_owned());
-    assert!(lab.settle().is_empty());
-    lab.crash("a");
-    lab.settle();
-    assert_eq!(loads(&lab), [30]);
-    assert_eq!(lab.owner(&tp("t", 0)), Some("b"));
+    let mut group = TestGroup::with_topics(&[("t", 30)]);
+    group.join_as("a", |consumer| consumer.generation = "v9".to_owned());
+    group.settle();
+    group.join_as("b", |consumer| consumer.generation = "v10".to_owned());
+    assert!(group.settle().is_empty());
+    group.crash("a");
+    group.settle();
+    assert_eq!(loads(&group), [30]);
+    assert_eq!(group.owner(&tp("t", 0)), Some("b"));
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use kafka_assigner_client::session::Event;
-use kafka_assigner_client::shell::bounded;
-use kafka_assigner_client::{Moment, TopicPartition};
+use kafka_assigner_client::session_io::bounded;
 use kafka_assigner_proto::MAX_ACKS;
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, RouteAck, RouteAckRequest};
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::moment::Moment;
 use tonic::Status;
 use tracing::{debug, warn};
 
@@ -92,6 +92,5 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
 }
 
 fn item(at: &TopicPartition, handoff: &HandoffId) -> RouteAck {
-    let (topic, partition) = (at.topic().to_owned(), at.partition());
-    RouteAck { topic, partition, handoff_id: handoff.as_str().to_owned() }
+    RouteAck { topic: at.topic.to_string(), partition: at.kafka_number(), handoff_id: handoff.to_string() }
 }

@@ -4,8 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use kafka_assigner_client::{Backoff, TopicPartition};
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_client::RetryDelay;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use tracing::warn;
 
 use super::Driver;
@@ -23,12 +23,12 @@ const LONGEST_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Failures {
     count: u32,
-    backoff: Backoff,
+    backoff: RetryDelay,
 }
 
 impl Failures {
     pub(super) const fn new() -> Self {
-        Self { count: 0, backoff: Backoff::new(FIRST_RETRY, LONGEST_RETRY) }
+        Self { count: 0, backoff: RetryDelay::new(FIRST_RETRY, LONGEST_RETRY) }
     }
 
     const fn reset(&mut self) {

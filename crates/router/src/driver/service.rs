@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_client::session::{Event, OpenStream, SendHeartbeat};
-use kafka_assigner_client::shell::bounded;
+use kafka_assigner_client::session_io::bounded;
 use kafka_assigner_proto::v1::{
     DeregisterMode, DetachRequest, HeartbeatResponse, RouterCaller, RouterHeartbeatRequest,
 };

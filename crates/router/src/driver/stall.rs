@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::Moment;
+use kafka_assigner_types::moment::Moment;
 
 use super::WATCH;
 
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_the_loop_starts_the_span_anew() {
-        let at = |millis| Moment::after_start(Duration::from_millis(millis));
+        let at = |millis| Moment(Duration::from_millis(millis));
         let mut detector = StallDetector::new(at(0));
         let mut run = |millis| detector.has_run_for(at(millis), Duration::from_secs(2));
         assert_eq!([500, 1_000, 1_999, 2_000].map(&mut run), [false, false, false, true]);

@@ -11,9 +11,9 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::Moment;
 use kafka_assigner_client::session::{Ending, Event};
 use kafka_assigner_proto::v1::DeregisterMode;
+use kafka_assigner_types::moment::Moment;
 use tracing::{error, info};
 
 use super::{Driver, SideTask};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_types::id::TopicPartition;
 use tokio::time::timeout;
 
-use super::{Forwarder, LaneCommand, RequestError, RequestId, Target};
+use super::{Forwarder, LaneCommand, RequestError, RequestId, RouteTarget};
 use crate::forward::{Forward, SendError};
 use crate::lanes::SendOutcome;
 
@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_millis(500);
 /// A request that is to be sent.
 struct Sending {
     id: RequestId,
-    target: Target,
+    target: RouteTarget,
     at: TopicPartition,
     request: Bytes,
 }

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 
 use super::{AGE, LaneCommand, Lanes, Moment, RequestId, SendOutcome, StashLimits, T0, Unsent, at, target};
 
-const PARTITIONS: i32 = 2;
+const PARTITIONS: u32 = 2;
 
 #[derive(Debug, Clone)]
 enum Move {
-    Request(i32),
-    Stop(i32),
-    Switch(i32, u8),
+    Request(u32),
+    Stop(u32),
+    Switch(u32, u8),
     /// The answer of one of those on their way.
     Settle(usize, SendOutcome),
     Cancel(usize),
@@ -48,15 +48,15 @@ struct Rig {
     now: Moment,
     claim: Moment,
     /// The owner of each partition that requests may go to now.
-    open: BTreeMap<i32, u64>,
+    open: BTreeMap<u32, u64>,
     epoch: u64,
     /// Every request that has no fate yet, by arrival, with its partition.
-    held: BTreeMap<RequestId, (i32, Moment)>,
-    on_way: BTreeMap<RequestId, (i32, u64)>,
+    held: BTreeMap<RequestId, (u32, Moment)>,
+    on_way: BTreeMap<RequestId, (u32, u64)>,
     refused: BTreeSet<RequestId>,
     /// The last request of each partition that was started for the first time.
-    newest: BTreeMap<i32, RequestId>,
-    executed: BTreeMap<i32, Vec<RequestId>>,
+    newest: BTreeMap<u32, RequestId>,
+    executed: BTreeMap<u32, Vec<RequestId>>,
 }
 
 impl Rig {
@@ -104,7 +104,7 @@ impl Rig {
         self.check();
     }
 
-    fn request(&mut self, partition: i32) {
+    fn request(&mut self, partition: u32) {
         let of_it = self.held.values().filter(|(of, _)| *of == partition).count();
         let expected = if self.now >= self.claim {
             Some(Unsent::Closed)

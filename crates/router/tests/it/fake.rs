@@ -9,7 +9,7 @@ use kafka_assigner_router::proto::v1::{
     HeartbeatOutcome, HeartbeatResponse, Route, RouteAck, RouteAckRequest, RouteAckResponse, RouteChange,
     RouteCommand, RouteOwner, RouteState, RouteTable, RouterHeartbeatRequest, SessionInfo,
 };
-use kafka_assigner_router::{RouteStream, RoutingTransport};
+use kafka_assigner_router::{RouteStream, RoutingTransport, TopicPartition};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
@@ -46,6 +46,11 @@ pub(crate) struct Fake {
 }
 
 /// Partition `partition` of the topic "t" belongs to the consumer `owner`.
+/// The partition of that number of the topic that all tests use.
+pub(crate) fn at(partition: i32) -> TopicPartition {
+    TopicPartition::from_kafka("t", partition).expect("a valid name")
+}
+
 pub(crate) fn open(partition: i32, owner: &str, epoch: u64) -> Route {
     let owner = RouteOwner { consumer_name: owner.into(), incarnation: "i".into(), endpoint: owner.into() };
     let state = RouteState::Open.into();

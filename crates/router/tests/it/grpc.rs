@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kafka_assigner_router::proto::v1;
 use kafka_assigner_router::proto::v1::routing_server::{Routing, RoutingServer};
 use kafka_assigner_router::{
-    GrpcTransport, RouteStream, Router, RouterOptions, RouterStopped, RoutingTransport, TopicPartition,
+    GrpcTransport, RouteStream, Router, RouterOptions, RouterStopped, RoutingTransport,
 };
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -72,7 +72,7 @@ async fn a_switch_over_grpc_is_the_same() {
     let (requests, mut status) = (router.cutover(), router.status());
     let shutdown = CancellationToken::new();
     let run = tokio::spawn(router.run(shutdown.clone()));
-    let at = TopicPartition::new("t", 0);
+    let at = crate::fake::at(0);
 
     timeout(PATIENCE, status.wait_for(|status| status.is_open)).await.expect("in time").expect("it runs");
     assert_eq!(requests.request(&at, Bytes::from("first")).await.expect("answered"), "old");

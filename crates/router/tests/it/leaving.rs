@@ -7,13 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_router::{
-    Cutover, CutoverError, Forward, Router, RouterError, RouterStopped, RoutingTable, SendError, Target,
+    Cutover, CutoverError, Forward, RouteTarget, Router, RouterError, RouterStopped, RoutingTable, SendError,
     TopicPartition,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::{Asked, Fake, open, stash};
+use crate::fake::{Asked, Fake, at, open, stash};
 use crate::owners::{Owners, answer, options, start};
 
 /// Queues that fail to drain so many times, and get stuck on command.
@@ -33,7 +33,7 @@ impl Cutover for Queues {
         if left == 0 { Ok(()) } else { Err("not yet".into()) }
     }
 
-    fn switch(&self, _: &TopicPartition, _: &Target) {}
+    fn switch(&self, _: &TopicPartition, _: &RouteTarget) {}
 
     fn remove(&self, _: &TopicPartition) {}
 
@@ -99,7 +99,7 @@ impl Cutover for Turning {
         Ok(())
     }
 
-    fn switch(&self, _: &TopicPartition, _: &Target) {}
+    fn switch(&self, _: &TopicPartition, _: &RouteTarget) {}
 
     fn remove(&self, _: &TopicPartition) {}
 
@@ -160,7 +160,7 @@ struct Blocking(Mutex<mpsc::Receiver<()>>);
 impl Forward for Blocking {
     type Response = ();
 
-    async fn send(&self, _: &Target, _: &TopicPartition, _: Bytes) -> Result<(), SendError> {
+    async fn send(&self, _: &RouteTarget, _: &TopicPartition, _: Bytes) -> Result<(), SendError> {
         let released = self.0.lock().expect("nobody panics with it");
         // Ends when the test does.
         let _ = released.recv_timeout(Duration::from_secs(30));
@@ -179,7 +179,7 @@ async fn a_transport_that_blocks_is_noticed() {
     let (requests, mut status) = (router.cutover(), router.status());
     let run = tokio::spawn(router.run(CancellationToken::new()));
     status.wait_for(|status| status.is_open).await.expect("it runs");
-    let _blocked = requests.request(&TopicPartition::new("t", 0), Bytes::new());
+    let _blocked = requests.request(&at(0), Bytes::new());
     let end = run.await.expect("no panic");
     assert!(matches!(end, Err(RouterError::Stuck)), "{end:?}");
     assert_eq!(service.asked().last(), Some(&Asked::Detach));

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kafka_assigner_router::{Forward, Router, SendError, Target, TopicPartition};
+use kafka_assigner_router::{Forward, RouteTarget, Router, SendError, TopicPartition};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::{Fake, open, stash};
+use crate::fake::{Fake, at, open, stash};
 use crate::owners::options;
 
 const PARTITIONS: i32 = 3;
@@ -58,15 +58,15 @@ impl Owners {
 impl Forward for Owners {
     type Response = u64;
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<u64, SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<u64, SendError> {
         let number = request.as_ref().try_into().map(u64::from_be_bytes).expect("8 bytes");
         let admitted = {
             let mut world = self.world();
-            let admits = world.admits.get(&at.partition());
+            let admits = world.admits.get(&at.kafka_number());
             let is_admitted =
                 admits.is_some_and(|(owner, epoch)| **owner == *to.owner.name && *epoch == to.epoch.0);
             if is_admitted {
-                world.executed.entry(at.partition()).or_default().push(number);
+                world.executed.entry(at.kafka_number()).or_default().push(number);
             } else {
                 world.refusals += 1;
             }
@@ -129,7 +129,7 @@ async fn run(seed: u64) -> u64 {
     for number in 0..REQUESTS {
         for partition in 0..PARTITIONS {
             let request = Bytes::copy_from_slice(&number.to_be_bytes());
-            answers.push(requests.request(&TopicPartition::new("t", partition), request));
+            answers.push(requests.request(&at(partition), request));
         }
         owners.pause(6).await;
     }

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_router::{
-    Forward, Forwarder, Router, RouterError, RouterOptions, RouterStatus, RouterStopped, RoutingTable,
-    SendError, Target, TopicPartition,
+    Forward, Forwarder, RouteTarget, Router, RouterError, RouterOptions, RouterStatus, RouterStopped,
+    RoutingTable, SendError, TopicPartition,
 };
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::Fake;
+use crate::fake::{Fake, at};
 
 /// What reached an owner: its name, the epoch, the partition and the request.
 pub(crate) type Arrived = (String, u64, i32, String);
@@ -83,7 +83,7 @@ impl Owners {
 impl Forward for Owners {
     type Response = String;
 
-    async fn send(&self, to: &Target, at: &TopicPartition, request: Bytes) -> Result<String, SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<String, SendError> {
         let owner = to.owner.name.to_string();
         let admits = self.state().admits.get(&owner).copied();
         if admits.is_some_and(|epoch| epoch != to.epoch.0) {
@@ -93,7 +93,7 @@ impl Forward for Owners {
             return Err(SendError::Failed("the connection broke".into()));
         }
         let request = String::from_utf8(request.to_vec()).expect("tests send text");
-        let arrived = (owner.clone(), to.epoch.0, at.partition(), request);
+        let arrived = (owner.clone(), to.epoch.0, at.kafka_number(), request);
         self.arrived.send_modify(|log| log.push(arrived));
         self.answers.acquire().await.expect("never closed").forget();
         Ok(owner)
@@ -127,7 +127,7 @@ impl Running {
     /// Makes a request for a partition; its place is that of this call.
     pub(crate) fn ask(&self, partition: i32, request: &str) -> JoinHandle<Result<String, String>> {
         let request = Bytes::from(request.to_owned());
-        let answer = self.requests.request(&TopicPartition::new("t", partition), request);
+        let answer = self.requests.request(&at(partition), request);
         tokio::spawn(async move { answer.await.map_err(|error| error.to_string()) })
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_router::proto::v1::FenceReason;
-use kafka_assigner_router::{RequestError, RouterError, TopicPartition, Unsent};
+use kafka_assigner_router::{RequestError, RouterError, Unsent};
 
-use crate::fake::{Asked, Fake, TTL_MS, open, stash};
+use crate::fake::{Asked, Fake, TTL_MS, at, open, stash};
 use crate::owners::{Owners, Running, answer, start};
 
 fn is_attach(asked: &Asked) -> bool {
@@ -14,7 +14,7 @@ fn is_attach(asked: &Asked) -> bool {
 }
 
 async fn is_closed(router: &Running) -> bool {
-    let request = router.requests.request(&TopicPartition::new("t", 0), Bytes::new());
+    let request = router.requests.request(&at(0), Bytes::new());
     matches!(request.await, Err(RequestError::Unsent(Unsent::Closed)))
 }
 
@@ -88,7 +88,7 @@ async fn h30_a_router_that_is_not_confirmed_closes_its_table_and_comes_back() {
     service.be_silent(true);
     router.status.wait_for(|status| !status.is_open).await.expect("it runs");
     assert!(is_closed(&router).await);
-    assert!(router.table.lookup(&TopicPartition::new("t", 0)).is_err());
+    assert!(router.table.lookup(&at(0)).is_err());
     service.be_silent(false);
     router.status.wait_for(|status| status.is_open).await.expect("it runs");
     assert_eq!(answer(router.ask(0, "again")).await, Ok("o".into()));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_router::{RequestError, TopicPartition, Unsent};
+use kafka_assigner_router::{RequestError, Unsent};
 
-use crate::fake::{Fake, open, stash};
+use crate::fake::{Fake, at, open, stash};
 use crate::owners::{Owners, answer, start};
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +80,7 @@ async fn a_request_that_may_have_been_executed_is_not_repeated() {
     let (service, owners) = (Fake::new(vec![open(0, "old", 1)]), Owners::new());
     owners.cut("old");
     let router = start(&service, &owners).await;
-    let request = router.requests.request(&TopicPartition::new("t", 0), Bytes::new());
+    let request = router.requests.request(&at(0), Bytes::new());
     let error = request.await.expect_err("it failed");
     assert!(matches!(error, RequestError::Failed(_)) && !error.is_safe_to_repeat(), "{error:?}");
 }
@@ -90,7 +90,7 @@ async fn a_partition_without_an_owner_fails_requests_after_their_age_only() {
     let (service, owners) = (Fake::new(vec![stash(0, "h")]), Owners::new());
     let router = start(&service, &owners).await;
     let before = tokio::time::Instant::now();
-    let error = router.requests.request(&TopicPartition::new("t", 0), Bytes::new()).await;
+    let error = router.requests.request(&at(0), Bytes::new()).await;
     let error = error.expect_err("nobody came");
     assert!(matches!(error, RequestError::Unsent(Unsent::TooOld)) && error.is_safe_to_repeat(), "{error:?}");
     assert_eq!(before.elapsed().as_secs(), 15);
@@ -100,7 +100,7 @@ async fn a_partition_without_an_owner_fails_requests_after_their_age_only() {
 async fn a_dropped_request_is_taken_back() {
     let (service, owners) = (Fake::new(vec![stash(0, "h")]), Owners::new());
     let router = start(&service, &owners).await;
-    let request = router.requests.request(&TopicPartition::new("t", 0), Bytes::from("gone"));
+    let request = router.requests.request(&at(0), Bytes::from("gone"));
     assert_eq!(router.requests.counts(), (1, 0));
     drop(request);
     assert_eq!(router.requests.counts(), (0, 0));
@@ -117,7 +117,7 @@ async fn a_key_finds_its_partition() {
     let at = router.table.partition_of("t", b"customer-7").expect("the topic is there");
     let answer = router.requests.request_by_key("t", b"customer-7", Bytes::from("x")).await;
     assert_eq!(answer.expect("it is answered"), "o");
-    assert_eq!(owners.arrived()[0].2, at.partition());
+    assert_eq!(owners.arrived()[0].2, at.kafka_number());
     let unknown = router.requests.request_by_key("other", b"k", Bytes::new()).await;
     assert!(matches!(unknown, Err(RequestError::Unsent(Unsent::NoPartition))), "{unknown:?}");
 }

@@ -12,7 +12,7 @@ use super::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
 use crate::convert;
 
 /// What becomes of a wish to call a handoff off.
-struct Wish {
+struct AbortIntent {
     id: String,
     /// `None`: it was recorded before.
     txn: Option<Txn>,
@@ -57,10 +57,10 @@ fn over(at: &TopicPartition, given: &str) -> Status {
     status(Reason::HandoffNotFound, format!("no handoff{which} of partition {at} is under way"))
 }
 
-fn wish(id: String, at: &TopicPartition, verdict: Verdict) -> Result<Wish, Status> {
+fn wish(id: String, at: &TopicPartition, verdict: Verdict) -> Result<AbortIntent, Status> {
     match verdict {
-        Verdict::Record { write, .. } => Ok(Wish { id, txn: Some(write.unfenced()) }),
-        Verdict::Already => Ok(Wish { id, txn: None }),
+        Verdict::Record { write, .. } => Ok(AbortIntent { id, txn: Some(write.unfenced()) }),
+        Verdict::Already => Ok(AbortIntent { id, txn: None }),
         Verdict::Over => Err(over(at, &id)),
         Verdict::Refused { because } => Err(status(
             Reason::HandoffComplete,

@@ -7,7 +7,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::{InvalidName, MemberName, TopicName};
 use tonic::Status;
 
-use super::page::Page;
+use super::page::PageRequest;
 use super::{AdminService, show};
 use crate::refusal;
 
@@ -46,7 +46,7 @@ impl AdminService {
         request: ListAssignmentsRequest,
     ) -> Result<ListAssignmentsResponse, Status> {
         let filter = Filter::new(&request)?;
-        let page = Page::new(request.page_size, request.page_token)?;
+        let page = PageRequest::new(request.page_size, request.page_token)?;
         let from = page.partitions()?;
         let group = self.group(&request.group).await?;
         let (assignments, next_page_token) = group.read(|state| {

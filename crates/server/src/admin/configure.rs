@@ -14,7 +14,7 @@ use tonic::{Code, Status};
 
 use super::{ATTEMPTS, AdminService, lost_race, modes, show};
 use crate::consumer::group_name;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::{directory, refusal};
 
 impl AdminService {
@@ -64,7 +64,7 @@ impl AdminService {
     /// `None` where somebody else changed it first.
     async fn reconfigure(
         &self,
-        group: &Group,
+        group: &ServedGroup,
         wanted: &v1::GroupConfig,
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let key = group.layout().encode(&Key::GroupConfig);
@@ -127,7 +127,7 @@ fn before(state: &GroupState) -> Result<(GroupConfig, Must), Status> {
 /// How many records a group has that may be deleted, and the revision of its configuration.
 fn deletable(
     state: &GroupState,
-    group: &Group,
+    group: &ServedGroup,
 ) -> Result<(u64, Option<kafka_assigner_types::kv::Revision>), Status> {
     let consumers = state.consumers().len();
     if consumers > 0 {

@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1::{ListConsumersRequest, ListConsumersResponse};
 use tonic::Status;
 
-use super::page::Page;
+use super::page::PageRequest;
 use super::{AdminService, show};
 
 impl AdminService {
@@ -15,7 +15,7 @@ impl AdminService {
         &self,
         request: ListConsumersRequest,
     ) -> Result<ListConsumersResponse, Status> {
-        let page = Page::new(request.page_size, request.page_token)?;
+        let page = PageRequest::new(request.page_size, request.page_token)?;
         let group = self.group(&request.group).await?;
         let (consumers, next_page_token) = group.read(|state| {
             let after = state.consumers().range::<str, _>(page.bounds());

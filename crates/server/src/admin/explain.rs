@@ -14,7 +14,7 @@ use crate::convert;
 use crate::group::PhaseTime;
 
 impl AdminService {
-    /// Why a partition is where it is, and what would be done with it. Cancel safe.
+    /// Explains why a partition is where it is, and what would be done with it. Cancel safe.
     ///
     /// # Errors
     /// See the definition of the call.

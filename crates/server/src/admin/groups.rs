@@ -10,7 +10,7 @@ use kafka_assigner_proto::v1::{
 use kafka_assigner_types::name::GroupName;
 use tonic::{Code, Status};
 
-use super::page::Page;
+use super::page::PageRequest;
 use super::{AdminService, show};
 
 /// The most unreadable records that one answer names.
@@ -22,7 +22,7 @@ impl AdminService {
     /// # Errors
     /// See the definition of the call.
     pub async fn list_groups(&self, request: ListGroupsRequest) -> Result<ListGroupsResponse, Status> {
-        let page = Page::new(request.page_size, request.page_token)?;
+        let page = PageRequest::new(request.page_size, request.page_token)?;
         let names: Vec<GroupName> = self.instance.directory().read(|directory, _| {
             let after = directory.groups().range::<str, _>(page.bounds());
             after.take(page.reach()).cloned().collect()
@@ -74,7 +74,7 @@ impl AdminService {
         })
     }
 
-    /// Which instance leads a group. Cancel safe.
+    /// Names the instance that leads a group. Cancel safe.
     ///
     /// # Errors
     /// See the definition of the call.

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use kafka_assigner_proto::v1::{ListHandoffsRequest, ListHandoffsResponse};
 use tonic::Status;
 
-use super::page::Page;
+use super::page::PageRequest;
 use super::{AdminService, show};
 
 impl AdminService {
@@ -14,7 +14,7 @@ impl AdminService {
     /// # Errors
     /// See the definition of the call.
     pub async fn list_handoffs(&self, request: ListHandoffsRequest) -> Result<ListHandoffsResponse, Status> {
-        let page = Page::new(request.page_size, request.page_token)?;
+        let page = PageRequest::new(request.page_size, request.page_token)?;
         let from = page.partitions()?.map_or(Bound::Unbounded, Bound::Included);
         let group = self.group(&request.group).await?;
         let now = self.instance.clock().now();

@@ -24,7 +24,7 @@ use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
 use crate::consumer::group_name;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
 pub use watch::Events;
 
@@ -49,12 +49,12 @@ impl AdminService {
     }
 
     /// The group that a request names, with its view loaded.
-    async fn group(&self, name: &str) -> Result<Group, Status> {
+    async fn group(&self, name: &str) -> Result<ServedGroup, Status> {
         self.instance.group(&group_name(name)?).await
     }
 
     /// The group with a view that is as new as the store is now: for whoever decides by it.
-    async fn current(&self, name: &str) -> Result<Group, Status> {
+    async fn current(&self, name: &str) -> Result<ServedGroup, Status> {
         let group = self.group(name).await?;
         self.instance.catch_up(&group).await?;
         Ok(group)

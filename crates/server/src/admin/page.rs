@@ -20,17 +20,17 @@ const MOST_BYTES: usize = 3 * 512 * 1024;
 /// The longest token: a topic's longest name with the largest partition number.
 const MOST_TOKEN: usize = 300;
 
-/// Which page a request asks for. A token is the name of the last entry before the page.
+/// The page that a request asks for. A token is the name of the last entry before the page.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct PageRequest {
     size: usize,
     after: String,
 }
 
 /// Entries of a page with what they are called in tokens.
-pub(super) type Named<T> = (String, T);
+pub(super) type NamedEntry<T> = (String, T);
 
-impl Page {
+impl PageRequest {
     pub(super) fn new(size: u32, token: String) -> Result<Self, Status> {
         if token.len() > MOST_TOKEN {
             return Err(refusal::field("page_token is not one that this service gave"));
@@ -42,18 +42,18 @@ impl Page {
         Ok(Self { size, after: token })
     }
 
-    /// Where a list in the order of its names goes on.
+    /// The page of a list in the order of its names.
     pub(super) fn bounds(&self) -> (Bound<&str>, Bound<&str>) {
         let start = if self.after.is_empty() { Bound::Unbounded } else { Bound::Excluded(&*self.after) };
         (start, Bound::Unbounded)
     }
 
-    /// How many entries tell the page and whether there is a next one.
+    /// The number of entries that tell the page and whether there is a next one.
     pub(super) const fn reach(&self) -> usize {
         self.size + 1
     }
 
-    /// Where a list of partitions goes on.
+    /// The page of a list of partitions.
     pub(super) fn partitions(&self) -> Result<Option<TopicPartition>, Status> {
         if self.after.is_empty() {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Page {
 
     /// The page of `entries`, which begin after the token, and the token of the next one. A page ends early where its
     /// entries are large.
-    pub(super) fn cut<T: Message>(&self, entries: impl Iterator<Item = Named<T>>) -> (Vec<T>, String) {
+    pub(super) fn cut<T: Message>(&self, entries: impl Iterator<Item = NamedEntry<T>>) -> (Vec<T>, String) {
         let mut entries = entries.peekable();
         let mut room = Room::default();
         let (mut page, mut last) = (Vec::new(), String::new());
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn page(size: u32, token: &str) -> (Vec<u32>, String) {
-        let page = Page::new(size, token.to_owned()).unwrap();
+        let page = PageRequest::new(size, token.to_owned()).unwrap();
         let names: BTreeMap<String, u32> = (0..5).map(|number| (format!("n{number}"), number)).collect();
         let after = names.range::<str, _>(page.bounds());
         page.cut(after.map(|(name, number)| (name.clone(), *number)))
@@ -128,7 +128,7 @@ mod tests {
     fn a_page_of_large_entries_ends_early_and_the_next_goes_on_there() {
         let large = "x".repeat(MOST_BYTES / 2);
         let entries = || ["a", "b", "c"].iter().map(|name| ((*name).to_owned(), large.clone()));
-        let page = |token: &str| Page::new(3, token.to_owned()).unwrap();
+        let page = |token: &str| PageRequest::new(3, token.to_owned()).unwrap();
         let (first, next) = page("").cut(entries());
         assert_eq!((first.len(), &*next), (1, "a"));
         let (last, next) = page("b").cut(entries().skip(2));
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn a_page_is_never_larger_than_the_most() {
-        assert_eq!(Page::new(u32::MAX, String::new()).unwrap().size, MOST);
-        assert_eq!(Page::new(0, String::new()).unwrap().size, DEFAULT);
+        assert_eq!(PageRequest::new(u32::MAX, String::new()).unwrap().size, MOST);
+        assert_eq!(PageRequest::new(0, String::new()).unwrap().size, DEFAULT);
     }
 
     #[test]
     fn a_foreign_token_is_refused() {
         for token in ["t", "t/x", "/1", &"x".repeat(301)] {
-            let refused = Page::new(1, token.to_owned()).and_then(|page| page.partitions());
+            let refused = PageRequest::new(1, token.to_owned()).and_then(|page| page.partitions());
             assert_eq!(refused.unwrap_err().code(), tonic::Code::InvalidArgument, "{token}");
         }
     }

@@ -18,12 +18,12 @@ use tonic::Status;
 use super::page::fitting;
 use super::{AdminService, show};
 use crate::convert::wire_partition;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::refusal::{self, describe};
 use crate::{background, leases};
 
 impl AdminService {
-    /// What the leader would do now, or under other circumstances; nothing of it is done. Cancel safe.
+    /// Plans as the leader would now, or under other circumstances; nothing of it is done. Cancel safe.
     ///
     /// # Errors
     /// See the definition of the call.
@@ -40,8 +40,8 @@ impl AdminService {
         Ok(response(&state, &plan))
     }
 
-    /// What the store says of the claims that keep a plan from doing anything; to be asked before the group is read.
-    pub(super) async fn leases(&self, group: &Group) -> Leases {
+    /// The store's answers about the claims that keep a plan from doing anything; to be asked before the group is read.
+    pub(super) async fn leases(&self, group: &ServedGroup) -> Leases {
         let state = group.snapshot();
         let doubtful = claim::doubtful(&state, state.assignments().keys());
         leases::ask(&**self.instance.store(), &doubtful).await
@@ -115,7 +115,7 @@ fn moves<'a>(
     action.unit.iter().filter_map(|at| Some((at, planned_move(state, action, at)?)))
 }
 
-/// What an action means for one of its partitions; `None` where it changes nothing of who owns it.
+/// The meaning of an action for one of its partitions; `None` where it changes nothing of who owns it.
 pub(super) fn planned_move(state: &GroupState, action: &Action, at: &TopicPartition) -> Option<PlannedMove> {
     let (step, to, why) = match &action.step {
         Step::Grant { to, why, .. } => (PlannedStep::Grant, to.name.to_string(), why.to_string()),

@@ -53,7 +53,7 @@ pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
     }
 }
 
-/// Who leads; `None` where nobody does, or nobody can tell who.
+/// The leader; `None` where there is none, or it is not known.
 pub(super) fn leader(state: &GroupState) -> Option<v1::Leader> {
     let leader = state.leader()?.readable()?;
     Some(v1::Leader {
@@ -133,7 +133,7 @@ fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>)
     shown
 }
 
-/// Whom the partition's assignment names.
+/// The owner that the partition's assignment names.
 pub(super) fn owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s MemberName> {
     Some(&state.assignment(at)?.owner.as_ref()?.name)
 }
@@ -227,7 +227,7 @@ fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::lab::catching_up;
+    use kafka_assigner_core::test_group::catching_up;
 
     use super::*;
 

@@ -16,9 +16,9 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
-use super::page::Page;
+use super::page::PageRequest;
 use super::{ATTEMPTS, AdminService, lost_race, modes, show};
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::refusal;
 
 /// A SetTopic, checked, with the partition count that it asks for.
@@ -36,19 +36,19 @@ struct Wanted {
 #[derive(Clone, Copy)]
 enum ModeOverride {
     /// The group's.
-    Group,
+    ServedGroup,
     /// Its own.
     Own(Mode),
 }
 
 impl ModeOverride {
     fn named(name: &str) -> Result<Self, Status> {
-        if name.is_empty() { Ok(Self::Group) } else { modes::named(name).map(Self::Own) }
+        if name.is_empty() { Ok(Self::ServedGroup) } else { modes::named(name).map(Self::Own) }
     }
 
     const fn mode(self) -> Option<Mode> {
         match self {
-            Self::Group => None,
+            Self::ServedGroup => None,
             Self::Own(mode) => Some(mode),
         }
     }
@@ -60,7 +60,7 @@ impl AdminService {
     /// # Errors
     /// See the definition of the call.
     pub async fn list_topics(&self, request: ListTopicsRequest) -> Result<ListTopicsResponse, Status> {
-        let page = Page::new(request.page_size, request.page_token)?;
+        let page = PageRequest::new(request.page_size, request.page_token)?;
         let group = self.group(&request.group).await?;
         let (topics, next_page_token) = group.read(|state| {
             let after = state.topics().range::<str, _>(page.bounds());
@@ -142,14 +142,14 @@ impl AdminService {
 }
 
 /// What a SetTopic comes to.
-struct Change {
+struct TopicWrite {
     /// `None`: the topic is as it should be.
     txn: Option<Txn>,
     creates: bool,
 }
 
 impl Wanted {
-    fn change(&self, state: &GroupState) -> Result<Change, Status> {
+    fn change(&self, state: &GroupState) -> Result<TopicWrite, Status> {
         let (before, must) = match state.topics().get(&self.name) {
             None => (None, Must::BeAbsent),
             Some(Entry::Readable(topic)) => (Some(&**topic), Must::HaveModRevision(topic.mod_revision)),
@@ -169,7 +169,7 @@ impl Wanted {
             let key = state.layout().encode(&Key::Topic(self.name.clone()));
             Txn::guarded(vec![Compare::new(key.clone(), must)], vec![Op::put(key, encode(&topic))])
         });
-        Ok(Change { txn, creates: before.is_none() })
+        Ok(TopicWrite { txn, creates: before.is_none() })
     }
 
     fn refuse_lacking(&self, state: &GroupState, mode: Option<Mode>) -> Result<(), Status> {
@@ -214,7 +214,7 @@ fn removal(state: &GroupState, name: &TopicName) -> Option<Txn> {
     Some(Txn::guarded(vec![guard], vec![Op::delete(key)]))
 }
 
-fn not_found(group: &Group, name: &TopicName) -> Status {
+fn not_found(group: &ServedGroup, name: &TopicName) -> Status {
     status(Reason::TopicNotFound, format!("group {} has no topic {name}", group.name()))
 }
 

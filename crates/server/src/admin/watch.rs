@@ -1,6 +1,6 @@
 //! Tells operators of changes as they happen.
 
-mod told;
+mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,9 +14,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::AdminService;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
-use told::Told;
+use watched::WatchedEntries;
 
 /// The stream of a group's changes.
 pub type Events = ReceiverStream<Result<WatchEvent, Status>>;
@@ -28,9 +28,9 @@ const MOST_BEHIND: usize = 10_000;
 const MOST_WATCHERS: usize = 64;
 
 /// One place among the watchers; dropping it gives it back.
-struct Place(Arc<AtomicUsize>);
+struct WatcherPermit(Arc<AtomicUsize>);
 
-impl Place {
+impl WatcherPermit {
     fn take(watchers: &Arc<AtomicUsize>) -> Result<Self, Status> {
         let place = Self(Arc::clone(watchers));
         if watchers.fetch_add(1, Ordering::Relaxed) >= MOST_WATCHERS {
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WatcherPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -54,13 +54,13 @@ impl AdminService {
     /// See the definition of the call. The stream ends with an error when the reader is too slow, the group is
     /// deleted or the instance stops.
     pub async fn watch(&self, request: WatchRequest) -> Result<Events, Status> {
-        let place = Place::take(&self.watchers)?;
+        let place = WatcherPermit::take(&self.watchers)?;
         let group = self.group(&request.group).await?;
         // One place more than the reader may be behind is kept for the word that it is too slow.
         let (sender, receiver) = mpsc::channel(MOST_BEHIND + 1);
         let last_word = sender.clone().try_reserve_owned().map_err(|_| shutting_down())?;
         let updates = group.view().subscribe();
-        let watcher = Watcher { group, sender, told: Told::default() };
+        let watcher = Watcher { group, sender, told: WatchedEntries::default() };
         let instance = self.instance.clone();
         self.instance.tasks().spawn(watcher.run(instance, updates, last_word, place));
         Ok(ReceiverStream::new(receiver))
@@ -68,9 +68,9 @@ impl AdminService {
 }
 
 struct Watcher {
-    group: Group,
+    group: ServedGroup,
     sender: Sender<Result<WatchEvent, Status>>,
-    told: Told,
+    told: WatchedEntries,
 }
 
 impl Watcher {
@@ -79,7 +79,7 @@ impl Watcher {
         instance: Instance,
         updates: Listener<Touched>,
         last_word: OwnedPermit<Result<WatchEvent, Status>>,
-        _place: Place,
+        _place: WatcherPermit,
     ) {
         let gone = self.sender.clone();
         let why = tokio::select! {

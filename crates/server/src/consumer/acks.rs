@@ -6,7 +6,7 @@ use kafka_assigner_types::id::Member;
 use tonic::Status;
 
 use super::ConsumerService;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::recording::AckRecorder;
 
 impl ConsumerService {
@@ -27,7 +27,7 @@ impl ConsumerService {
     /// Records the acks of `member`.
     pub(super) async fn record(
         &self,
-        group: &Group,
+        group: &ServedGroup,
         member: &Member,
         acks: &[MemberAck],
     ) -> Result<Vec<AckResult>, Status> {

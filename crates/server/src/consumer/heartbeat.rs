@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use super::{ConsumerService, group_name};
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::refusal;
 use crate::session::{Confirmation, Registered};
 
@@ -39,7 +39,7 @@ impl ConsumerService {
         Ok(confirmation.answer(&self.instance, &group, &member, group.hub().told(&member)))
     }
 
-    fn measure(&self, group: &Group, member: &Member, confirmation: &Confirmation) {
+    fn measure(&self, group: &ServedGroup, member: &Member, confirmation: &Confirmation) {
         let metrics = self.instance.metrics();
         metrics.heartbeat(group.name(), confirmation.label());
         let is_late = group.read(|state| {

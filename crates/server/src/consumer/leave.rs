@@ -9,7 +9,7 @@ use kafka_assigner_types::kv::{Lease, LeaseId};
 use tonic::Status;
 
 use super::ConsumerService;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::refusal;
 
 /// How often leaving is tried anew when the registration changed under it (by a progress report, say).
@@ -40,7 +40,7 @@ impl ConsumerService {
     /// The lease of the mark that a member leaves behind, where it needs one.
     async fn mark_lease(
         &self,
-        group: &Group,
+        group: &ServedGroup,
         member: &Member,
         comes_back: bool,
     ) -> Result<Option<Lease>, Status> {
@@ -51,11 +51,11 @@ impl ConsumerService {
     }
 
     /// Removes the registration of a member that has handed everything over.
-    pub(super) async fn remove(&self, group: &Group, member: &Member) -> Result<(), Status> {
+    pub(super) async fn remove(&self, group: &ServedGroup, member: &Member) -> Result<(), Status> {
         self.leave(group, member, &Leaving::Now).await
     }
 
-    async fn leave(&self, group: &Group, member: &Member, leaving: &Leaving) -> Result<(), Status> {
+    async fn leave(&self, group: &ServedGroup, member: &Member, leaving: &Leaving) -> Result<(), Status> {
         let wall = self.instance.options().wall.now();
         for _ in 0..ATTEMPTS {
             let Some(farewell) = group.read(|state| session::leave(state, member, leaving, wall)) else {
@@ -74,20 +74,20 @@ impl ConsumerService {
     }
 
     /// Writes what comes first, and waits until the view shows what became of it; false where it met its guard.
-    async fn say(&self, group: &Group, write: Option<Write>) -> Result<bool, Status> {
+    async fn say(&self, group: &ServedGroup, write: Option<Write>) -> Result<bool, Status> {
         let Some(write) = write else { return Ok(true) };
         self.instance.change(group, write.unfenced()).await
     }
 
     /// Ends the lease of a session whose consumer has stopped, and with it the registration.
-    async fn end_lease(&self, group: &Group, lease: Option<LeaseId>) -> Result<(), Status> {
+    async fn end_lease(&self, group: &ServedGroup, lease: Option<LeaseId>) -> Result<(), Status> {
         let Some(lease) = lease else { return Ok(()) };
         self.instance.store().revoke(lease).await.map_err(|e| refusal::store(&e))?;
         self.instance.catch_up(group).await
     }
 }
 
-fn not_registered(group: &Group, member: &Member) -> Status {
+fn not_registered(group: &ServedGroup, member: &Member) -> Status {
     let message = format!("no session {member} is registered in group {}", group.name());
     status(Reason::ConsumerNotFound, message)
 }

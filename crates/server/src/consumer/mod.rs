@@ -20,7 +20,7 @@ use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::name::{GroupName, MemberName};
 use tonic::Status;
 
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
 use crate::refusal;
 
@@ -39,7 +39,7 @@ impl ConsumerService {
 
     /// The group and the member that a call names. What it says must not be judged by a view that is older than what
     /// made its client say it, so the group's view is as new as the store was when the call came in.
-    async fn caller(&self, caller: Option<&WireCaller>) -> Result<(Group, Member), Status> {
+    async fn caller(&self, caller: Option<&WireCaller>) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
@@ -55,7 +55,7 @@ impl ConsumerService {
 
 /// The session under `name` now, for minimal clients that know none. Only the service renews such a session: what an
 /// earlier session of another client says late must not count for the one that has its name now.
-fn session_of(group: &Group, name: &MemberName) -> Result<Incarnation, Status> {
+fn session_of(group: &ServedGroup, name: &MemberName) -> Result<Incarnation, Status> {
     group.read(|state| match state.registration(name) {
         Some(session) if session.renewal == Renewal::Server => Ok(session.incarnation.clone()),
         Some(_) => {

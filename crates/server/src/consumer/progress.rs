@@ -14,11 +14,16 @@ use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
 
 use super::ConsumerService;
 use crate::convert;
-use crate::group::Group;
+use crate::group::ServedGroup;
 
 impl ConsumerService {
     /// Takes in what a confirmed heartbeat reports.
-    pub(super) async fn take_progress(&self, group: &Group, member: &Member, request: &HeartbeatRequest) {
+    pub(super) async fn take_progress(
+        &self,
+        group: &ServedGroup,
+        member: &Member,
+        request: &HeartbeatRequest,
+    ) {
         if is_stuck(group, member, request.poll_progress) {
             self.end_session(group, member, FenceReason::NoProgress).await;
         } else if !request.warming.is_empty() {
@@ -26,7 +31,7 @@ impl ConsumerService {
         }
     }
 
-    async fn end_session(&self, group: &Group, member: &Member, why: FenceReason) {
+    async fn end_session(&self, group: &ServedGroup, member: &Member, why: FenceReason) {
         let Some(write) = group.read(|state| session::end(state, member, why)) else { return };
         // Where it does not apply, the next heartbeat finds it stuck again.
         if let Err(error) = self.instance.store().txn(write.unfenced()).await {
@@ -36,7 +41,7 @@ impl ConsumerService {
 
     /// Writes what is news, at most every quarter of the deadline that it extends. What is not written is reported
     /// again with the next heartbeat.
-    async fn write_progress(&self, group: &Group, member: &Member, reported: &[WarmProgress]) {
+    async fn write_progress(&self, group: &ServedGroup, member: &Member, reported: &[WarmProgress]) {
         let txn = group.read(|state| {
             let deadline = Duration::from_millis(state.configured(|config| config.warm_deadline_ms));
             let may_write = group.sessions().may_write(state, member, deadline / 4);
@@ -50,7 +55,7 @@ impl ConsumerService {
 }
 
 /// Whether the member's own processing has stood still for longer than it said it may.
-fn is_stuck(group: &Group, member: &Member, counter: u64) -> bool {
+fn is_stuck(group: &ServedGroup, member: &Member, counter: u64) -> bool {
     group.read(|state| {
         let limit = state.registration(&member.name).and_then(|consumer| consumer.max_poll_interval_ms);
         limit.is_some_and(|ms| group.sessions().is_stuck(state, member, counter, Duration::from_millis(ms)))

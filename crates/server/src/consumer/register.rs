@@ -12,9 +12,9 @@ use tonic::Status;
 
 use super::ConsumerService;
 use super::request::CheckedRegister;
-use super::stream::{Session, fenced_stream};
+use super::stream::{ConsumerSession, fenced_stream};
 use crate::commands::Commands;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
@@ -37,7 +37,7 @@ impl ConsumerService {
 
     async fn admit(
         &self,
-        group: &Group,
+        group: &ServedGroup,
         registration: &CheckedRegister,
     ) -> Result<Result<Opened, Over>, Status> {
         let member = registration.member();
@@ -54,7 +54,7 @@ impl ConsumerService {
     async fn open(
         &self,
         registered: &Registered<'_, Consumer>,
-        group: &Group,
+        group: &ServedGroup,
         registration: &CheckedRegister,
         takes_over: Option<Revision>,
     ) -> Result<Opened, Status> {
@@ -88,14 +88,14 @@ impl ConsumerService {
     /// Attaches a stream.
     async fn attach(
         &self,
-        group: Group,
+        group: ServedGroup,
         registration: CheckedRegister,
         opened: Opened,
     ) -> Result<Commands, Status> {
         reach(&self.instance, &group, &opened, &registration.seen).await?;
         let is_resumed = registration.opening != Opening::New;
         self.instance.metrics().stream(group.name(), is_resumed);
-        let session = Session {
+        let session = ConsumerSession {
             group,
             member: registration.member(),
             lease: opened.lease,
@@ -109,7 +109,7 @@ impl ConsumerService {
 }
 
 /// Refuses a session that can't keep what the mode of its topics promises: it would be given nothing.
-fn refuse_lacking(group: &Group, name: &MemberName, consumer: &Consumer) -> Result<(), Status> {
+fn refuse_lacking(group: &ServedGroup, name: &MemberName, consumer: &Consumer) -> Result<(), Status> {
     let mode = group.read(|state| {
         let of_group = state.configured(|config| config.mode);
         state.mode_demanded_of(consumer, of_group)

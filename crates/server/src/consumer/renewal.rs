@@ -7,16 +7,16 @@ use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::claim;
 use tokio::time::{Instant, sleep_until};
 
-use super::stream::Session;
+use super::stream::ConsumerSession;
 
 /// The renewals of one session; those of a client that renews itself never come.
 pub(super) struct Renewals {
     store: Arc<dyn Store>,
-    session: Session,
+    session: ConsumerSession,
 }
 
 impl Renewals {
-    pub(super) fn new(store: Arc<dyn Store>, session: Session) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, session: ConsumerSession) -> Self {
         Self { store, session }
     }
 

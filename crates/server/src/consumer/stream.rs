@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep};
 
 use super::ConsumerService;
 use super::renewal::Renewals;
-use crate::commands::{Commands, Reader, Unsent};
-use crate::convert::{Told, session_info};
-use crate::group::{Group, Line};
+use crate::commands::{CommandRefusal, CommandSender, Commands};
+use crate::convert::{CommandHeader, session_info};
+use crate::group::{ServedGroup, StreamConnection};
 
 /// The most roles that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -30,25 +30,25 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// A session and what its client can do.
 #[derive(Debug, Clone)]
-pub(super) struct Session {
-    pub(super) group: Group,
+pub(super) struct ConsumerSession {
+    pub(super) group: ServedGroup,
     pub(super) member: Member,
     pub(super) lease: Lease,
-    /// When the request was sent that granted the lease, or kept it alive.
+    /// The time at which the request was sent that granted the lease, or kept it alive.
     pub(super) confirmed: Instant,
-    /// Whether this instance keeps the lease alive while the stream lives.
+    /// True if this instance keeps the lease alive while the stream lives.
     pub(super) renews: bool,
     pub(super) snapshot: bool,
     pub(super) says_taken: bool,
 }
 
-impl Session {
+impl ConsumerSession {
     /// What the member is told of its session; nothing where its client would not understand it.
     fn describe(&self) -> Option<SessionInfo> {
         self.snapshot.then(|| session_info(&self.member, self.lease))
     }
 
-    /// Why the session is over, where the view says so.
+    /// The reason why the session is over, where the view says so.
     pub(super) fn over(&self) -> Option<FenceReason> {
         self.group.read(|state| over::<Consumer>(state, &self.member))
     }
@@ -56,7 +56,7 @@ impl Session {
 
 /// A stream that only says that the session is over, which was seen at `revision`.
 pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &FenceReason) -> Commands {
-    Commands::only(Told { cluster_id, revision }.fenced(reason))
+    Commands::only(CommandHeader { cluster_id, revision }.fenced(reason))
 }
 
 /// What to do next on a stream.
@@ -69,26 +69,26 @@ enum Next {
     Leave,
 }
 
-struct Stream {
+struct ConsumerStream {
     service: ConsumerService,
-    session: Session,
-    line: Line,
-    reader: Reader<AssignmentCommand>,
+    session: ConsumerSession,
+    line: StreamConnection,
+    reader: CommandSender<AssignmentCommand>,
     /// What the member knows; `None` before the first command.
     known: Option<ConsumerView>,
 }
 
 impl ConsumerService {
-    pub(super) fn start_stream(&self, session: Session) -> Commands {
-        let (reader, commands) = Reader::open(session.lease.ttl);
+    pub(super) fn start_stream(&self, session: ConsumerSession) -> Commands {
+        let (reader, commands) = CommandSender::open(session.lease.ttl);
         let line = session.group.connect(&session.member);
-        let stream = Stream { service: self.clone(), session, line, reader, known: None };
+        let stream = ConsumerStream { service: self.clone(), session, line, reader, known: None };
         self.instance.tasks().spawn(stream.run());
         commands
     }
 }
 
-impl Stream {
+impl ConsumerStream {
     async fn run(mut self) {
         let instance = self.service.instance.clone();
         let renewals = Renewals::new(Arc::clone(instance.store()), self.session.clone());
@@ -100,13 +100,13 @@ impl Stream {
             // The client is gone. Its session is not: it may come back to it, here or elsewhere.
             () = gone => {}
             reason = renewals.run() => self.end(&reason),
-            unsent = self.tell() => if let Err(Unsent::TooSlow) = unsent { self.give_up() },
+            unsent = self.tell() => if let Err(CommandRefusal::TooSlow) = unsent { self.give_up() },
         }
         tracing::debug!(consumer = %self.session.member, "stream over");
     }
 
     /// Tells what there is to tell, until the session is over or the view is no longer kept.
-    async fn tell(&mut self) -> Result<(), Unsent> {
+    async fn tell(&mut self) -> Result<(), CommandRefusal> {
         let leaving = self.service.instance.leaving().clone();
         let mut is_told_to_go = false;
         loop {
@@ -135,9 +135,9 @@ impl Stream {
         }
     }
 
-    fn told(&self) -> Told<'_> {
+    fn told(&self) -> CommandHeader<'_> {
         let revision = self.session.group.read(GroupState::revision);
-        Told { cluster_id: self.service.instance.cluster_id(), revision }
+        CommandHeader { cluster_id: self.service.instance.cluster_id(), revision }
     }
 
     fn next(&mut self) -> Next {
@@ -155,7 +155,8 @@ impl Stream {
 
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Next {
         let member = &self.session.member;
-        let told = Told { cluster_id: self.service.instance.cluster_id(), revision: state.revision() };
+        let told =
+            CommandHeader { cluster_id: self.service.instance.cluster_id(), revision: state.revision() };
         let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
@@ -185,7 +186,7 @@ impl Stream {
         roles.iter().filter_map(|(at, role)| taken(at, role)).collect()
     }
 
-    async fn send(&self, commands: Vec<AssignmentCommand>) -> Result<(), Unsent> {
+    async fn send(&self, commands: Vec<AssignmentCommand>) -> Result<(), CommandRefusal> {
         for command in commands {
             self.line.note_told(Revision(command.revision));
             self.reader.send(command).await?;

@@ -11,12 +11,12 @@ use kafka_assigner_types::kv::{Limits, Revision, Txn};
 /// Transactions under way at a time. Four saturate one etcd; more only queue there, before everybody's heartbeats.
 const AT_A_TIME: usize = 4;
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
-pub(crate) enum Fate {
+pub(crate) enum WriteOutcome {
     /// It is durable since this revision.
     Applied(Revision),
-    /// What it was decided on is no longer so; nothing was written.
+    /// A guard did not hold: the state has changed since the decision; nothing was written.
     Outdated,
     /// Nobody knows, or the store refused it.
     Failed(Error),
@@ -36,34 +36,34 @@ impl Executor {
 
     /// Carries out `writes`, and returns what became of each. Where a transaction of several does not apply, each
     /// of them is tried alone, so that one outdated write stands in nobody's way.
-    pub(crate) async fn carry_out(&self, writes: &[Write]) -> Vec<Fate> {
+    pub(crate) async fn carry_out(&self, writes: &[Write]) -> Vec<WriteOutcome> {
         let limits: Limits = self.store.limits();
         let fates = stream::iter(chunk(&self.fence, writes, limits))
             .map(|chunk| async move { self.chunk(chunk.txn, &writes[chunk.writes]).await })
             .buffered(AT_A_TIME)
-            .collect::<Vec<Vec<Fate>>>()
+            .collect::<Vec<Vec<WriteOutcome>>>()
             .await;
         fates.into_iter().flatten().collect()
     }
 
-    async fn chunk(&self, txn: Txn, writes: &[Write]) -> Vec<Fate> {
+    async fn chunk(&self, txn: Txn, writes: &[Write]) -> Vec<WriteOutcome> {
         match self.store.txn(txn).await {
             Ok(outcome) if outcome.succeeded => {
-                writes.iter().map(|_| Fate::Applied(outcome.revision)).collect()
+                writes.iter().map(|_| WriteOutcome::Applied(outcome.revision)).collect()
             }
             Ok(_) | Err(Error::TooLarge { .. }) if writes.len() > 1 => self.one_by_one(writes).await,
-            Ok(_) => vec![Fate::Outdated],
-            Err(error) => writes.iter().map(|_| Fate::Failed(clone_kind(&error))).collect(),
+            Ok(_) => vec![WriteOutcome::Outdated],
+            Err(error) => writes.iter().map(|_| WriteOutcome::Failed(clone_kind(&error))).collect(),
         }
     }
 
-    async fn one_by_one(&self, writes: &[Write]) -> Vec<Fate> {
+    async fn one_by_one(&self, writes: &[Write]) -> Vec<WriteOutcome> {
         let mut fates = Vec::with_capacity(writes.len());
         for write in writes {
             fates.push(match self.store.txn(self.fence.alone(write)).await {
-                Ok(outcome) if outcome.succeeded => Fate::Applied(outcome.revision),
-                Ok(_) => Fate::Outdated,
-                Err(error) => Fate::Failed(error),
+                Ok(outcome) if outcome.succeeded => WriteOutcome::Applied(outcome.revision),
+                Ok(_) => WriteOutcome::Outdated,
+                Err(error) => WriteOutcome::Failed(error),
             });
         }
         fates

@@ -74,9 +74,9 @@ async fn one_outdated_write_stands_in_nobodys_way() {
     let (executor, memory) = leading().await;
     memory.txn(Txn::guarded(Vec::new(), vec![Op::put("k050", "")])).await.expect("memory answers");
     let fates = executor.carry_out(&(0..100).map(creating).collect::<Vec<_>>()).await;
-    let outdated = |fate: &Fate| matches!(fate, Fate::Outdated);
+    let outdated = |fate: &WriteOutcome| matches!(fate, WriteOutcome::Outdated);
     assert_eq!(fates.iter().position(outdated), Some(50));
-    assert_eq!(fates.iter().filter(|fate| matches!(fate, Fate::Applied(_))).count(), 99);
+    assert_eq!(fates.iter().filter(|fate| matches!(fate, WriteOutcome::Applied(_))).count(), 99);
     assert_eq!(written(&memory).await, 100);
 }
 
@@ -85,7 +85,7 @@ async fn one_outdated_write_stands_in_nobodys_way() {
 async fn a_chunk_that_the_store_finds_too_large_is_carried_out_one_by_one() {
     let (executor, memory) = leading().await;
     let fates = executor.carry_out(&(0..256).map(creating).collect::<Vec<_>>()).await;
-    assert!(fates.iter().all(|fate| matches!(fate, Fate::Applied(_))), "{fates:?}");
+    assert!(fates.iter().all(|fate| matches!(fate, WriteOutcome::Applied(_))), "{fates:?}");
     assert_eq!(written(&memory).await, 256);
 }
 
@@ -96,6 +96,6 @@ async fn nothing_of_a_chunk_applies_once_the_term_is_over() {
     memory.txn(Txn::guarded(Vec::new(), vec![Op::delete("leader")])).await.expect("memory answers");
     memory.txn(Txn::guarded(Vec::new(), vec![Op::put("leader", "")])).await.expect("memory answers");
     let fates = executor.carry_out(&(0..200).map(creating).collect::<Vec<_>>()).await;
-    assert!(fates.iter().all(|fate| matches!(fate, Fate::Outdated)), "{fates:?}");
+    assert!(fates.iter().all(|fate| matches!(fate, WriteOutcome::Outdated)), "{fates:?}");
     assert_eq!(written(&memory).await, 0);
 }

@@ -8,7 +8,7 @@ use kafka_assigner_types::name::TopicName;
 use tokio::time::Instant;
 
 use super::Coordinator;
-use super::execute::{Executor, Fate};
+use super::execute::{Executor, WriteOutcome};
 use crate::refusal::describe;
 use crate::topics::TopicSource;
 
@@ -69,7 +69,7 @@ impl Coordinator {
         let now = self.clock.now();
         let writes = self.group.read(|state| follow(state, &found, denials, now));
         for fate in executor.carry_out(&writes).await {
-            if let Fate::Failed(error) = fate {
+            if let WriteOutcome::Failed(error) = fate {
                 tracing::debug!(group = %self.group.name(), %error, "topics not written");
             }
         }

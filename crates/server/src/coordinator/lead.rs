@@ -15,7 +15,7 @@ use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::moment::Moment;
 
 use super::Coordinator;
-use super::execute::{Executor, Fate};
+use super::execute::{Executor, WriteOutcome};
 use crate::{background, leases};
 
 /// One term of a leader.
@@ -55,14 +55,14 @@ impl Coordinator {
     }
 
     /// The revision since which an action is durable; `None` where it is not, as far as anybody knows.
-    fn note_fate(&self, action: &Action, fate: &Fate) -> Option<Revision> {
+    fn note_fate(&self, action: &Action, fate: &WriteOutcome) -> Option<Revision> {
         match fate {
-            Fate::Applied(revision) => {
+            WriteOutcome::Applied(revision) => {
                 self.note_applied(action);
                 Some(*revision)
             }
-            Fate::Outdated => None,
-            Fate::Failed(error) => {
+            WriteOutcome::Outdated => None,
+            WriteOutcome::Failed(error) => {
                 let step = action.step.label();
                 tracing::debug!(group = %self.group.name(), step, %error, "write failed");
                 None
@@ -123,6 +123,10 @@ impl Leading<'_> {
             let wall = options.wall.now();
             let inputs = StepInputs { moment, wall, nonce, strategies: &options.strategies };
             let pass = metrics.timed_step(|| leader.step(&state, said.as_ref(), inputs));
+            if let Some(listener) = &options.on_violation {
+                let violations = leader.lint(&state, &pass, &said.unwrap_or_default(), inputs);
+                violations.iter().for_each(|violation| listener.hear(violation));
+            }
             (leader, pass)
         };
         let (leader, pass) = background::run(is_long, step).await?;

@@ -15,7 +15,7 @@ mod lead;
 use std::sync::Arc;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Leader, encode};
+use kafka_assigner_core::record::{LeaderRecord, encode};
 use kafka_assigner_core::write::Fence;
 use kafka_assigner_store::Store;
 use kafka_assigner_store::election::{self, Election, Term};
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Monotonic;
 use crate::entropy::Entropy;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::Peers;
@@ -31,11 +31,11 @@ use crate::pulse::Pulses;
 use crate::topics::TopicSource;
 use execute::Executor;
 
-/// What a coordinator works with.
+/// The parts of the instance that a coordinator works with.
 #[derive(Debug, Clone)]
 pub(crate) struct Coordinator {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) group: Group,
+    pub(crate) group: ServedGroup,
     pub(crate) options: Arc<Options>,
     pub(crate) clock: Monotonic,
     pub(crate) entropy: Arc<Entropy>,
@@ -66,7 +66,7 @@ impl Coordinator {
 
     fn election(&self) -> Election {
         let leader =
-            Leader::new(self.options.id.clone(), self.options.address.clone(), self.options.wall.now());
+            LeaderRecord::new(self.options.id.clone(), self.options.address.clone(), self.options.wall.now());
         let key = self.group.layout().encode(&Key::Leader);
         let mut options = election::Options::new(key, encode(&leader));
         options.ttl = self.options.leader_ttl;

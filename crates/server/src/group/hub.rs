@@ -16,7 +16,7 @@ use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::MemberName;
 use tokio::sync::Notify;
 
-/// Who is connected here.
+/// The members that are connected here.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     lines: Mutex<BTreeMap<MemberName, Vec<Arc<Bell>>>>,
@@ -48,14 +48,14 @@ impl Bell {
 
 /// One stream's connection; dropping it disconnects.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct StreamConnection {
     hub: Arc<Hub>,
     name: MemberName,
     bell: Arc<Bell>,
 }
 
 impl Hub {
-    pub(super) fn connect(hub: &Arc<Self>, member: &Member) -> Line {
+    pub(super) fn connect(hub: &Arc<Self>, member: &Member) -> StreamConnection {
         let bell = Arc::new(Bell {
             incarnation: member.incarnation.clone(),
             rung: Notify::new(),
@@ -65,7 +65,7 @@ impl Hub {
         });
         hub.lines().entry(member.name.clone()).or_default().push(Arc::clone(&bell));
         hub.streams.fetch_add(1, Ordering::Relaxed);
-        Line { hub: Arc::clone(hub), name: member.name.clone(), bell }
+        StreamConnection { hub: Arc::clone(hub), name: member.name.clone(), bell }
     }
 
     /// Rings the streams of one member's name: `scope` of its view may differ.
@@ -84,7 +84,7 @@ impl Hub {
         self.lines().values().flatten().for_each(|bell| bell.rung.notify_one());
     }
 
-    /// How many streams are connected.
+    /// The number of streams that are connected.
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
     }
@@ -113,7 +113,7 @@ impl Hub {
     }
 }
 
-impl Line {
+impl StreamConnection {
     /// Waits until something may concern the member; false once nobody rings any more. Cancel safe: a ring is kept.
     pub(crate) async fn rung(&self) -> bool {
         if !self.is_closed() {
@@ -142,13 +142,13 @@ impl Line {
         self.bell.told.store(revision.0, Ordering::Relaxed);
     }
 
-    /// Whether the member asked for the end of its session.
+    /// True if the member asked for the end of its session.
     pub(crate) fn is_leaving(&self) -> bool {
         self.bell.leaving.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Line {
+impl Drop for StreamConnection {
     fn drop(&mut self) {
         self.hub.streams.fetch_sub(1, Ordering::Relaxed);
         let mut lines = self.hub.lines();

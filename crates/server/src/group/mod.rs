@@ -16,14 +16,14 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::GroupName;
 
-pub(crate) use hub::{Hub, Line};
+pub(crate) use hub::{Hub, StreamConnection};
 pub use materialized::GroupView;
 pub(crate) use phases::{PhaseTime, Phases};
 pub(crate) use sessions::Sessions;
 
 /// A group that this instance serves; clones are cheap.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct ServedGroup {
     layout: Arc<Layout>,
     view: View<GroupView>,
     hub: Arc<Hub>,
@@ -32,7 +32,7 @@ pub struct Group {
     phases: Arc<Phases>,
 }
 
-impl Group {
+impl ServedGroup {
     /// The group, and the keeper that moves its view.
     pub(crate) fn new(store: Arc<dyn Store>, layout: Layout, seed: u64) -> (Self, view::Keeper<GroupView>) {
         let mut options = view::Options::new(layout.prefix());
@@ -95,7 +95,7 @@ impl Group {
         &self.sessions
     }
 
-    /// How the time of phases stands, as far as this instance leads.
+    /// The ages of phases, as far as this instance leads.
     pub(crate) fn phases(&self) -> &Phases {
         &self.phases
     }
@@ -110,17 +110,17 @@ impl Group {
     }
 
     /// Connects a stream of a router: from now on it is rung when a route may differ.
-    pub(crate) fn connect_router(&self, router: &Member) -> Line {
+    pub(crate) fn connect_router(&self, router: &Member) -> StreamConnection {
         Hub::connect(&self.routers, router)
     }
 
-    /// How many streams are connected, of consumers and routers.
+    /// The number of streams that are connected, of consumers and routers.
     pub(crate) fn streams(&self) -> usize {
         self.hub.streams() + self.routers.streams()
     }
 
     /// Connects a stream of `member`: from now on it is rung when something may concern it.
-    pub(crate) fn connect(&self, member: &Member) -> Line {
+    pub(crate) fn connect(&self, member: &Member) -> StreamConnection {
         Hub::connect(&self.hub, member)
     }
 }

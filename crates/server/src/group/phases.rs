@@ -16,12 +16,12 @@ type Spans = SharedMap<TopicPartition, PhaseSpan>;
 #[derive(Debug, Default)]
 pub(crate) struct Phases(Mutex<Spans>);
 
-/// How the time of one phase stands.
+/// The age of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PhaseTime {
     /// For how long the leader has seen it.
     pub(crate) age: Duration,
-    /// How long it may still take.
+    /// The time that it may still take.
     pub(crate) left: Duration,
 }
 
@@ -36,14 +36,14 @@ impl Phases {
         *self.spans() = Spans::default();
     }
 
-    /// How the time of the phase of `handoff` stands at `now`; `None` where this instance does not know.
+    /// The age of the phase of `handoff` at `now`; `None` where this instance does not know.
     pub(crate) fn time(&self, handoff: &Handoff, now: Moment) -> Option<PhaseTime> {
         let spans = self.spans();
         let span = spans.get(handoff.lead()).filter(|span| span.is_of(handoff))?;
         Some(PhaseTime { age: now.since(span.since), left: span.deadline.since(now) })
     }
 
-    /// How long the handoff that has not moved for longest is in its phase at `now`; zero where none moves.
+    /// The time for which the handoff that has not moved for longest is in its phase at `now`; zero where none moves.
     pub(crate) fn oldest(&self, now: Moment) -> Duration {
         let spans = self.spans().clone();
         spans.values().map(|span| now.since(span.since)).max().unwrap_or_default()
@@ -56,8 +56,8 @@ impl Phases {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::lab::{Lab, tp};
     use kafka_assigner_core::record::Phase;
+    use kafka_assigner_core::test_group::{TestGroup, tp};
 
     use super::*;
 
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_phase_is_known_while_this_instance_leads_and_for_that_phase_only() {
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
         lab.later(Duration::from_secs(5));

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 /// One page for each session that reports anything.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<BTreeMap<MemberName, Page>>);
+pub(crate) struct Sessions(Mutex<BTreeMap<MemberName, SessionActivity>>);
 
 #[derive(Debug)]
-struct Page {
+struct SessionActivity {
     incarnation: Incarnation,
     poll_progress: u64,
     progressed: Instant,
@@ -48,7 +48,7 @@ impl Sessions {
         self.page(state, member, |page| page.heard.replace(Instant::now())).map(|heard| heard.elapsed())
     }
 
-    /// Whether progress was last written at least `interval` ago.
+    /// True if progress was last written at least `interval` ago.
     pub(crate) fn may_write(&self, state: &GroupState, member: &Member, interval: Duration) -> bool {
         self.page(state, member, |page| page.written.is_none_or(|written| written.elapsed() >= interval))
     }
@@ -83,13 +83,24 @@ impl Sessions {
 
     /// Looks at the page of a session, which is made for one that `state` knows: then what removes the registration
     /// comes later, and takes the page with it.
-    fn page<R: Default>(&self, state: &GroupState, member: &Member, look: impl FnOnce(&mut Page) -> R) -> R {
+    fn page<R: Default>(
+        &self,
+        state: &GroupState,
+        member: &Member,
+        look: impl FnOnce(&mut SessionActivity) -> R,
+    ) -> R {
         if state.presence(member) != Presence::Here {
             return R::default();
         }
         let new = || {
             let incarnation = member.incarnation.clone();
-            Page { incarnation, poll_progress: 0, progressed: Instant::now(), written: None, heard: None }
+            SessionActivity {
+                incarnation,
+                poll_progress: 0,
+                progressed: Instant::now(),
+                written: None,
+                heard: None,
+            }
         };
         let mut pages = self.pages();
         let page = pages.entry(member.name.clone()).or_insert_with(new);
@@ -99,7 +110,7 @@ impl Sessions {
         look(page)
     }
 
-    fn pages(&self) -> MutexGuard<'_, BTreeMap<MemberName, Page>> {
+    fn pages(&self) -> MutexGuard<'_, BTreeMap<MemberName, SessionActivity>> {
         self.0.lock().expect("nothing panics while it holds the pages")
     }
 }

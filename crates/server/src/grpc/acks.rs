@@ -3,7 +3,7 @@
 use kafka_assigner_core::ack::{Ack, Drained, MemberAck};
 use kafka_assigner_core::record::Taken;
 use kafka_assigner_proto::v1::{DrainedPartition, HandledRecord, PartitionAck, RouteAck, WarmFailure};
-use kafka_assigner_types::id::{HandoffId, Offset};
+use kafka_assigner_types::id::HandoffId;
 use tonic::Status;
 
 use crate::recording::bounded;
@@ -41,10 +41,10 @@ pub(super) fn caught_up(item: &PartitionAck) -> Result<MemberAck, Status> {
 
 /// `PartitionTaken`.
 pub(super) fn taken(item: &PartitionAck) -> Result<MemberAck, Status> {
-    let first = edge(item.handled.as_ref())?;
+    let first = item.handled.as_ref();
     let taken = Taken {
-        first_offset: first.map(|record| Offset(record.offset)),
-        first_at: first.as_ref().map(convert::time_of),
+        first_offset: convert::handled_offset(item.handled.as_ref())?,
+        first_at: first.map(convert::time_of),
     };
     partition(item, Ack::Taken(taken))
 }

@@ -5,7 +5,6 @@ use kafka_assigner_proto::v1::admin_server::Admin;
 use tonic::{Request, Response, Status};
 
 use crate::admin::{AdminService, Events};
-use crate::caller::{Right, authorize};
 
 /// The gRPC face of the service for operators.
 #[derive(Debug, Clone)]
@@ -19,9 +18,9 @@ impl Operators {
     }
 }
 
-/// One method for each call: who may make it, and who does it.
+/// One method for each call.
 macro_rules! calls {
-    ($($call:ident($request:ident) -> $response:ident, $right:ident;)+) => {
+    ($($call:ident($request:ident) -> $response:ident;)+) => {
         #[tonic::async_trait]
         impl Admin for Operators {
             type WatchStream = Events;
@@ -30,7 +29,6 @@ macro_rules! calls {
                 &self,
                 request: Request<v1::$request>,
             ) -> Result<Response<calls!(@ $response)>, Status> {
-                authorize(&request, Right::$right)?;
                 self.0.$call(request.into_inner()).await.map(Response::new)
             })+
         }
@@ -40,19 +38,19 @@ macro_rules! calls {
 }
 
 calls! {
-    list_groups(ListGroupsRequest) -> ListGroupsResponse, Read;
-    describe_group(DescribeGroupRequest) -> DescribeGroupResponse, Read;
-    set_group_config(SetGroupConfigRequest) -> SetGroupConfigResponse, Operate;
-    delete_group(DeleteGroupRequest) -> DeleteGroupResponse, Operate;
-    list_topics(ListTopicsRequest) -> ListTopicsResponse, Read;
-    set_topic(SetTopicRequest) -> SetTopicResponse, Operate;
-    delete_topic(DeleteTopicRequest) -> DeleteTopicResponse, Operate;
-    list_consumers(ListConsumersRequest) -> ListConsumersResponse, Read;
-    list_assignments(ListAssignmentsRequest) -> ListAssignmentsResponse, Read;
-    list_handoffs(ListHandoffsRequest) -> ListHandoffsResponse, Read;
-    get_leader(GetLeaderRequest) -> GetLeaderResponse, Read;
-    plan(PlanRequest) -> PlanResponse, Read;
-    explain(ExplainRequest) -> ExplainResponse, Read;
-    abort_handoff(AbortHandoffRequest) -> AbortHandoffResponse, Operate;
-    watch(WatchRequest) -> Events, Read;
+    list_groups(ListGroupsRequest) -> ListGroupsResponse;
+    describe_group(DescribeGroupRequest) -> DescribeGroupResponse;
+    set_group_config(SetGroupConfigRequest) -> SetGroupConfigResponse;
+    delete_group(DeleteGroupRequest) -> DeleteGroupResponse;
+    list_topics(ListTopicsRequest) -> ListTopicsResponse;
+    set_topic(SetTopicRequest) -> SetTopicResponse;
+    delete_topic(DeleteTopicRequest) -> DeleteTopicResponse;
+    list_consumers(ListConsumersRequest) -> ListConsumersResponse;
+    list_assignments(ListAssignmentsRequest) -> ListAssignmentsResponse;
+    list_handoffs(ListHandoffsRequest) -> ListHandoffsResponse;
+    get_leader(GetLeaderRequest) -> GetLeaderResponse;
+    plan(PlanRequest) -> PlanResponse;
+    explain(ExplainRequest) -> ExplainResponse;
+    abort_handoff(AbortHandoffRequest) -> AbortHandoffResponse;
+    watch(WatchRequest) -> Events;
 }

@@ -11,7 +11,6 @@ use kafka_assigner_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::acks;
-use crate::caller::{Right, authorize};
 use crate::commands::Commands;
 use crate::consumer::ConsumerService;
 
@@ -43,7 +42,6 @@ impl KafkaAssigner for Consumers {
     type RegisterStream = Commands;
 
     async fn register(&self, request: Request<RegisterRequest>) -> Result<Response<Commands>, Status> {
-        authorize(&request, Right::Consume)?;
         self.0.register(request.into_inner()).await.map(Response::new)
     }
 
@@ -51,7 +49,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<HeartbeatRequest>,
     ) -> Result<Response<HeartbeatResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         self.0.heartbeat(request.into_inner()).await.map(Response::new)
     }
 
@@ -59,7 +56,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionReadyRequest>,
     ) -> Result<Response<PartitionReadyResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::ready).await?;
         Ok(Response::new(PartitionReadyResponse { results }))
@@ -69,7 +65,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionTakenRequest>,
     ) -> Result<Response<PartitionTakenResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::taken).await?;
         Ok(Response::new(PartitionTakenResponse { results }))
@@ -79,7 +74,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionDrainedRequest>,
     ) -> Result<Response<PartitionDrainedResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::drained).await?;
         Ok(Response::new(PartitionDrainedResponse { results }))
@@ -89,7 +83,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionCaughtUpRequest>,
     ) -> Result<Response<PartitionCaughtUpResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::caught_up).await?;
         Ok(Response::new(PartitionCaughtUpResponse { results }))
@@ -99,7 +92,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionReleasedRequest>,
     ) -> Result<Response<PartitionReleasedResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::released).await?;
         Ok(Response::new(PartitionReleasedResponse { results }))
@@ -109,7 +101,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<WarmFailedRequest>,
     ) -> Result<Response<WarmFailedResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::warm_failed).await?;
         Ok(Response::new(WarmFailedResponse { results }))
@@ -119,7 +110,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<DeregisterRequest>,
     ) -> Result<Response<DeregisterResponse>, Status> {
-        authorize(&request, Right::Consume)?;
         self.0.deregister(request.into_inner()).await?;
         Ok(Response::new(DeregisterResponse {}))
     }

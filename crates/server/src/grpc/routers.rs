@@ -8,7 +8,6 @@ use kafka_assigner_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::acks;
-use crate::caller::{Right, authorize};
 use crate::router::{RouterService, Routes};
 
 /// The gRPC face of the service for routers.
@@ -28,12 +27,10 @@ impl Routing for Routers {
     type AttachStream = Routes;
 
     async fn attach(&self, request: Request<AttachRequest>) -> Result<Response<Routes>, Status> {
-        authorize(&request, Right::Route)?;
         self.0.attach(request.into_inner()).await.map(Response::new)
     }
 
     async fn ack(&self, request: Request<RouteAckRequest>) -> Result<Response<RouteAckResponse>, Status> {
-        authorize(&request, Right::Route)?;
         let RouteAckRequest { caller, routes } = request.into_inner();
         let results = self.0.acknowledge(caller, &acks::all(&routes, acks::frozen)?).await?;
         Ok(Response::new(RouteAckResponse { results }))
@@ -43,12 +40,10 @@ impl Routing for Routers {
         &self,
         request: Request<RouterHeartbeatRequest>,
     ) -> Result<Response<HeartbeatResponse>, Status> {
-        authorize(&request, Right::Route)?;
         self.0.heartbeat(request.into_inner()).await.map(Response::new)
     }
 
     async fn detach(&self, request: Request<DetachRequest>) -> Result<Response<DetachResponse>, Status> {
-        authorize(&request, Right::Route)?;
         self.0.detach(request.into_inner()).await?;
         Ok(Response::new(DetachResponse {}))
     }

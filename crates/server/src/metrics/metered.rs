@@ -25,7 +25,7 @@ struct ErrorLabel {
     error: &'static str,
 }
 
-/// What is known of the store's calls.
+/// The counts and times of the store's calls.
 #[derive(Debug, Clone)]
 pub(super) struct StoreMetrics {
     calls: Family<CallLabel, Histogram>,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Metrics, OfLabel, PhaseLabel, RouterLabel, of, whole};
 use crate::clock::Monotonic;
-use crate::group::Group;
+use crate::group::ServedGroup;
 
 /// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
 const EVERY: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct Observer {
 impl Metrics {
     /// Observes `group` until it is dropped, or the view stops. Afterwards its gauges are gone: another instance
     /// shows them.
-    pub(crate) async fn observe(&self, group: &Group, clock: Monotonic) {
+    pub(crate) async fn observe(&self, group: &ServedGroup, clock: Monotonic) {
         let mut updates = group.view().subscribe();
         let mut observer = Observer::new(self.clone(), group.name().clone());
         let mut tick = interval(EVERY);
@@ -162,7 +162,7 @@ impl Drop for Observer {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::lab::Lab;
+    use kafka_assigner_core::test_group::TestGroup;
     use prometheus_client::registry::Registry;
 
     use super::*;
@@ -177,7 +177,7 @@ mod tests {
     async fn a_rebalance_is_measured_from_its_first_handoff_to_rest() {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
-        let mut lab = Lab::with_topics(&[("t", 2)]);
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
         lab.join("a");
         lab.settle();
         observer.look(&lab.state);
@@ -243,7 +243,7 @@ mod tests {
     async fn time_without_an_owner_adds_up_over_partitions() {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
-        let lab = Lab::with_topics(&[("t", 4)]);
+        let lab = TestGroup::with_topics(&[("t", 4)]);
         observer.show(&census(&lab.state), Duration::ZERO);
         tokio::time::advance(Duration::from_secs(2)).await;
         observer.show(&census(&lab.state), Duration::ZERO);

@@ -8,9 +8,9 @@ use kafka_assigner_proto::v1::AttachRequest;
 use tonic::Status;
 
 use super::request::Attachment;
-use super::stream::{Session, fenced_stream};
+use super::stream::{RouterSession, fenced_stream};
 use super::{RouterService, Routes};
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
 
 impl RouterService {
@@ -30,7 +30,11 @@ impl RouterService {
         }
     }
 
-    async fn admit(&self, group: &Group, attachment: &Attachment) -> Result<Result<Opened, Over>, Status> {
+    async fn admit(
+        &self,
+        group: &ServedGroup,
+        attachment: &Attachment,
+    ) -> Result<Result<Opened, Over>, Status> {
         let registered = Registered::at(&self.instance, group, &attachment.router);
         match registered.enter(&attachment.opening).await? {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
@@ -56,9 +60,14 @@ impl RouterService {
     }
 
     /// Starts a stream. The first table is not older than the session: it shows every freeze that does not wait for it.
-    async fn start(&self, group: Group, attachment: Attachment, opened: &Opened) -> Result<Routes, Status> {
+    async fn start(
+        &self,
+        group: ServedGroup,
+        attachment: Attachment,
+        opened: &Opened,
+    ) -> Result<Routes, Status> {
         reach(&self.instance, &group, opened, &attachment.seen).await?;
         self.instance.metrics().route_stream(group.name(), attachment.opening != Opening::New);
-        Ok(self.start_stream(Session { group, router: attachment.router, lease: opened.lease }))
+        Ok(self.start_stream(RouterSession { group, router: attachment.router, lease: opened.lease }))
     }
 }

@@ -7,8 +7,8 @@ mod acks;
 mod attach;
 mod leave;
 mod request;
+mod sent_routes;
 mod stream;
-mod table;
 
 use kafka_assigner_core::record::Router;
 use kafka_assigner_proto::v1::{HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use crate::consumer::group_name;
-use crate::group::Group;
+use crate::group::ServedGroup;
 use crate::instance::Instance;
 use crate::refusal;
 use crate::session::Registered;
@@ -54,7 +54,7 @@ impl RouterService {
     }
 
     /// The group and the router that a call names.
-    async fn named(&self, caller: Option<&RouterCaller>) -> Result<(Group, Member), Status> {
+    async fn named(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         let name = MemberName::new(&caller.router_name).map_err(|e| refusal::name(&e))?;
@@ -64,7 +64,7 @@ impl RouterService {
 
     /// [`named`](Self::named), with a view that is as new as the store was when the call came in: a word must not be
     /// judged by a view that is older than what made its router say it.
-    async fn caller(&self, caller: Option<&RouterCaller>) -> Result<(Group, Member), Status> {
+    async fn caller(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
         let (group, router) = self.named(caller).await?;
         self.instance.catch_up(&group).await?;
         Ok((group, router))

@@ -9,19 +9,19 @@ use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, Revision};
 
-use super::table::Table;
+use super::sent_routes::SentRoutes;
 use super::{RouterService, Routes};
-use crate::commands::{Reader, Unsent};
+use crate::commands::{CommandRefusal, CommandSender};
 use crate::convert::{fenced, go_away, session_info};
-use crate::group::{Group, Line};
+use crate::group::{ServedGroup, StreamConnection};
 
 /// The most routes that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
 
 /// A router's session.
 #[derive(Debug, Clone)]
-pub(super) struct Session {
-    pub(super) group: Group,
+pub(super) struct RouterSession {
+    pub(super) group: ServedGroup,
     pub(super) router: Member,
     pub(super) lease: Lease,
 }
@@ -35,26 +35,26 @@ fn told(cluster_id: &str, revision: Revision, command: Command) -> RouteCommand 
     RouteCommand { cluster_id: cluster_id.to_owned(), revision: revision.0, command: Some(command) }
 }
 
-struct Stream {
+struct RouterStream {
     service: RouterService,
-    session: Session,
-    line: Line,
-    reader: Reader<RouteCommand>,
+    session: RouterSession,
+    line: StreamConnection,
+    reader: CommandSender<RouteCommand>,
     /// What the router knows; `None` before the first command.
-    table: Option<Table>,
+    table: Option<SentRoutes>,
 }
 
 impl RouterService {
-    pub(super) fn start_stream(&self, session: Session) -> Routes {
-        let (reader, routes) = Reader::open(session.lease.ttl);
+    pub(super) fn start_stream(&self, session: RouterSession) -> Routes {
+        let (reader, routes) = CommandSender::open(session.lease.ttl);
         let line = session.group.connect_router(&session.router);
-        let stream = Stream { service: self.clone(), session, line, reader, table: None };
+        let stream = RouterStream { service: self.clone(), session, line, reader, table: None };
         self.instance.tasks().spawn(stream.run());
         routes
     }
 }
 
-impl Stream {
+impl RouterStream {
     async fn run(mut self) {
         let stopping = self.service.instance.stopping().clone();
         let gone = self.reader.gone();
@@ -64,13 +64,13 @@ impl Stream {
             () = stopping.cancelled() => {}
             // Nobody reads any more.
             () = gone => {}
-            unsent = self.tell() => if let Err(Unsent::TooSlow) = unsent { self.give_up() },
+            unsent = self.tell() => if let Err(CommandRefusal::TooSlow) = unsent { self.give_up() },
         }
         tracing::debug!(router = %self.session.router, "stream over");
     }
 
     /// Tells what there is to tell, until the session is over or the view is no longer kept.
-    async fn tell(&mut self) -> Result<(), Unsent> {
+    async fn tell(&mut self) -> Result<(), CommandRefusal> {
         let leaving = self.service.instance.leaving().clone();
         let mut is_told_to_go = false;
         loop {
@@ -113,7 +113,7 @@ impl Stream {
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Vec<Command> {
         let Some(table) = &mut self.table else {
             let (table, commands) =
-                Table::open(state, &session_info(&self.session.router, self.session.lease));
+                SentRoutes::open(state, &session_info(&self.session.router, self.session.lease));
             self.table = Some(table);
             return commands;
         };
@@ -129,7 +129,7 @@ impl Stream {
         told(self.service.instance.cluster_id(), revision, command)
     }
 
-    async fn send(&self, revision: Revision, commands: Vec<Command>) -> Result<(), Unsent> {
+    async fn send(&self, revision: Revision, commands: Vec<Command>) -> Result<(), CommandRefusal> {
         for command in commands {
             self.line.note_told(revision);
             self.reader.send(self.told(revision, command)).await?;

@@ -57,7 +57,7 @@ impl Grpc {
         Ok(Self { router, health: Health(reporter) })
     }
 
-    /// What tells callers whether the instance serves.
+    /// The health service, which tells callers whether the instance serves.
     pub(super) fn health(&self) -> Health {
         self.health.clone()
     }

@@ -43,7 +43,7 @@ impl Finding {
         Self::new(Grade::Failed, what, how)
     }
 
-    /// Whether the instance can do without it.
+    /// True if the instance can do without it.
     pub(super) fn is_bearable(&self) -> bool {
         self.grade != Grade::Failed
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Whether every loop of the instance moves; where one does not, only a restart helps.
+/// True if every loop of the instance moves; where one does not, only a restart helps.
 pub(super) fn alive(instance: &Instance) -> Vec<Finding> {
     let stuck = instance.pulses().stuck();
     if stuck.is_empty() {
@@ -71,7 +71,7 @@ pub(super) fn alive(instance: &Instance) -> Vec<Finding> {
     stuck.map(|(group, since)| Finding::bad(format!("leader of {group}"), how(since))).collect()
 }
 
-/// Whether the instance can serve: it does not stop, its views are loaded, and the store answers.
+/// True if the instance can serve: it does not stop, its views are loaded, and the store answers.
 pub(super) async fn ready(instance: &Instance) -> Vec<Finding> {
     let mut findings = vec![standing(instance), views(instance)];
     findings.extend(store(instance).await);

@@ -10,7 +10,7 @@ use kafka_assigner_core::record::{Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState, Presence};
 use kafka_assigner_server::grpc::Consumers;
 use kafka_assigner_server::topics::TopicSource;
-use kafka_assigner_server::{ConsumerService, Group, Instance, Options, WallClock};
+use kafka_assigner_server::{ConsumerService, Instance, Options, ServedGroup, WallClock};
 use kafka_assigner_store::faulty::FaultyStore;
 use kafka_assigner_store::{MemoryStore, Store};
 use kafka_assigner_types::kv::{LeaseId, Op, Record, Revision, Txn};
@@ -132,7 +132,7 @@ impl Cluster {
     }
 
     /// The group as the first instance that is left serves it.
-    pub(crate) async fn group(&self) -> Group {
+    pub(crate) async fn group(&self) -> ServedGroup {
         self.nodes[0].instance.group(&group()).await.expect("the group is served")
     }
 

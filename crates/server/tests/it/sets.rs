@@ -3,15 +3,18 @@
 use std::future::Future;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{MAX_SET, Source, Topic, encode};
+use kafka_assigner_core::reason::Reason;
+use kafka_assigner_core::record::{Handoff, HandoffRecord, MAX_SET, Phase, Reference, Source, Topic, encode};
 use kafka_assigner_core::state::Entry;
-use kafka_assigner_proto::v1::AckOutcome;
+use kafka_assigner_proto::v1::{AckOutcome, RegisterRequest};
 use kafka_assigner_server::Options;
 use kafka_assigner_store::faulty::Fault;
+use kafka_assigner_types::id::{HandoffId, Incarnation, Member as Session, TopicPartition};
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 
 use crate::cluster::{Cluster, Node};
-use crate::member::{Member, ack, outcomes};
+use crate::member::{Member, ack, full, outcomes};
 use crate::router::Router;
 
 /// What a call about one set may cost.
@@ -143,4 +146,50 @@ async fn a_write_without_an_answer_is_looked_up_before_it_is_repeated() {
         assert_eq!(new.ready().await, [outcome; 3], "{fault:?}");
         cluster.stop().await;
     }
+}
+
+/// Partitions that no transaction holds as one unit.
+const TOO_MANY: u32 = 130;
+
+fn session(name: &str) -> Session {
+    let incarnation = Incarnation::new(&format!("{name}-1")).expect("an incarnation");
+    Session { name: name.parse().expect("a name"), incarnation }
+}
+
+/// Puts a handoff of all partitions of `t` from `a` to `b`, in which `a` is to stop, around all instances.
+async fn put_too_large(cluster: &Cluster) {
+    let unit: Vec<_> = (0..TOO_MANY).map(|n| TopicPartition::new("t".parse().expect("a name"), n)).collect();
+    let (id, parties) = (HandoffId::new("large"), (session("a"), session("b")));
+    let handoff =
+        Handoff::new(id.clone(), unit.clone(), parties, Mode::Exclusive, WallMillis(0), Reason::Unowned);
+    let record = HandoffRecord::Lead(Box::new(handoff.in_phase(Phase::Draining)));
+    cluster.put(&Key::Handoff(unit[0].clone()), encode(&record)).await;
+    for at in &unit[1..] {
+        let reference = HandoffRecord::Reference(Reference::new(id.clone(), unit[0].clone()));
+        cluster.put(&Key::Handoff(at.clone()), encode(&reference)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_no_transaction_holds_is_undecided_and_keeps_no_other_one_from_being_recorded() {
+    let mut cluster = Cluster::empty();
+    cluster.topic("t", TOO_MANY).await;
+    cluster.topic("z", 1).await;
+    cluster.add(|options| options.group_defaults.mode = Mode::Exclusive, None).await;
+    let node = &cluster.nodes[0];
+    let mut old = Member::register(node, full("a", "a-1")).await.expect("a registers");
+    old.until("everything", |roles| roles.assigned.len() == TOO_MANY as usize + 1).await;
+    let takes_z = RegisterRequest { topics: vec!["z".to_owned()], ..full("b", "b-1") };
+    let mut new = Member::register(node, takes_z).await.expect("b registers");
+    new.until("z to warm", |roles| roles.warming.len() == 1).await;
+    new.ready().await;
+    old.until("z to drain", |roles| roles.draining.len() == 1).await;
+    put_too_large(&cluster).await;
+    old.until("t to drain", |roles| roles.draining.len() == TOO_MANY as usize + 1).await;
+    let outcomes = old.drained(5).await;
+    let (large, small) = outcomes.split_at(TOO_MANY as usize);
+    assert!(large.iter().all(|outcome| *outcome == AckOutcome::Undecided), "{large:?}");
+    assert_eq!(small, [AckOutcome::Applied]);
+    new.until("it owns z", |roles| roles.assigned.len() == 1).await;
+    cluster.stop().await;
 }

@@ -4,39 +4,44 @@ use std::cmp::Reverse;
 
 use super::classes::Classes;
 use super::equal::{ClassFlow, Flow};
-use super::fill::Vessels;
-use super::network::Account;
-use super::roles::{Role, Roles};
-use super::stock::{ClassStock, Holding, Stock};
+use super::fill::FillLevels;
+use super::holdings::{ClassHoldings, Holding, Holdings};
+use super::network::MemberNode;
+use super::roles::{MemberRole, Roles};
 use crate::MemberIndex;
 
 /// The cheapest flow, if there is but one class, all its takers take alike, and they have room for all its units.
 ///
 /// Shares of which each next unit goes where it costs least are a best balance. Between shares with the same balance a
 /// taker's differs by one unit at most, so those have the fewest moves in which takers come first that have that unit.
-/// Who is above its share gives the surplus, and all that is nobody's then fills up the emptiest.
-pub(super) fn flow(roles: &Roles, classes: &Classes, stock: &Stock, accounts: &[Account]) -> Option<Flow> {
+/// Who is above its share gives the surplus, and all that has no owner then fills up the emptiest.
+pub(super) fn flow(
+    roles: &Roles,
+    classes: &Classes,
+    stock: &Holdings,
+    member_nodes: &[MemberNode],
+) -> Option<Flow> {
     let ([class], [kind]) = (&*classes.classes, &*classes.kinds) else { return None };
     let takers = &kind.members;
-    let is_full = |taker: &MemberIndex| accounts[taker.index()].load > accounts[taker.index()].limit;
+    let is_full = |taker: &MemberIndex| member_nodes[taker.index()].load > member_nodes[taker.index()].limit;
     if class.kinds.is_empty() || !class.members.is_empty() || takers.iter().any(is_full) {
         return None;
     }
     let held = &stock.classes[0];
-    let targets = targets(takers, held, &stock.settled, accounts);
-    let mut released = vec![0; accounts.len()];
+    let targets = targets(takers, held, &stock.settled, member_nodes);
+    let mut released = vec![0; member_nodes.len()];
     for Holding { owner, units, .. } in &held.holdings {
         released[owner.index()] = match roles.role(*owner) {
-            Role::Gives => *units,
-            _ => accounts[owner.index()].load.saturating_sub(targets[owner.index()]).min(*units),
+            MemberRole::Gives => *units,
+            _ => member_nodes[owner.index()].load.saturating_sub(targets[owner.index()]).min(*units),
         };
     }
     let pool = held.unowned + released.iter().sum::<u32>();
     let after = |taker: &MemberIndex| {
-        let account = accounts[taker.index()];
-        Account { load: account.load - released[taker.index()], ..account }
+        let member_node = member_nodes[taker.index()];
+        MemberNode { load: member_node.load - released[taker.index()], ..member_node }
     };
-    let to_fill = Vessels::of(takers.iter().map(after));
+    let to_fill = FillLevels::of(takers.iter().map(after));
     let shares = to_fill.shares(pool, |position, _| Reverse(stock.warm[takers[position].index()]));
     if shares.iter().sum::<u32>() < pool {
         return None;
@@ -58,18 +63,18 @@ pub(super) fn flow(roles: &Roles, classes: &Classes, stock: &Stock, accounts: &[
 /// `settled`.
 pub(super) fn targets(
     takers: &[MemberIndex],
-    held: &ClassStock,
+    held: &ClassHoldings,
     settled: &[u32],
-    accounts: &[Account],
+    member_nodes: &[MemberNode],
 ) -> Vec<u32> {
     let from_settled = |taker: &MemberIndex| {
-        let (load, account) = (settled[taker.index()], accounts[taker.index()]);
-        let most = if account.load > account.limit { account.limit } else { account.most };
-        Account { load, most: most.max(load), ..account }
+        let (load, member_node) = (settled[taker.index()], member_nodes[taker.index()]);
+        let most = if member_node.load > member_node.limit { member_node.limit } else { member_node.most };
+        MemberNode { load, most: most.max(load), ..member_node }
     };
     let units = held.unowned + held.holdings.iter().map(|holding| holding.units).sum::<u32>();
-    let shares = Vessels::of(takers.iter().map(from_settled)).shares(units, |position, load| {
-        Reverse(u64::from(accounts[takers[position].index()].load.saturating_sub(load)))
+    let shares = FillLevels::of(takers.iter().map(from_settled)).shares(units, |position, load| {
+        Reverse(u64::from(member_nodes[takers[position].index()].load.saturating_sub(load)))
     });
     let mut targets = settled.to_vec();
     for (taker, share) in takers.iter().zip(shares) {
@@ -87,7 +92,7 @@ mod tests {
     use crate::balanced::equal;
     use crate::{MemberSpec, Place, Problem};
 
-    /// Topics of so many partitions; by unit the number of its owner, which is nobody from `members` on.
+    /// Topics of so many partitions; by unit the number of its owner, which is no member from `members` on.
     fn problem(members: usize, topics: &[u32], owners: &[usize]) -> Problem {
         let mut builder = Problem::builder();
         let topics = (0..).zip(topics).map(|(at, size)| (builder.topic(format!("t{at}"), *size), *size));
@@ -111,10 +116,10 @@ mod tests {
             let problem = problem(members, &topics, &owners);
             let roles = Roles::of(&problem);
             let classes = Classes::of(&problem, &roles, Place::Owner);
-            let stock = Stock::of(&problem, &roles, &classes);
-            let accounts = equal::accounts(&problem, &roles, &stock);
-            if let Some(flow) = flow(&roles, &classes, &stock, &accounts) {
-                prop_assert_eq!(flow, equal::search(&problem, &roles, &classes, &stock, accounts));
+            let stock = Holdings::of(&problem, &roles, &classes);
+            let member_nodes = equal::member_nodes(&problem, &roles, &stock);
+            if let Some(flow) = flow(&roles, &classes, &stock, &member_nodes) {
+                prop_assert_eq!(flow, equal::search(&problem, &roles, &classes, &stock, member_nodes));
             } else {
                 prop_assert_eq!(problem.units(), 0);
             }

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::roles::{Role, Roles};
-use crate::{Member, MemberIndex, Problem, UnitIndex};
+use super::roles::{MemberRole, Roles};
+use crate::{MemberIndex, Problem, ProblemMember, UnitIndex};
 
 /// Takes back moves from owners that could have kept the unit until no more are left than the budget of `problem`.
 /// Those stay that help most: from the fullest to the emptiest member. A move stays too if its old owner has no room
@@ -36,7 +36,7 @@ fn voluntary(
     owners: &[Option<MemberIndex>],
 ) -> Vec<(UnitIndex, MemberIndex)> {
     let holder = |unit: UnitIndex| {
-        let owner = problem.current(unit).filter(|owner| roles.role(*owner) == Role::Takes)?;
+        let owner = problem.current(unit).filter(|owner| roles.role(*owner) == MemberRole::Takes)?;
         (problem.fixed(unit).is_none() && problem.may_own(unit, owner)).then_some(owner)
     };
     let mut above = vec![0_u32; problem.members().len()];
@@ -59,7 +59,8 @@ fn voluntary(
 /// By member the load that it has today for its capacity.
 fn levels(problem: &Problem) -> Vec<u128> {
     let loads = problem.loads(|unit| problem.fixed(unit).or(problem.current(unit)));
-    let level =
-        |(member, load): (&Member, u64)| (u128::from(load) << 20) / u128::from(member.capacity.thousandths());
+    let level = |(member, load): (&ProblemMember, u64)| {
+        (u128::from(load) << 20) / u128::from(member.capacity.thousandths())
+    };
     problem.members().iter().zip(loads).map(level).collect()
 }

@@ -1,22 +1,22 @@
 //! The fewest moves: cycles of units that change places so that all in all it costs less.
 
-use super::cost::Cost;
+use super::cost::FlowCost;
 use super::network::{Network, Node};
 
-/// How many arcs may be looked at. A search takes a few times the number of arcs, and after a first flow that is
-/// nearly the best there are few; this is about a quarter of a second, for problems made to be hard.
+/// The number of arcs that may be looked at. A search takes a few times the number of arcs, and after a first flow that
+/// is nearly the best there are few; this is about a quarter of a second, for problems made to be hard.
 const MOST_LOOKS: usize = 50_000_000;
 
 /// Lowers what the flow costs until no cycle does: then it is the cheapest there is (Klein, "A primal method for
 /// minimal cost flows", 1967). Gives up at
 /// its bound.
 pub(super) fn cheapen(network: &mut Network) {
-    let mut search = Search::new(network);
+    let mut search = CycleSearch::new(network);
     let mut looks = 0;
     while looks < MOST_LOOKS {
         search.reset();
         loop {
-            looks += network.arcs.len() + 2 * network.accounts.len();
+            looks += network.arcs.len() + 2 * network.member_nodes.len();
             if !search.round(network) {
                 return;
             }
@@ -29,7 +29,7 @@ pub(super) fn cheapen(network: &mut Network) {
 
 /// A step of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum CycleStep {
     /// Along an arc.
     Arc(usize),
     /// To the ground: this member has one more.
@@ -40,14 +40,14 @@ enum Step {
 
 /// Bellman and Ford's search for cycles that cost less than nothing, from all nodes at once. One more node, the
 /// ground, closes the ways from members that give to members that take.
-struct Search {
+struct CycleSearch {
     ground: Node,
-    distance: Vec<Cost>,
+    distance: Vec<FlowCost>,
     /// By node: the step by which it was reached last.
-    reached: Vec<Option<Step>>,
+    reached: Vec<Option<CycleStep>>,
 }
 
-impl Search {
+impl CycleSearch {
     fn new(network: &Network) -> Self {
         let ground = network.nodes();
         Self { ground, distance: vec![0; ground + 1], reached: vec![None; ground + 1] }
@@ -61,26 +61,26 @@ impl Search {
     /// Looks along every arc once. Returns whether any node is nearer than it was known to be.
     fn round(&mut self, network: &Network) -> bool {
         let mut any = false;
-        for member in 0..network.accounts.len() {
-            if let Some(cost) = network.accounts[member].price() {
-                any |= self.look(member, self.ground, cost, Step::Take(member));
+        for member in 0..network.member_nodes.len() {
+            if let Some(cost) = network.member_nodes[member].price() {
+                any |= self.look(member, self.ground, cost, CycleStep::Take(member));
             }
         }
-        for member in 0..network.accounts.len() {
-            if let Some(saved) = network.accounts[member].saving() {
-                any |= self.look(self.ground, member, -saved, Step::Give(member));
+        for member in 0..network.member_nodes.len() {
+            if let Some(saved) = network.member_nodes[member].saving() {
+                any |= self.look(self.ground, member, -saved, CycleStep::Give(member));
             }
         }
         for (number, arc) in network.arcs.iter().enumerate() {
             if arc.room > 0 {
                 let from = network.arcs[number ^ 1].to;
-                any |= self.look(from, arc.to, Cost::from(arc.cost), Step::Arc(number));
+                any |= self.look(from, arc.to, FlowCost::from(arc.cost), CycleStep::Arc(number));
             }
         }
         any
     }
 
-    fn look(&mut self, from: Node, to: Node, cost: Cost, step: Step) -> bool {
+    fn look(&mut self, from: Node, to: Node, cost: FlowCost, step: CycleStep) -> bool {
         let distance = self.distance[from] + cost;
         let is_nearer = distance < self.distance[to];
         if is_nearer {
@@ -92,9 +92,9 @@ impl Search {
 
     fn before(&self, network: &Network, node: Node) -> Option<Node> {
         Some(match self.reached[node]? {
-            Step::Arc(arc) => network.arcs[arc ^ 1].to,
-            Step::Take(member) => member,
-            Step::Give(_) => self.ground,
+            CycleStep::Arc(arc) => network.arcs[arc ^ 1].to,
+            CycleStep::Take(member) => member,
+            CycleStep::Give(_) => self.ground,
         })
     }
 
@@ -132,9 +132,9 @@ impl Search {
         let (mut path, mut giver, mut taker) = (Vec::new(), None, None);
         for step in steps {
             match step {
-                Step::Arc(arc) => path.push(arc),
-                Step::Give(member) => giver = Some(member),
-                Step::Take(member) => taker = Some(member),
+                CycleStep::Arc(arc) => path.push(arc),
+                CycleStep::Give(member) => giver = Some(member),
+                CycleStep::Take(member) => taker = Some(member),
             }
         }
         match giver.zip(taker) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::roles::{Role, Roles};
+use super::roles::{MemberRole, Roles};
 use crate::{MemberIndex, Place, Problem, Subscription, TopicIndex, UnitIndex};
 
 /// Members that take units and have the same subscription and role.
@@ -16,7 +16,7 @@ pub(super) struct Kind {
 
 /// Units that the same members can take. Their topics, weights and owners may differ.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(super) struct UnitClass {
     /// The positions of its units, ascending and without overlap.
     pub(super) units: Vec<Range<usize>>,
     /// The kinds all of whose members can take them.
@@ -25,8 +25,8 @@ pub(super) struct Class {
     pub(super) members: Vec<MemberIndex>,
 }
 
-impl Class {
-    /// How many units there are in it.
+impl UnitClass {
+    /// The number of its units.
     pub(super) fn len(&self) -> usize {
         self.units.iter().map(Range::len).sum()
     }
@@ -41,7 +41,7 @@ impl Class {
 /// however many units and members there are.
 #[derive(Debug)]
 pub(super) struct Classes {
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<UnitClass>,
     pub(super) kinds: Vec<Kind>,
     /// By member: its kind, if it takes units.
     pub(super) kind_of: Vec<Option<usize>>,
@@ -53,7 +53,7 @@ impl Classes {
         let (kinds, kind_of, subscriptions) = kinds(problem, roles);
         let class_of = refine(problem, &subscriptions);
         let mut classes = Vec::new();
-        classes.resize_with(class_of.iter().max().map_or(0, |last| last + 1), Class::default);
+        classes.resize_with(class_of.iter().max().map_or(0, |last| last + 1), UnitClass::default);
         for (topic, class) in problem.topic_indices().zip(&class_of) {
             let first = problem.first_unit(topic);
             let end = first + problem.topic(topic).partitions as usize;
@@ -69,15 +69,15 @@ impl Classes {
         all
     }
 
-    /// Whether `member` can take units of `class`.
-    pub(super) fn takes(&self, member: MemberIndex, class: &Class) -> bool {
+    /// True if `member` can take units of `class`.
+    pub(super) fn takes(&self, member: MemberIndex, class: &UnitClass) -> bool {
         self.kind_of[member.index()].is_some_and(|kind| {
             class.kinds.binary_search(&kind).is_ok() || class.members.binary_search(&member).is_ok()
         })
     }
 
     /// All members that can take units of `class`.
-    pub(super) fn takers<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = MemberIndex> + 'a {
+    pub(super) fn takers<'a>(&'a self, class: &'a UnitClass) -> impl Iterator<Item = MemberIndex> + 'a {
         let of_kinds = class.kinds.iter().flat_map(|kind| &self.kinds[*kind].members);
         of_kinds.chain(&class.members).copied()
     }
@@ -139,8 +139,8 @@ impl Classes {
     }
 
     /// A class without units whose takers are those of class `from` that `may`.
-    fn restricted(&self, from: usize, may: impl Fn(MemberIndex) -> bool) -> Class {
-        let mut class = Class::default();
+    fn restricted(&self, from: usize, may: impl Fn(MemberIndex) -> bool) -> UnitClass {
+        let mut class = UnitClass::default();
         for kind in &self.classes[from].kinds {
             let members = &self.kinds[*kind].members;
             let able = members.iter().filter(|member| may(**member));
@@ -168,9 +168,9 @@ fn kinds<'a>(
     let mut kind_of = vec![None; problem.members().len()];
     for member in problem.member_indices() {
         let is_last = match roles.role(member) {
-            Role::Takes => false,
-            Role::TakesLast => true,
-            Role::Keeps | Role::Gives => continue,
+            MemberRole::Takes => false,
+            MemberRole::TakesLast => true,
+            MemberRole::Keeps | MemberRole::Gives => continue,
         };
         let subscription = &problem.member(member).subscription;
         let list = (address(subscription), is_last);
@@ -191,7 +191,7 @@ fn kinds<'a>(
     (kinds, kind_of, subscriptions)
 }
 
-/// Where the list of topics is, if it is one.
+/// The address of the list of topics, if the subscription is one.
 fn address(subscription: &Subscription<TopicIndex>) -> Option<*const TopicIndex> {
     match subscription {
         Subscription::All => None,

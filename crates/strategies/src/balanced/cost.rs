@@ -1,20 +1,20 @@
-//! What a unit at a member costs: the order of the objective's terms, as one number.
+//! The cost of a unit at a member: the order of the objective's terms, as one number.
 
 use crate::Capacity;
 
 /// A cost. Each term of the objective is a power of two so far above the ones after it that none of
 /// them can outweigh it. From the last to the first: moves, balance, members of an older generation
-/// that take, limits exceeded, draining members that keep, and units that nobody owns.
-pub(super) type Cost = i128;
+/// that take, limits exceeded, draining members that keep, and units that no member owns.
+pub(super) type FlowCost = i128;
 
 /// The smallest difference in balance. A path has fewer moves than there are nodes, of which there
 /// are fewer than this.
-const BALANCE: Cost = 1 << 32;
+const BALANCE: FlowCost = 1 << 32;
 /// Above any difference in balance: 2²⁵ half-units on the smallest capacity.
-const OUTDATED: Cost = BALANCE << 66;
-const OVER_LIMIT: Cost = OUTDATED << 2;
-const DRAINING: Cost = OVER_LIMIT << 2;
-const NOBODYS: Cost = DRAINING << 2;
+const OUTDATED: FlowCost = BALANCE << 66;
+const OVER_LIMIT: FlowCost = OUTDATED << 2;
+const DRAINING: FlowCost = OVER_LIMIT << 2;
+const WITHOUT_OWNER: FlowCost = DRAINING << 2;
 
 /// Turns capacities into slopes: what the next unit costs rises by that much with each unit. A slope is this over the
 /// capacity in thousandths.
@@ -61,66 +61,66 @@ fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What one unit after the other costs at a member.
+/// The costs of one unit after the other at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Toll {
+pub(super) struct MarginalCost {
     each: Each,
     /// By how many of the smallest differences in balance each unit costs more than half the one before.
     slope: u64,
 }
 
-/// What each unit costs beside what balance says.
+/// The cost of each unit beside that of balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Each {
     Nothing,
     Outdated,
     Draining,
-    Nobodys,
+    Unowned,
 }
 
 impl Each {
-    fn cost(self) -> Cost {
+    fn cost(self) -> FlowCost {
         match self {
             Self::Nothing => 0,
             Self::Outdated => OUTDATED,
             Self::Draining => DRAINING,
-            Self::Nobodys => NOBODYS,
+            Self::Unowned => WITHOUT_OWNER,
         }
     }
 }
 
-impl Toll {
-    /// The toll at a member of `capacity` that takes: it makes the sum of squared loads over capacities
+impl MarginalCost {
+    /// The marginal_cost at a member of `capacity` that takes: it makes the sum of squared loads over capacities
     /// the balance, as the differences between squares are the odd numbers.
     pub(super) fn taking(capacity: Capacity, scale: Scale) -> Self {
         Self { each: Each::Nothing, slope: scale.slope(capacity) }
     }
 
-    /// The toll at a member of an older generation.
+    /// The marginal_cost at a member of an older generation.
     pub(super) fn taking_last(capacity: Capacity, scale: Scale) -> Self {
         Self { each: Each::Outdated, ..Self::taking(capacity, scale) }
     }
 
-    /// The toll at a member that gives.
+    /// The marginal_cost at a member that gives.
     pub(super) const GIVING: Self = Self { each: Each::Draining, slope: 0 };
-    /// The toll of being nobody's.
-    pub(super) const NOBODY: Self = Self { each: Each::Nobodys, slope: 0 };
+    /// The marginal_cost of having no owner.
+    pub(super) const UNOWNED: Self = Self { each: Each::Unowned, slope: 0 };
 
-    /// What one more costs who has `load` units, of at most `limit`.
-    pub(super) fn of(self, load: u32, limit: u32) -> Cost {
+    /// The cost of one more unit at a member with `load` units, of at most `limit`.
+    pub(super) fn of(self, load: u32, limit: u32) -> FlowCost {
         let over = if load >= limit { OVER_LIMIT } else { 0 };
-        self.each.cost() + over + self.slope() * Cost::from(2 * u64::from(load) + 1)
+        self.each.cost() + over + self.slope() * FlowCost::from(2 * u64::from(load) + 1)
     }
 
-    /// The load at which one more first costs at least `cost`; for a toll that rises.
-    pub(super) fn load_at(self, cost: Cost) -> u32 {
+    /// The load at which one more first costs at least `cost`; for a marginal_cost that rises.
+    pub(super) fn load_at(self, cost: FlowCost) -> u32 {
         let slope = self.slope();
         let slopes = (cost - self.each.cost() + slope - 1).div_euclid(slope);
         u32::try_from(slopes.div_euclid(2).max(0)).unwrap_or(u32::MAX)
     }
 
-    fn slope(self) -> Cost {
-        Cost::from(self.slope) * BALANCE
+    fn slope(self) -> FlowCost {
+        FlowCost::from(self.slope) * BALANCE
     }
 }
 
@@ -138,17 +138,19 @@ mod tests {
     fn the_worst_of_each_term_is_less_than_the_least_of_the_one_before() {
         let most = u32::try_from(crate::Problem::MAX_UNITS).unwrap();
         let smallest = capacity(Capacity::MIN);
-        assert!(Toll::taking(smallest, ROUGH).of(most, u32::MAX) < OUTDATED);
-        assert!(Toll::taking_last(smallest, ROUGH).of(most, u32::MAX) < OVER_LIMIT);
-        assert!(Toll::taking_last(smallest, ROUGH).of(most, 0) < Toll::GIVING.of(0, u32::MAX));
-        assert!(Toll::GIVING.of(most, 0) < Toll::NOBODY.of(0, u32::MAX));
+        assert!(MarginalCost::taking(smallest, ROUGH).of(most, u32::MAX) < OUTDATED);
+        assert!(MarginalCost::taking_last(smallest, ROUGH).of(most, u32::MAX) < OVER_LIMIT);
+        assert!(
+            MarginalCost::taking_last(smallest, ROUGH).of(most, 0) < MarginalCost::GIVING.of(0, u32::MAX)
+        );
+        assert!(MarginalCost::GIVING.of(most, 0) < MarginalCost::UNOWNED.of(0, u32::MAX));
         assert!(ROUGH.slope(capacity(Capacity::MAX)) > 0);
     }
 
     #[test]
     fn members_that_are_as_full_for_their_capacity_cost_the_same() {
         let scale = Scale::of([1.0, 3.0, 7.5].map(capacity).into_iter());
-        let cost = |value, load| Toll::taking(capacity(value), scale).of(load, u32::MAX);
+        let cost = |value, load| MarginalCost::taking(capacity(value), scale).of(load, u32::MAX);
         assert_eq!(cost(1.0, 0), cost(3.0, 1));
         assert_eq!(cost(3.0, 7), cost(7.5, 18) * 75 / 74);
     }
@@ -187,12 +189,12 @@ mod tests {
     #[test]
     fn the_load_at_a_cost_is_the_first_at_which_one_more_costs_that_much() {
         for value in [0.5, 1.0, 3.0] {
-            let toll = Toll::taking(capacity(value), ROUGH);
+            let marginal_cost = MarginalCost::taking(capacity(value), ROUGH);
             for load in [0, 1, 7, 1_000] {
-                let cost = toll.of(load, u32::MAX);
-                assert_eq!(toll.load_at(cost), load);
-                assert_eq!(toll.load_at(cost + 1), load + 1);
-                assert_eq!(toll.load_at(cost - 1), load);
+                let cost = marginal_cost.of(load, u32::MAX);
+                assert_eq!(marginal_cost.load_at(cost), load);
+                assert_eq!(marginal_cost.load_at(cost + 1), load + 1);
+                assert_eq!(marginal_cost.load_at(cost - 1), load);
             }
         }
     }

@@ -2,22 +2,22 @@
 
 use rustc_hash::FxHashMap;
 
-use super::classes::{Class, Classes};
+use super::classes::{Classes, UnitClass};
 use super::equal::Flow;
+use super::holdings::Holdings;
 use super::release::Releases;
-use super::stock::Stock;
 use super::topic_counts::TopicCounts;
 use super::turns::{self, Turns};
 use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
 
-/// The owner of each unit, such that everybody keeps and gets as many units as `flow` says.
+/// The owner of each unit, such that every member keeps and gets as many units as `flow` says.
 ///
 /// Units go, as far as numbers allow, to the standbys that are least behind, then to members in one of their racks,
 /// then to others; of these to the one whose turn it is, or to one of the next if that has fewer of the topic.
 pub(super) fn deal(
     problem: &Problem,
     classes: &Classes,
-    mut stock: Stock,
+    mut stock: Holdings,
     flow: Flow,
 ) -> Vec<Option<MemberIndex>> {
     let mut releases = Releases::of(problem, &stock, &flow);
@@ -25,8 +25,8 @@ pub(super) fn deal(
     let mut pools = Vec::with_capacity(classes.classes.len());
     let Flow { classes: flows, takes } = flow;
     for ((class, of_class), held) in classes.classes.iter().zip(flows).zip(&stock.classes) {
-        let units = releases.of_class(class, held, &stock.stretches, &of_class, &mut owner);
-        pools.push(Pool { class, kinds: of_class.kinds, members: of_class.members, units });
+        let units = releases.of_class(class, held, &stock.runs, &of_class, &mut owner);
+        pools.push(ClassPool { class, kinds: of_class.kinds, members: of_class.members, units });
     }
     let mut dealer = Dealer { problem, classes, takes };
     if problem.has_standbys() {
@@ -43,8 +43,8 @@ pub(super) fn deal(
 }
 
 /// The units of a class that look for an owner, and how many of them go where.
-struct Pool<'a> {
-    class: &'a Class,
+struct ClassPool<'a> {
+    class: &'a UnitClass,
     /// In the order of the class's kinds.
     kinds: Vec<u32>,
     /// In the order of the class's members.
@@ -53,7 +53,7 @@ struct Pool<'a> {
     units: Vec<UnitIndex>,
 }
 
-impl Pool<'_> {
+impl ClassPool<'_> {
     /// By rack how many of the units have a replica there.
     fn wanted(&self, problem: &Problem) -> FxHashMap<RackIndex, u32> {
         let (mut wanted, mut reader) = (FxHashMap::default(), RackReader::of(problem));
@@ -73,7 +73,7 @@ struct Dealer<'a> {
 
 impl Dealer<'_> {
     /// Gives units to their standbys: first to all that are near enough to be warm.
-    fn serve_warm(&mut self, pool: &mut Pool<'_>, owner: &mut [Option<MemberIndex>]) {
+    fn serve_warm(&mut self, pool: &mut ClassPool<'_>, owner: &mut [Option<MemberIndex>]) {
         let acceptable = self.problem.options().acceptable_lag;
         for most in [acceptable, u64::MAX] {
             let problem = self.problem;
@@ -89,7 +89,7 @@ impl Dealer<'_> {
     /// Gives units to members in their racks.
     fn serve_near(
         &mut self,
-        pool: &mut Pool<'_>,
+        pool: &mut ClassPool<'_>,
         nearby: &Nearby,
         counts: &mut TopicCounts<'_>,
         owner: &mut [Option<MemberIndex>],
@@ -115,7 +115,7 @@ impl Dealer<'_> {
     /// The turns of the members in `rack` that may take units of the pool, of which `wanted` have a replica there.
     fn turns_near(
         &self,
-        pool: &Pool<'_>,
+        pool: &ClassPool<'_>,
         nearby: &Nearby,
         counts: &mut TopicCounts<'_>,
         rack: RackIndex,
@@ -144,11 +144,11 @@ impl Dealer<'_> {
         takes.filter(|(_, takes)| *takes > 0).collect()
     }
 
-    /// Lets the member that has fewest of the topic among the next in `racks` have a unit of the pool; of racks in which
-    /// that is the same, in the one with most turns left. A turn that is not to be any more is dropped.
+    /// Lets the member that has fewest of the topic among the next in `racks` have a unit of the pool; of racks in
+    /// which that is the same, in the one with most turns left. A turn that is not to be any more is dropped.
     fn nearest(
         &mut self,
-        pool: &mut Pool<'_>,
+        pool: &mut ClassPool<'_>,
         lists: &mut FxHashMap<RackIndex, Turns>,
         racks: &[RackIndex],
         counts: &TopicCounts<'_>,
@@ -170,8 +170,8 @@ impl Dealer<'_> {
     /// Takes those units off the pool that `gives` away.
     fn give_some(
         &mut self,
-        pool: &mut Pool<'_>,
-        mut gives: impl FnMut(&mut Self, &mut Pool<'_>, UnitIndex) -> bool,
+        pool: &mut ClassPool<'_>,
+        mut gives: impl FnMut(&mut Self, &mut ClassPool<'_>, UnitIndex) -> bool,
     ) {
         let mut units = std::mem::take(&mut pool.units);
         units.retain(|unit| !gives(self, pool, *unit));
@@ -179,7 +179,7 @@ impl Dealer<'_> {
     }
 
     /// Lets `member` have one more of the pool's units, if it is to get more of them.
-    fn give(&mut self, pool: &mut Pool<'_>, member: MemberIndex) -> bool {
+    fn give(&mut self, pool: &mut ClassPool<'_>, member: MemberIndex) -> bool {
         let Some(kind) = self.classes.kind_of[member.index()] else { return false };
         let (left, takes) = match pool.class.kinds.binary_search(&kind) {
             Ok(position) => (&mut pool.kinds[position], Some(&mut self.takes[member.index()])),
@@ -197,7 +197,7 @@ impl Dealer<'_> {
     /// Gives the units that are left to those that are to get some.
     fn serve_rest(
         &mut self,
-        pool: &mut Pool<'_>,
+        pool: &mut ClassPool<'_>,
         counts: &mut TopicCounts<'_>,
         owner: &mut [Option<MemberIndex>],
     ) {
@@ -216,9 +216,9 @@ impl Dealer<'_> {
         }
     }
 
-    /// How many units of the pool each member gets: of what a kind gets, each of its members in proportion to what it
-    /// gets of all pools.
-    fn shares(&mut self, pool: &Pool<'_>) -> Vec<(MemberIndex, u32)> {
+    /// The number of units of the pool that each member gets: of those of a kind, each of its members in proportion to
+    /// what it gets of all pools.
+    fn shares(&mut self, pool: &ClassPool<'_>) -> Vec<(MemberIndex, u32)> {
         let mut shares = Vec::new();
         for (kind, amount) in pool.class.kinds.iter().zip(&pool.kinds).filter(|(_, amount)| **amount > 0) {
             let mut of_kind = self.with_takes(&self.classes.kinds[*kind].members);

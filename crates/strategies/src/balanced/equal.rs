@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
-use super::cost::{Scale, Toll};
-use super::fill::Vessels;
-use super::network::{ANY, Account, Arc, Network, Node};
-use super::roles::{Role, Roles};
-use super::stock::{Holding, Stock};
+use super::cost::{MarginalCost, Scale};
+use super::fill::FillLevels;
+use super::holdings::{Holding, Holdings};
+use super::network::{ANY, Arc, MemberNode, Network, Node};
+use super::roles::{MemberRole, Roles};
 use super::{alike, cheapen, deal, level};
-use crate::{Capacity, Member, MemberIndex, Problem};
+use crate::{Capacity, MemberIndex, Problem, ProblemMember};
 
-/// How many units of each class each member keeps and each kind or member gets.
+/// The numbers of units of each class that each member keeps and that each kind or member gets.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flow {
     pub(super) classes: Vec<ClassFlow>,
@@ -34,16 +34,16 @@ pub(super) struct ClassFlow {
 
 /// The owner of each unit.
 pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<Option<MemberIndex>> {
-    let stock = Stock::of(problem, roles, classes);
+    let stock = Holdings::of(problem, roles, classes);
     let flow = solve(problem, roles, classes, &stock);
     deal::deal(problem, classes, stock, flow)
 }
 
 /// The cheapest flow of the units in `stock`.
-fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Stock) -> Flow {
-    let accounts = accounts(problem, roles, stock);
-    let alike = alike::flow(roles, classes, stock, &accounts);
-    alike.unwrap_or_else(|| search(problem, roles, classes, stock, accounts))
+fn solve(problem: &Problem, roles: &Roles, classes: &Classes, stock: &Holdings) -> Flow {
+    let member_nodes = member_nodes(problem, roles, stock);
+    let alike = alike::flow(roles, classes, stock, &member_nodes);
+    alike.unwrap_or_else(|| search(problem, roles, classes, stock, member_nodes))
 }
 
 /// The cheapest flow along a network, which there is also where members are alike.
@@ -51,10 +51,10 @@ pub(super) fn search(
     problem: &Problem,
     roles: &Roles,
     classes: &Classes,
-    stock: &Stock,
-    accounts: Vec<Account>,
+    stock: &Holdings,
+    member_nodes: Vec<MemberNode>,
 ) -> Flow {
-    let mut solver = Solver::new(problem, roles, classes, stock, accounts);
+    let mut solver = Solver::new(problem, roles, classes, stock, member_nodes);
     solver.start(stock);
     solver.settle();
     if solver.lift_shares() {
@@ -68,7 +68,7 @@ struct ClassArcs {
     keeps: Vec<usize>,
     kinds: Vec<usize>,
     members: Vec<usize>,
-    nobody: usize,
+    ownerless: usize,
 }
 
 struct Solver<'a> {
@@ -78,7 +78,7 @@ struct Solver<'a> {
     arcs: Vec<ClassArcs>,
     /// By member: the arc that leads to it from its kind.
     from_kind: Vec<Option<usize>>,
-    nobody: Node,
+    ownerless: Node,
 }
 
 impl<'a> Solver<'a> {
@@ -86,11 +86,11 @@ impl<'a> Solver<'a> {
         problem: &Problem,
         roles: &'a Roles,
         classes: &'a Classes,
-        stock: &Stock,
-        accounts: Vec<Account>,
+        stock: &Holdings,
+        member_nodes: Vec<MemberNode>,
     ) -> Self {
         let members = problem.members().len();
-        let layout = Layout { nobody: members, classes: classes.classes.len() };
+        let layout = NodeNumbers { ownerless: members, classes: classes.classes.len() };
         let mut pairs = Pairs(Vec::new());
         let arcs = (0..classes.classes.len())
             .map(|class| pairs.of_class(&layout, classes, class, &stock.classes[class].holdings))
@@ -103,12 +103,12 @@ impl<'a> Solver<'a> {
             })
             .collect();
         let nodes = layout.kind(classes.kinds.len());
-        let network = Network::new(nodes, accounts, &pairs.0);
-        Self { roles, classes, network, arcs, from_kind, nobody: members }
+        let network = Network::new(nodes, member_nodes, &pairs.0);
+        Self { roles, classes, network, arcs, from_kind, ownerless: members }
     }
 
     /// Keeps everything but what must go, and fills up with what is left, the classes with the fewest takers first.
-    fn start(&mut self, stock: &Stock) {
+    fn start(&mut self, stock: &Holdings) {
         for (class, held) in stock.classes.iter().enumerate() {
             for (holding, arc) in held.holdings.iter().zip(self.arcs[class].keeps.clone()) {
                 self.network.push(arc, holding.units);
@@ -127,27 +127,27 @@ impl<'a> Solver<'a> {
 
     /// Takes from members what they have too much of: all from those that give, and above the share from the
     /// others where all take alike, so that the first flow is the best one in the usual case. Returns how much.
-    fn release(&mut self, class: usize, stock: &Stock) -> u32 {
+    fn release(&mut self, class: usize, stock: &Holdings) -> u32 {
         let targets = self.targets(class, stock);
         let mut pool = 0;
         for (position, holding) in stock.classes[class].holdings.iter().enumerate() {
-            let account = self.network.accounts[holding.owner.index()];
+            let member_node = self.network.member_nodes[holding.owner.index()];
             let surplus = match self.roles.role(holding.owner) {
-                Role::Gives => holding.units,
-                _ => account
-                    .load
-                    .saturating_sub(targets.as_ref().map_or(account.limit, |of| of[holding.owner.index()])),
+                MemberRole::Gives => holding.units,
+                _ => member_node.load.saturating_sub(
+                    targets.as_ref().map_or(member_node.limit, |of| of[holding.owner.index()]),
+                ),
             };
             let released = surplus.min(holding.units);
             self.network.push(self.arcs[class].keeps[position] ^ 1, released);
-            self.network.accounts[holding.owner.index()].load -= released;
+            self.network.member_nodes[holding.owner.index()].load -= released;
             pool += released;
         }
         pool
     }
 
     /// By member what each is to have, if there is but one class and all its takers take alike.
-    fn targets(&self, class: usize, stock: &Stock) -> Option<Vec<u32>> {
+    fn targets(&self, class: usize, stock: &Holdings) -> Option<Vec<u32>> {
         if self.classes.classes.len() > 1
             || self.classes.kinds.len() > 1
             || !self.classes.classes[class].members.is_empty()
@@ -156,17 +156,17 @@ impl<'a> Solver<'a> {
         }
         let of_class = &self.classes.classes[class];
         let takers: Vec<_> = self.classes.takers(of_class).collect();
-        Some(alike::targets(&takers, &stock.classes[class], &stock.settled, &self.network.accounts))
+        Some(alike::targets(&takers, &stock.classes[class], &stock.settled, &self.network.member_nodes))
     }
 
-    /// Spreads `pool` units of `class` over its takers, and the rest over those that had some, or nobody.
-    fn fill(&mut self, class: usize, pool: u32, stock: &Stock) {
+    /// Spreads `pool` units of `class` over its takers, and the rest over those that had some, or no member.
+    fn fill(&mut self, class: usize, pool: u32, stock: &Holdings) {
         let of_class = &self.classes.classes[class];
-        let accounts = &self.network.accounts;
-        let has_room = |taker: &Node| accounts[*taker].load < accounts[*taker].limit;
+        let member_nodes = &self.network.member_nodes;
+        let has_room = |taker: &Node| member_nodes[*taker].load < member_nodes[*taker].limit;
         let takers: Vec<Node> =
             self.classes.takers(of_class).map(MemberIndex::index).filter(has_room).collect();
-        let to_fill = Vessels::of(takers.iter().map(|taker| accounts[*taker]));
+        let to_fill = FillLevels::of(takers.iter().map(|taker| member_nodes[*taker]));
         let shares = to_fill.shares(pool, |position, _| Reverse(stock.warm[takers[position]]));
         let own: FxHashMap<Node, usize> =
             self.arcs[class].keeps.iter().map(|keep| (self.network.arcs[*keep].to, *keep)).collect();
@@ -179,11 +179,11 @@ impl<'a> Solver<'a> {
             let keep = self.arcs[class].keeps[position];
             let back = self.network.arcs[keep].room.min(rest);
             self.network.push(keep, back);
-            self.network.accounts[holding.owner.index()].load += back;
+            self.network.member_nodes[holding.owner.index()].load += back;
             rest -= back;
         }
-        self.network.push(self.arcs[class].nobody, rest);
-        self.network.accounts[self.nobody].load += rest;
+        self.network.push(self.arcs[class].ownerless, rest);
+        self.network.member_nodes[self.ownerless].load += rest;
     }
 
     /// Lets `taker` have `units` more of `class`: first what it had, along `own`, and was released.
@@ -205,7 +205,7 @@ impl<'a> Solver<'a> {
                 self.network.push(arcs.members[position.expect("it takes the class")], new);
             }
         }
-        self.network.accounts[taker].load += units;
+        self.network.member_nodes[taker].load += units;
     }
 
     /// Finds the best balance, then the fewest moves. Members that were over their limits take nothing until they
@@ -222,9 +222,9 @@ impl<'a> Solver<'a> {
 
     /// Lets members that are over their limits take nothing.
     fn close_to_the_full(&mut self) {
-        for member in 0..self.nobody {
-            let account = self.network.accounts[member];
-            if account.load > account.limit {
+        for member in 0..self.ownerless {
+            let member_node = self.network.member_nodes[member];
+            if member_node.load > member_node.limit {
                 self.ways_to(member).into_iter().for_each(|arc| self.network.arcs[arc].room = 0);
             }
         }
@@ -233,10 +233,10 @@ impl<'a> Solver<'a> {
     /// Lets those take that were over their limits and no longer are. Returns whether there are any.
     fn open_to_the_relieved(&mut self) -> bool {
         let mut any = false;
-        for member in 0..self.nobody {
-            let account = &mut self.network.accounts[member];
-            if account.most > account.limit && account.load <= account.limit {
-                account.most = account.limit;
+        for member in 0..self.ownerless {
+            let member_node = &mut self.network.member_nodes[member];
+            if member_node.most > member_node.limit && member_node.load <= member_node.limit {
+                member_node.most = member_node.limit;
                 any = true;
                 self.ways_to(member).into_iter().for_each(|arc| self.network.open(arc));
             }
@@ -253,14 +253,14 @@ impl<'a> Solver<'a> {
         directly.chain(self.from_kind[member]).collect()
     }
 
-    /// Lets members take more than their share of a rolling deployment if units are nobody's otherwise. Returns
+    /// Lets members take more than their share of a rolling deployment if units have no owner otherwise. Returns
     /// whether that makes a difference.
     fn lift_shares(&mut self) -> bool {
-        if !self.roles.is_rolling || self.network.accounts[self.nobody].load == 0 {
+        if !self.roles.is_rolling || self.network.member_nodes[self.ownerless].load == 0 {
             return false;
         }
-        for account in &mut self.network.accounts[..self.nobody] {
-            account.most = account.most.max(account.limit);
+        for member_node in &mut self.network.member_nodes[..self.ownerless] {
+            member_node.most = member_node.most.max(member_node.limit);
         }
         true
     }
@@ -281,15 +281,15 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Where nodes are: members, then nobody, classes and kinds.
-struct Layout {
-    nobody: Node,
+/// The numbers of the nodes: members, then the node of units without an owner, classes and kinds.
+struct NodeNumbers {
+    ownerless: Node,
     classes: usize,
 }
 
-impl Layout {
+impl NodeNumbers {
     fn class(&self, class: usize) -> Node {
-        self.nobody + 1 + class
+        self.ownerless + 1 + class
     }
 
     fn kind(&self, kind: usize) -> Node {
@@ -309,7 +309,7 @@ impl Pairs {
 
     fn of_class(
         &mut self,
-        layout: &Layout,
+        layout: &NodeNumbers,
         classes: &Classes,
         number: usize,
         holdings: &[Holding],
@@ -319,50 +319,57 @@ impl Pairs {
         let keeps = holdings.iter().map(|held| self.add(from, held.owner.index(), held.units, -1)).collect();
         let kinds = class.kinds.iter().map(|kind| self.add(from, layout.kind(*kind), ANY, 0)).collect();
         let members = class.members.iter().map(|member| self.add(from, member.index(), ANY, 0)).collect();
-        ClassArcs { keeps, kinds, members, nobody: self.add(from, layout.nobody, ANY, 0) }
+        ClassArcs { keeps, kinds, members, ownerless: self.add(from, layout.ownerless, ANY, 0) }
     }
 }
 
-/// What each member has before anything moves and may come to have, and last nobody.
-pub(super) fn accounts(problem: &Problem, roles: &Roles, stock: &Stock) -> Vec<Account> {
-    let shares = Shares::of(problem, roles);
+/// The loads and limits of each member before anything moves, and last of the node of units without an owner.
+pub(super) fn member_nodes(problem: &Problem, roles: &Roles, stock: &Holdings) -> Vec<MemberNode> {
+    let shares = NewestShares::of(problem, roles);
     let scale = Scale::of(problem.members().iter().map(|member| member.capacity));
     // Most members are like the one before.
-    let mut known = (Capacity::ONE, Toll::taking(Capacity::ONE, scale));
-    let mut toll = |capacity: Capacity| {
+    let mut known = (Capacity::ONE, MarginalCost::taking(Capacity::ONE, scale));
+    let mut marginal_cost = |capacity: Capacity| {
         if capacity != known.0 {
-            known = (capacity, Toll::taking(capacity, scale));
+            known = (capacity, MarginalCost::taking(capacity, scale));
         }
         known.1
     };
-    let account = |member: MemberIndex| {
+    let member_node = |member: MemberIndex| {
         let load = stock.loads[member.index()];
-        let Member { max_partitions, capacity, .. } = problem.member(member);
+        let ProblemMember { max_partitions, capacity, .. } = problem.member(member);
         let limit = max_partitions.unwrap_or(ANY);
         match roles.role(member) {
-            Role::Takes => {
+            MemberRole::Takes => {
                 let most = limit.min(shares.of_member(*capacity)).max(load);
-                Account { load, limit, most, toll: toll(*capacity) }
+                MemberNode { load, limit, most, marginal_cost: marginal_cost(*capacity) }
             }
-            Role::TakesLast => {
+            MemberRole::TakesLast => {
                 let most = limit.max(load);
-                Account { load, limit: most, most, toll: Toll::taking_last(*capacity, scale) }
+                MemberNode {
+                    load,
+                    limit: most,
+                    most,
+                    marginal_cost: MarginalCost::taking_last(*capacity, scale),
+                }
             }
-            Role::Keeps | Role::Gives => Account { load, limit: ANY, most: load, toll: Toll::GIVING },
+            MemberRole::Keeps | MemberRole::Gives => {
+                MemberNode { load, limit: ANY, most: load, marginal_cost: MarginalCost::GIVING }
+            }
         }
     };
-    let nobody = Account { load: 0, limit: ANY, most: ANY, toll: Toll::NOBODY };
-    problem.member_indices().map(account).chain([nobody]).collect()
+    let ownerless = MemberNode { load: 0, limit: ANY, most: ANY, marginal_cost: MarginalCost::UNOWNED };
+    problem.member_indices().map(member_node).chain([ownerless]).collect()
 }
 
-/// What a member of the newest generation gets at most while others are active: its share once it has replaced them.
-struct Shares {
+/// The most that a member of the newest generation gets while others are active: its share once it has replaced them.
+struct NewestShares {
     units: u64,
     /// Of all that are active; zero where there is one generation and no such bound.
     capacities: u64,
 }
 
-impl Shares {
+impl NewestShares {
     fn of(problem: &Problem, roles: &Roles) -> Self {
         let capacity = |member| u64::from(problem.member(member).capacity.thousandths());
         let capacities = if roles.is_rolling { problem.active().map(capacity).sum() } else { 0 };

@@ -4,42 +4,43 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::{Add, Div, Sub};
 
-use super::cost::{Cost, Toll};
-use super::network::Account;
+use super::cost::{FlowCost, MarginalCost};
+use super::network::MemberNode;
 
-/// What is filled up, by position. In plain lists, so that where all cost alike many are looked at at once.
+/// The members that are filled up, by position. In plain lists, so that where all cost alike many are looked at at
+/// once.
 #[derive(Debug)]
-pub(super) struct Vessels {
-    /// How many units each has.
+pub(super) struct FillLevels {
+    /// The number of units of each.
     loads: Vec<u32>,
     /// The most that each may come to have.
     most: Vec<u32>,
-    /// What units cost at each; only one if that is the same everywhere.
-    tolls: Vec<Toll>,
+    /// The costs of units at each; only one if they are the same everywhere.
+    marginal_costs: Vec<MarginalCost>,
 }
 
-impl Vessels {
-    /// Those of who has such `accounts`.
-    pub(super) fn of(accounts: impl ExactSizeIterator<Item = Account> + Clone) -> Self {
-        let mut tolls = accounts.clone().map(|account| account.toll);
-        let first = tolls.next();
-        let differ = tolls.any(|toll| Some(toll) != first);
+impl FillLevels {
+    /// Those of who has such `member_nodes`.
+    pub(super) fn of(member_nodes: impl ExactSizeIterator<Item = MemberNode> + Clone) -> Self {
+        let mut marginal_costs = member_nodes.clone().map(|member_node| member_node.marginal_cost);
+        let first = marginal_costs.next();
+        let differ = marginal_costs.any(|marginal_cost| Some(marginal_cost) != first);
         Self {
-            loads: accounts.clone().map(|account| account.load).collect(),
-            most: accounts.clone().map(|account| account.most).collect(),
-            tolls: if differ {
-                accounts.map(|account| account.toll).collect()
+            loads: member_nodes.clone().map(|member_node| member_node.load).collect(),
+            most: member_nodes.clone().map(|member_node| member_node.most).collect(),
+            marginal_costs: if differ {
+                member_nodes.map(|member_node| member_node.marginal_cost).collect()
             } else {
                 Vec::from_iter(first)
             },
         }
     }
 
-    /// How much each gets of `units`: always the next to which it costs least, and of those to which it costs the same
-    /// the one that comes first by `rank`, which is asked with position and load so far. Less than `units` in all if
-    /// no more may be had.
+    /// The number of `units` that each gets: always the next to the one that it costs least, and of those that it costs
+    /// the same to the one that comes first by `rank`, which is called with position and load so far. Less than `units`
+    /// in all if there is no more room.
     pub(super) fn shares(&self, units: u32, rank: impl Fn(usize, u32) -> Reverse<u64>) -> Vec<u32> {
-        match self.tolls.len() {
+        match self.marginal_costs.len() {
             0 => Vec::new(),
             1 => self.shares_alike(units, rank),
             _ => self.shares_by_cost(units, rank),
@@ -49,7 +50,7 @@ impl Vessels {
     /// The shares where all cost alike: up to one height, and one more for those that come first.
     fn shares_alike(&self, units: u32, rank: impl Fn(usize, u32) -> Reverse<u64>) -> Vec<u32> {
         let height = self.height(units);
-        let mut shares: Vec<u32> = self.vessels().map(|(load, most)| up_to(load, most, height)).collect();
+        let mut shares: Vec<u32> = self.levels().map(|(load, most)| up_to(load, most, height)).collect();
         let rest = (units - shares.iter().sum::<u32>()) as usize;
         if rest == 0 {
             return shares;
@@ -68,7 +69,7 @@ impl Vessels {
 
     /// The highest load to which `units` fill up all.
     fn height(&self, units: u32) -> u32 {
-        let each = |height| self.vessels().map(move |(load, most)| u64::from(up_to(load, most, height)));
+        let each = |height| self.levels().map(move |(load, most)| u64::from(up_to(load, most, height)));
         let fits = |height: u32| each(height).sum::<u64>() <= u64::from(units);
         let loads: u64 = self.loads.iter().map(|load| u64::from(*load)).sum();
         let in_u32 = |height| u32::try_from(height).expect("units are counted in u32");
@@ -86,7 +87,7 @@ impl Vessels {
         let mut shares = if is_bulk { self.bulk(units) } else { vec![0; self.loads.len()] };
         let next = |position: usize, share: u32| {
             let load = self.loads[position] + share;
-            let cost = self.tolls[position].of(load, u32::MAX);
+            let cost = self.marginal_costs[position].of(load, u32::MAX);
             (load < self.most[position]).then(|| Reverse((cost, rank(position, load), position)))
         };
         let rest = units - shares.iter().sum::<u32>();
@@ -102,23 +103,24 @@ impl Vessels {
 
     /// The shares at the highest cost such that all units that cost less are at most `units`.
     fn bulk(&self, units: u32) -> Vec<u32> {
-        let below = |level: Cost| {
-            let costs = self.vessels().zip(&self.tolls);
-            costs.map(move |((load, most), toll)| up_to(load, most, toll.load_at(level)))
+        let below = |level: FlowCost| {
+            let costs = self.levels().zip(&self.marginal_costs);
+            costs.map(move |((load, most), marginal_cost)| up_to(load, most, marginal_cost.load_at(level)))
         };
-        let fits = |level: Cost| below(level).map(u64::from).sum::<u64>() <= u64::from(units);
-        let dearest = self.loads.iter().zip(&self.tolls);
-        let dearest = dearest.map(|(load, toll)| toll.of(load.saturating_add(units), u32::MAX)).max();
+        let fits = |level: FlowCost| below(level).map(u64::from).sum::<u64>() <= u64::from(units);
+        let dearest = self.loads.iter().zip(&self.marginal_costs);
+        let dearest =
+            dearest.map(|(load, marginal_cost)| marginal_cost.of(load.saturating_add(units), u32::MAX)).max();
         below(last_that(dearest.unwrap_or(0), fits)).collect()
     }
 
-    /// What each has, and the most that it may have.
-    fn vessels(&self) -> impl Iterator<Item = (u32, u32)> {
+    /// The load of each, and the most that it may have.
+    fn levels(&self) -> impl Iterator<Item = (u32, u32)> {
         self.loads.iter().copied().zip(self.most.iter().copied())
     }
 }
 
-/// How many more one may have up to a load of `height` who has `load`, of at most `most`.
+/// The number of units more up to a load of `height` for a member with `load`, of at most `most`.
 fn up_to(load: u32, most: u32, height: u32) -> u32 {
     height.min(most).saturating_sub(load)
 }

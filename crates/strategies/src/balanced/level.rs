@@ -3,12 +3,12 @@
 
 use std::cmp::Reverse;
 
-use super::cost::Cost;
+use super::cost::FlowCost;
 use super::network::{Network, Node};
 
 /// Brings the flow to the best balance.
 ///
-/// A flow along which nobody can shift a unit to somebody to whom it costs less is a best one: costs are convex
+/// A flow along which no member can shift a unit to some member to whom it costs less is a best one: costs are convex
 /// and arcs are all alike in balance, so that every way to a better flow begins with such a shift. (Harvey,
 /// Ladner, Lovász, Tamir: "Semi-matchings for bipartite graphs and load balancing", 2006.)
 ///
@@ -20,18 +20,18 @@ pub(super) fn level(network: &mut Network) {
 /// Lets every member that has a way to a cheaper one shift along it. Returns whether any did.
 fn pass(network: &mut Network) -> bool {
     let ways = Ways::find(network);
-    let mut givers: Vec<(Reverse<Cost>, Node)> = (0..network.accounts.len())
-        .filter_map(|giver| Some((Reverse(network.accounts[giver].saving()?), giver)))
+    let mut givers: Vec<(Reverse<FlowCost>, Node)> = (0..network.member_nodes.len())
+        .filter_map(|giver| Some((Reverse(network.member_nodes[giver].saving()?), giver)))
         .collect();
     givers.sort_unstable();
     let means = ways.means(network);
     let mut any = false;
     for (Reverse(saved), giver) in givers {
         let Some(taker) = ways.end[giver] else { continue };
-        let is_cheaper = network.accounts[taker].price().is_some_and(|cost| cost < saved);
+        let is_cheaper = network.member_nodes[taker].price().is_some_and(|cost| cost < saved);
         if taker != giver && is_cheaper {
             let path = ways.path(network, giver);
-            let surplus = network.accounts[giver].load.saturating_sub(means[taker]);
+            let surplus = network.member_nodes[giver].load.saturating_sub(means[taker]);
             any |= network.shift(&path, giver, taker, surplus.max(1)) > 0;
         }
     }
@@ -51,8 +51,8 @@ impl Ways {
     fn find(network: &Network) -> Self {
         let nodes = network.nodes();
         let mut ways = Self { next: vec![None; nodes], end: vec![None; nodes] };
-        let mut takers: Vec<(Cost, Node)> = (0..network.accounts.len())
-            .filter_map(|taker| Some((network.accounts[taker].price()?, taker)))
+        let mut takers: Vec<(FlowCost, Node)> = (0..network.member_nodes.len())
+            .filter_map(|taker| Some((network.member_nodes[taker].price()?, taker)))
             .collect();
         takers.sort_unstable();
         let mut queue = Vec::new();
@@ -86,10 +86,10 @@ impl Ways {
     /// By taker the mean load, rounded up, of the members that have a way to it. A giver that went below it would
     /// have to take again.
     fn means(&self, network: &Network) -> Vec<u32> {
-        let mut sums = vec![(0_u64, 0_u64); network.accounts.len()];
-        for (member, account) in network.accounts.iter().enumerate() {
-            if let Some(taker) = self.end[member].filter(|_| account.price().is_some()) {
-                sums[taker].0 += u64::from(account.load);
+        let mut sums = vec![(0_u64, 0_u64); network.member_nodes.len()];
+        for (member, member_node) in network.member_nodes.iter().enumerate() {
+            if let Some(taker) = self.end[member].filter(|_| member_node.price().is_some()) {
+                sums[taker].0 += u64::from(member_node.load);
                 sums[taker].1 += 1;
             }
         }

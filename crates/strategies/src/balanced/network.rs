@@ -4,15 +4,15 @@
 //!  class ──keep──► its owner            cost -1: a unit that does not move
 //!    ├──────────► kind ──► member       one arc per kind, not one per member
 //!    ├──────────► member                where not the whole kind can take it
-//!    └──────────► nobody
+//!    └──────────► no member
 //! ```
 //!
 //! A class puts as many units into the network as it has. What a member gets is its load, and each
 //! unit more costs it more than the one before, so the cheapest flow is the best balance.
 
-use super::cost::{Cost, Toll};
+use super::cost::{FlowCost, MarginalCost};
 
-/// A node: a member, a class, a kind, or nobody.
+/// A node: a member, a class, a kind, or no member.
 pub(super) type Node = usize;
 
 /// Room for more units than there are.
@@ -22,34 +22,34 @@ pub(super) const ANY: u32 = u32::MAX >> 1;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arc {
     pub(super) to: Node,
-    /// How much more may flow.
+    /// The flow that may still be added.
     pub(super) room: u32,
-    /// What each unit costs along it.
+    /// The cost of each unit along it.
     pub(super) cost: i32,
 }
 
-/// What a member may have and what that costs.
+/// A member with its load, its limits and the costs of its units.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Account {
-    /// How many units it has.
+pub(super) struct MemberNode {
+    /// The number of its units.
     pub(super) load: u32,
-    /// How many it may have without being over its limit.
+    /// The number of units that it may have within its limit.
     pub(super) limit: u32,
     /// The most that it may come to have.
     pub(super) most: u32,
-    /// What its units cost.
-    pub(super) toll: Toll,
+    /// The costs of its units.
+    pub(super) marginal_cost: MarginalCost,
 }
 
-impl Account {
-    /// What one unit more costs; `None` if it may not have it.
-    pub(super) fn price(self) -> Option<Cost> {
-        (self.load < self.most).then(|| self.toll.of(self.load, self.limit))
+impl MemberNode {
+    /// The cost of one unit more; `None` if it may not have it.
+    pub(super) fn price(self) -> Option<FlowCost> {
+        (self.load < self.most).then(|| self.marginal_cost.of(self.load, self.limit))
     }
 
-    /// What it saves to have one unit less; `None` if it has none.
-    pub(super) fn saving(self) -> Option<Cost> {
-        Some(self.toll.of(self.load.checked_sub(1)?, self.limit))
+    /// The saving of one unit less; `None` if it has none.
+    pub(super) fn saving(self) -> Option<FlowCost> {
+        Some(self.marginal_cost.of(self.load.checked_sub(1)?, self.limit))
     }
 }
 
@@ -60,14 +60,14 @@ pub(super) struct Network {
     /// By node: the arcs that leave it.
     first: Vec<u32>,
     leaving: Vec<u32>,
-    /// By member, and last nobody.
-    pub(super) accounts: Vec<Account>,
+    /// By member, and last no member.
+    pub(super) member_nodes: Vec<MemberNode>,
 }
 
 impl Network {
-    /// The network of `nodes` nodes, among them first one for each of `accounts`, that `pairs` of
+    /// The network of `nodes` nodes, among them first one for each of `member_nodes`, that `pairs` of
     /// arcs connect; each is told by where it starts and the arc that leads from there.
-    pub(super) fn new(nodes: usize, accounts: Vec<Account>, pairs: &[(Node, Arc)]) -> Self {
+    pub(super) fn new(nodes: usize, member_nodes: Vec<MemberNode>, pairs: &[(Node, Arc)]) -> Self {
         let mut arcs = Vec::with_capacity(2 * pairs.len());
         let mut first = vec![0_u32; nodes + 1];
         for (from, arc) in pairs {
@@ -86,7 +86,7 @@ impl Network {
             leaving[next[from] as usize] = u32::try_from(arc).expect("arcs are counted in u32");
             next[from] += 1;
         }
-        Self { arcs, first, leaving, accounts }
+        Self { arcs, first, leaving, member_nodes }
     }
 
     pub(super) fn nodes(&self) -> usize {
@@ -104,7 +104,7 @@ impl Network {
         self.arcs[arc].room = ANY;
     }
 
-    /// How much flows along `arc`, which is the first of its pair.
+    /// The flow along `arc`, which is the first of its pair.
     pub(super) fn flow(&self, arc: usize) -> u32 {
         self.arcs[arc ^ 1].room
     }
@@ -118,11 +118,11 @@ impl Network {
     /// Shifts units along `path`, whose arcs differ, from `giver` to `taker`: at most `most`, as many as there is
     /// room for, and as long as each costs less than nothing in all. Returns how many it were.
     pub(super) fn shift(&mut self, path: &[usize], giver: Node, taker: Node, most: u32) -> u32 {
-        let on_the_way: Cost = path.iter().map(|arc| Cost::from(self.arcs[*arc].cost)).sum();
+        let on_the_way: FlowCost = path.iter().map(|arc| FlowCost::from(self.arcs[*arc].cost)).sum();
         let units = self.worthwhile(giver, taker, on_the_way, self.room(path).min(most));
         path.iter().for_each(|arc| self.push(*arc, units));
-        self.accounts[giver].load -= units;
-        self.accounts[taker].load += units;
+        self.member_nodes[giver].load -= units;
+        self.member_nodes[taker].load += units;
         units
     }
 
@@ -138,12 +138,12 @@ impl Network {
     }
 
     /// The most units, up to `most`, of which the last still saves something.
-    fn worthwhile(&self, giver: Node, taker: Node, on_the_way: Cost, most: u32) -> u32 {
-        let (giver, taker) = (self.accounts[giver], self.accounts[taker]);
+    fn worthwhile(&self, giver: Node, taker: Node, on_the_way: FlowCost, most: u32) -> u32 {
+        let (giver, taker) = (self.member_nodes[giver], self.member_nodes[taker]);
         let most = most.min(giver.load).min(taker.most.saturating_sub(taker.load));
         let saves = |nth: u32| {
-            let given = giver.toll.of(giver.load - nth, giver.limit);
-            let taken = taker.toll.of(taker.load + nth - 1, taker.limit);
+            let given = giver.marginal_cost.of(giver.load - nth, giver.limit);
+            let taken = taker.marginal_cost.of(taker.load + nth - 1, taker.limit);
             taken + on_the_way < given
         };
         let (mut low, mut high) = (0, most);

@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::classes::Class;
+use super::classes::UnitClass;
 use super::equal::{ClassFlow, Flow};
-use super::stock::{ClassStock, Holding, Stock};
-use super::stretches::Stretches;
+use super::holdings::{ClassHoldings, Holding, Holdings};
+use super::owner_runs::OwnerRuns;
 use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
 
-/// Which units leave, such that those that take them get topics in turn.
+/// The choice of the units that leave, such that those that take them get topics in turn.
 pub(super) struct Releases<'a> {
     problem: &'a Problem,
-    /// How many members take units.
+    /// The number of members that take units.
     takers: u64,
     /// By topic: how many units takers have, and how many look for an owner.
     at_takers: Vec<u64>,
@@ -21,20 +21,20 @@ pub(super) struct Releases<'a> {
 }
 
 impl<'a> Releases<'a> {
-    pub(super) fn of(problem: &'a Problem, stock: &Stock, flow: &Flow) -> Self {
+    pub(super) fn of(problem: &'a Problem, stock: &Holdings, flow: &Flow) -> Self {
         let topics = problem.topics().len();
         let mut releases = Self { problem, takers: 0, at_takers: vec![0; topics], leaving: vec![0; topics] };
         let is_part = |(holding, keeps): (&Holding, &u32)| 0 < *keeps && *keeps < holding.units;
         let parts =
-            |(held, flow): (&ClassStock, &ClassFlow)| held.holdings.iter().zip(&flow.keeps).any(is_part);
+            |(held, flow): (&ClassHoldings, &ClassFlow)| held.holdings.iter().zip(&flow.keeps).any(is_part);
         if stock.classes.iter().zip(&flow.classes).any(parts) {
             releases.count(stock, flow);
         }
         releases
     }
 
-    /// Counts what takers have and what is nobody's, by topic.
-    fn count(&mut self, stock: &Stock, flow: &Flow) {
+    /// Counts what takers have and what has no owner, by topic.
+    fn count(&mut self, stock: &Holdings, flow: &Flow) {
         let takes = |member: MemberIndex| flow.takes[member.index()] > 0;
         let has_any = |member: MemberIndex| takes(member) && stock.loads[member.index()] > 0;
         self.takers = self.problem.member_indices().filter(|member| takes(*member)).count() as u64;
@@ -53,12 +53,12 @@ impl<'a> Releases<'a> {
         }
     }
 
-    /// Takes from owners what they do not keep of `class`; returns that and what nobody has, ascending.
+    /// Takes from owners what they do not keep of `class`; returns that and what no member has, ascending.
     pub(super) fn of_class(
         &mut self,
-        class: &Class,
-        held: &ClassStock,
-        stretches: &Stretches,
+        class: &UnitClass,
+        held: &ClassHoldings,
+        runs: &OwnerRuns,
         flow: &ClassFlow,
         owner: &mut [Option<MemberIndex>],
     ) -> Vec<UnitIndex> {
@@ -66,30 +66,24 @@ impl<'a> Releases<'a> {
         for (holding, keeps) in held.holdings.iter().zip(&flow.keeps) {
             let surplus = (holding.units - keeps) as usize;
             if *keeps == 0 {
-                leaving.extend(stretches.descending(holding.tail));
+                leaving.extend(runs.descending(holding.last_run));
             } else if surplus > 0 {
-                self.some_of(holding, surplus, stretches, &mut leaving);
+                self.some_of(holding, surplus, runs, &mut leaving);
             }
         }
         leaving.iter().for_each(|unit| owner[unit.index()] = None);
         if leaving.len() + held.unowned as usize == class.len() {
             return class.unit_indices().collect();
         }
-        leaving.extend(stretches.descending(held.unowned_tail));
+        leaving.extend(runs.descending(held.last_unowned_run));
         leaving.sort_unstable();
         leaving
     }
 
     /// Appends to `leaving` as many of the units of one owner as are its `surplus`: of those far from it, if there are
     /// any, and then of the topic in which it has most above what takers have, the last one.
-    fn some_of(
-        &mut self,
-        holding: &Holding,
-        surplus: usize,
-        stretches: &Stretches,
-        leaving: &mut Vec<UnitIndex>,
-    ) {
-        let (units, mut topics) = self.by_topic(holding, stretches);
+    fn some_of(&mut self, holding: &Holding, surplus: usize, runs: &OwnerRuns, leaving: &mut Vec<UnitIndex>) {
+        let (units, mut topics) = self.by_topic(holding, runs);
         let mut queue: BinaryHeap<_> =
             topics.iter().enumerate().map(|(at, of)| Reverse((self.key(of), at))).collect();
         let enough = leaving.len() + surplus;
@@ -110,15 +104,15 @@ impl<'a> Releases<'a> {
     }
 
     /// The units of one owner by topic, from the last to the first, in each topic those that are far from it first.
-    fn by_topic(&self, holding: &Holding, stretches: &Stretches) -> (Vec<UnitIndex>, Vec<OfTopic>) {
-        let mut units: Vec<UnitIndex> = stretches.descending(holding.tail).collect();
+    fn by_topic(&self, holding: &Holding, runs: &OwnerRuns) -> (Vec<UnitIndex>, Vec<TopicHolding>) {
+        let mut units: Vec<UnitIndex> = runs.descending(holding.last_run).collect();
         let mut topics = Vec::new();
         let mut start = 0;
         while let Some(unit) = units.get(start) {
             let (topic, _) = self.problem.topic_of(*unit);
             let first = self.problem.first_unit(topic);
             let end = start + units[start..].iter().take_while(|unit| unit.index() >= first).count();
-            topics.push(OfTopic { topic: topic.index(), left: start..end, far_end: start });
+            topics.push(TopicHolding { topic: topic.index(), left: start..end, far_end: start });
             start = end;
         }
         if self.problem.has_replica_racks() {
@@ -133,7 +127,7 @@ impl<'a> Releases<'a> {
     }
 
     /// The lower, the sooner the next unit of the topic leaves.
-    fn key(&self, of: &OfTopic) -> (bool, i64, u64) {
+    fn key(&self, of: &TopicHolding) -> (bool, i64, u64) {
         let leaving = self.leaving[of.topic];
         let takers = (self.at_takers[of.topic] + leaving).checked_div(self.takers).unwrap_or(leaving);
         let above = of.left.len() as i64 - takers as i64;
@@ -142,15 +136,15 @@ impl<'a> Releases<'a> {
 }
 
 /// The units of one topic that one member still has.
-struct OfTopic {
+struct TopicHolding {
     topic: usize,
-    /// Where they are in the list of the member's units.
+    /// The positions of its units in the list of the member's units.
     left: Range<usize>,
-    /// Where those end that are far from the member.
+    /// The end of those that are far from the member.
     far_end: usize,
 }
 
-/// Whether a unit with replicas in `racks` is known to have none in `rack`, where its owner is.
+/// True if a unit with replicas in `racks` is known to have none in `rack`, the rack of its owner.
 fn is_far(racks: &[RackIndex], rack: Option<RackIndex>) -> bool {
     rack.is_some_and(|rack| !racks.is_empty() && !racks.contains(&rack))
 }

@@ -1,10 +1,10 @@
-//! What each member does under this strategy, and which units are not this strategy's to place.
+//! The part of each member under this strategy, and the units that this strategy does not place.
 
 use crate::{MemberIndex, MemberState, Problem, UnitIndex};
 
-/// What a member does with units.
+/// The part of a member: it takes, keeps or gives units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum MemberRole {
     /// Takes and gives.
     Takes,
     /// Keeps what it has, and takes only what no member of the newest generation can: it is of an
@@ -19,10 +19,10 @@ pub(super) enum Role {
 /// The roles of all members.
 #[derive(Debug)]
 pub(super) struct Roles {
-    role: Vec<Role>,
+    role: Vec<MemberRole>,
     /// By member: whether it keeps what it has although it takes.
     keeps: Vec<bool>,
-    /// Whether members of several generations are active.
+    /// True if members of several generations are active.
     pub(super) is_rolling: bool,
 }
 
@@ -32,31 +32,31 @@ impl Roles {
         let newest = problem.active().map(generation).max();
         let is_rolling = problem.active().any(|member| Some(generation(member)) != newest);
         let role = |member: MemberIndex| match problem.member(member).state {
-            MemberState::Active if Some(generation(member)) == newest => Role::Takes,
-            MemberState::Active => Role::TakesLast,
-            MemberState::Hold => Role::Keeps,
-            MemberState::Draining => Role::Gives,
+            MemberState::Active if Some(generation(member)) == newest => MemberRole::Takes,
+            MemberState::Active => MemberRole::TakesLast,
+            MemberState::Hold => MemberRole::Keeps,
+            MemberState::Draining => MemberRole::Gives,
         };
         let keeps = if is_rolling { within_limits(problem) } else { vec![false; problem.members().len()] };
         Self { role: problem.member_indices().map(role).collect(), keeps, is_rolling }
     }
 
-    pub(super) fn role(&self, member: MemberIndex) -> Role {
+    pub(super) fn role(&self, member: MemberIndex) -> MemberRole {
         self.role[member.index()]
     }
 
-    /// Whether `member` keeps all that it may own.
+    /// True if `member` keeps all that it may own.
     pub(super) fn keeps(&self, member: MemberIndex) -> bool {
         match self.role(member) {
-            Role::Keeps | Role::TakesLast => true,
-            Role::Takes => self.keeps[member.index()],
-            Role::Gives => false,
+            MemberRole::Keeps | MemberRole::TakesLast => true,
+            MemberRole::Takes => self.keeps[member.index()],
+            MemberRole::Gives => false,
         }
     }
 
-    /// Who keeps `unit` whatever the others have: the member that it is on its way to, or its owner
-    /// if that only keeps, if the unit is cooling, or if members of older generations are still to be
-    /// replaced: what evens out now would be uneven again after the next of them. `owner` is its current owner if that may own it.
+    /// The member that keeps `unit` whatever the others have: the one that it is on its way to, or its owner if that
+    /// only keeps, if the unit is cooling, or if members of older generations are still to be replaced: what evens out
+    /// now would be uneven again after the next of them. `owner` is its current owner if that may own it.
     pub(super) fn keeper(
         &self,
         problem: &Problem,
@@ -64,7 +64,7 @@ impl Roles {
         owner: Option<MemberIndex>,
     ) -> Option<MemberIndex> {
         let keeps = |owner: &MemberIndex| {
-            self.keeps(*owner) || (self.role(*owner) == Role::Takes && problem.is_cooling(unit))
+            self.keeps(*owner) || (self.role(*owner) == MemberRole::Takes && problem.is_cooling(unit))
         };
         problem.fixed(unit).or_else(|| owner.filter(keeps))
     }

@@ -1,28 +1,28 @@
-//! Who holds copies of a unit's state: never its owner, spread evenly over members and over racks.
+//! Holders of copies of a unit's state: never its owner, spread evenly over members and over racks.
 
 mod spread;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::classes::{Class, Classes};
-use super::cost::{Scale, Toll};
-use super::fill::Vessels;
-use super::network::{ANY, Account};
+use super::classes::{Classes, UnitClass};
+use super::cost::{MarginalCost, Scale};
+use super::fill::FillLevels;
+use super::network::{ANY, MemberNode};
 use super::roles::Roles;
 use crate::{MemberIndex, MemberState, Place, Problem, RackIndex, Standbys, UnitIndex};
 
-/// How far to look among the next turns. Consecutive members differ, and are in different racks, where they can be.
+/// The number of next turns that are looked at. Consecutive members differ, and are in different racks, if they can be.
 const LOOK_AHEAD: usize = 16;
 
 /// The standbys of each unit whose owner is in `owners`.
 ///
 /// Those that a unit has stay as far as they may, before them its previous owner, whose copy is as good as new. What is
-/// missing goes to those that hold the fewest. Then copies move, but for those of members on hold, while that brings two
-/// members closer without putting two copies in one rack, or takes two copies apart without making the loads more uneven
-/// than by one.
+/// missing goes to those that hold the fewest. Then copies move, but for those of members on hold, while that brings
+/// two members closer without putting two copies in one rack, or takes two copies apart without making the loads more
+/// uneven than by one.
 ///
-/// Pins bind the owner only: copies of a pinned unit may be with anybody who may have one.
+/// Pins bind the owner only: copies of a pinned unit may be with any member that may have one.
 pub(super) fn place(
     problem: &Problem,
     roles: &Roles,
@@ -34,7 +34,7 @@ pub(super) fn place(
     }
     let unpinned = problem.has_pins().then(|| Classes::of(problem, roles, Place::Standby));
     let classes = unpinned.as_ref().unwrap_or(classes);
-    let mut copies = Copies::keep(problem, classes, owners);
+    let mut copies = StandbyTable::keep(problem, classes, owners);
     for class in &classes.classes {
         copies.fill(class);
     }
@@ -43,7 +43,7 @@ pub(super) fn place(
 }
 
 /// Standbys while they are placed.
-struct Copies<'a> {
+struct StandbyTable<'a> {
     problem: &'a Problem,
     classes: &'a Classes,
     owners: &'a [Option<MemberIndex>],
@@ -55,7 +55,7 @@ struct Copies<'a> {
     held: Vec<u32>,
 }
 
-impl<'a> Copies<'a> {
+impl<'a> StandbyTable<'a> {
     fn keep(problem: &'a Problem, classes: &'a Classes, owners: &'a [Option<MemberIndex>]) -> Self {
         let mut first = Vec::with_capacity(problem.units() + 1);
         first.push(0);
@@ -78,7 +78,7 @@ impl<'a> Copies<'a> {
         copies
     }
 
-    fn keep_of(&mut self, class: &Class, unit: UnitIndex) {
+    fn keep_of(&mut self, class: &UnitClass, unit: UnitIndex) {
         let owner = self.owners[unit.index()];
         let previous = self.problem.current(unit).filter(|previous| Some(*previous) != owner);
         let known = self.problem.standbys(unit).iter().map(|standby| standby.member);
@@ -90,9 +90,9 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Whether `member`, which has a copy of `unit`, may go on with it: who is on hold keeps what it may have, although
-    /// it takes nothing.
-    fn may_keep(&self, class: &Class, unit: UnitIndex, member: MemberIndex) -> bool {
+    /// True if `member`, which has a copy of `unit`, may go on with it: a member on hold keeps what it may have,
+    /// although it takes nothing.
+    fn may_keep(&self, class: &UnitClass, unit: UnitIndex, member: MemberIndex) -> bool {
         if !self.is_on_hold(member) {
             return self.may_hold(class, unit, member);
         }
@@ -114,17 +114,17 @@ impl<'a> Copies<'a> {
         self.range(unit).find(|place| self.places[*place].is_none())
     }
 
-    /// Whether `member` takes units of `class` and has no copy of `unit` yet.
-    fn may_hold(&self, class: &Class, unit: UnitIndex, member: MemberIndex) -> bool {
+    /// True if `member` takes units of `class` and has no copy of `unit` yet.
+    fn may_hold(&self, class: &UnitClass, unit: UnitIndex, member: MemberIndex) -> bool {
         self.classes.takes(member, class) && !self.has(unit, member)
     }
 
-    /// Whether `member` owns `unit` or has a copy of it already.
+    /// True if `member` owns `unit` or has a copy of it already.
     fn has(&self, unit: UnitIndex, member: MemberIndex) -> bool {
         self.owners[unit.index()] == Some(member) || self.places[self.range(unit)].contains(&Some(member))
     }
 
-    /// How many other copies of `unit`, apart from the one at `place`, are in the rack of `member`.
+    /// The number of other copies of `unit`, apart from the one at `place`, in the rack of `member`.
     fn company(&self, unit: UnitIndex, place: usize, member: MemberIndex) -> usize {
         let Some(rack) = self.rack(member) else { return 0 };
         let others = self.range(unit).filter(|other| *other != place).filter_map(|other| self.places[other]);
@@ -138,7 +138,7 @@ impl<'a> Copies<'a> {
 
     /// Gives the free places of `class` to its takers: to those that hold the fewest, one after the other, so that
     /// the units of one owner have their copies at many.
-    fn fill(&mut self, class: &Class) {
+    fn fill(&mut self, class: &UnitClass) {
         let free: Vec<usize> = class
             .unit_indices()
             .flat_map(|unit| self.range(unit))
@@ -172,19 +172,19 @@ impl<'a> Copies<'a> {
         self.held[member.index()] += 1;
     }
 
-    /// Whose turn it is for each of `copies` copies.
-    fn turns(&self, class: &Class, copies: usize) -> Vec<MemberIndex> {
+    /// The member whose turn it is, for each of `copies` copies.
+    fn turns(&self, class: &UnitClass, copies: usize) -> Vec<MemberIndex> {
         let scale = Scale::of(self.problem.members().iter().map(|member| member.capacity));
         let mut takers: Vec<_> = self.classes.takers(class).collect();
         self.alternate_racks(&mut takers);
-        let account = |member: &MemberIndex| Account {
+        let member_node = |member: &MemberIndex| MemberNode {
             load: self.held[member.index()],
             limit: ANY,
             most: ANY,
-            toll: Toll::taking(self.problem.member(*member).capacity, scale),
+            marginal_cost: MarginalCost::taking(self.problem.member(*member).capacity, scale),
         };
         let copies = u32::try_from(copies).expect("standbys are counted in u32");
-        let shares = Vessels::of(takers.iter().map(account)).shares(copies, |_, _| Reverse(0));
+        let shares = FillLevels::of(takers.iter().map(member_node)).shares(copies, |_, _| Reverse(0));
         let mut left: Vec<(MemberIndex, u32)> = takers.into_iter().zip(shares).collect();
         let mut turns = Vec::with_capacity(copies as usize);
         while !left.is_empty() {
@@ -212,10 +212,10 @@ impl<'a> Copies<'a> {
         members.iter_mut().zip(order).for_each(|(member, (_, _, ordered))| *member = ordered);
     }
 
-    /// Which of the next turns is for `place`: the first of a member in a rack of its own, or else of any that may.
+    /// The next turn for `place`: the first of a member in a rack of its own, or else of any that may.
     fn find_turn(
         &self,
-        class: &Class,
+        class: &UnitClass,
         unit: UnitIndex,
         place: usize,
         turns: &[MemberIndex],
@@ -231,7 +231,7 @@ impl<'a> Copies<'a> {
     /// hold the unit already are passed over.
     fn give_to_any(
         &mut self,
-        class: &Class,
+        class: &UnitClass,
         unit: UnitIndex,
         place: usize,
         others: &mut Option<BTreeSet<(u64, MemberIndex)>>,
@@ -254,7 +254,7 @@ impl<'a> Copies<'a> {
         false
     }
 
-    /// How many standbys `member` holds for its capacity.
+    /// The number of standbys that `member` holds for its capacity.
     fn level(&self, member: MemberIndex) -> u64 {
         let capacity = u64::from(self.problem.member(member).capacity.thousandths());
         (u64::from(self.held[member.index()]) << 30) / capacity

@@ -3,12 +3,12 @@
 use super::topic_counts::TopicCounts;
 use crate::MemberIndex;
 
-/// How many turns the search for the member with the fewest units of a topic looks ahead. Members alternate in the list,
-/// so the emptiest of a small group is among them; in a large group it is near enough.
+/// The number of turns that the search for the member with the fewest units of a topic looks ahead. Members alternate
+/// in the list, so the emptiest of a small group is among them; in a large group it is near enough.
 const LOOK_AHEAD: usize = 32;
 
 /// A list with an entry for each of `shares`: in each round everyone that has most has one, the others in the rounds
-/// that come to the same proportion. So every stretch of the list has each member about as often as its share says, and
+/// that come to the same proportion. So every run of the list has each member about as often as its share says, and
 /// where shares differ by one at most, no member more than once as often as another.
 pub(super) fn in_rounds(shares: &[(MemberIndex, u32)]) -> Vec<MemberIndex> {
     let rounds = u64::from(shares.iter().map(|(_, share)| *share).max().unwrap_or(0));

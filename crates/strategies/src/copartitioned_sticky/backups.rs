@@ -1,22 +1,22 @@
 //! The standbys of one set while they are placed: [`Backups`].
 
 use super::chain;
+use super::copartitioned_set::{CopartitionedSet, place_of};
 use super::copies::Copies;
 use super::rings::Rings;
 use super::seat::{self, Seat};
-use super::set::{Set, place_of};
 use crate::ledger::Ledger;
 use crate::{MemberIndex, MemberState, Problem, RackIndex};
 
-/// Who holds the copies of each slot of a set.
+/// The holders of the copies of each slot of a set.
 pub(super) struct Backups<'a, 'p> {
-    pub(super) set: &'a Set,
+    pub(super) set: &'a CopartitionedSet,
     ledger: &'a Ledger<'p>,
     /// The takers that may hold copies, ascending.
     pub(super) members: Vec<MemberIndex>,
-    /// What they hold.
+    /// The loads of the holders.
     pub(super) seats: Vec<Seat>,
-    /// How many copies a slot has at most.
+    /// The most copies that a slot has.
     stride: usize,
     /// By slot: how many of the `stride` places in `holders` are taken.
     taken: Vec<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Backups<'a, 'p> {
 impl<'a, 'p> Backups<'a, 'p> {
     /// Keeps copies where they are and finds members for those that are wanting. `load` says by
     /// member how many copies it holds over all sets.
-    pub(super) fn fill(set: &'a Set, ledger: &'a Ledger<'p>, load: &mut [u32]) -> Self {
+    pub(super) fn fill(set: &'a CopartitionedSet, ledger: &'a Ledger<'p>, load: &mut [u32]) -> Self {
         let mut backups = Self::new(set, ledger);
         backups.keep(load);
         backups.refresh(load);
@@ -37,10 +37,10 @@ impl<'a, 'p> Backups<'a, 'p> {
         backups
     }
 
-    fn new(set: &'a Set, ledger: &'a Ledger<'p>) -> Self {
+    fn new(set: &'a CopartitionedSet, ledger: &'a Ledger<'p>) -> Self {
         let problem = ledger.problem;
         let takers = set.takers.iter().copied();
-        let members: Vec<_> = takers.filter(|member| Set::may_copy(problem, *member)).collect();
+        let members: Vec<_> = takers.filter(|member| CopartitionedSet::may_copy(problem, *member)).collect();
         let stride = (set.standbys() as usize).min(problem.members().len());
         Self {
             set,
@@ -96,7 +96,7 @@ impl<'a, 'p> Backups<'a, 'p> {
         match problem.member(member).state {
             MemberState::Active => self.seat_of(member).is_some(),
             MemberState::Hold => {
-                Set::may_copy(problem, member)
+                CopartitionedSet::may_copy(problem, member)
                     && self.set.topics().all(|topic| problem.is_subscribed(topic, member))
             }
             MemberState::Draining => false,
@@ -108,8 +108,7 @@ impl<'a, 'p> Backups<'a, 'p> {
         place_of(&self.members, absent, member)
     }
 
-    /// Whether `member` may come to hold a copy of `slot`: it has none, owns none of it, and may own
-    /// all of it.
+    /// True if `member` may come to hold a copy of `slot`: it has none, owns none of it, and may own all of it.
     pub(super) fn allows(&self, slot: u32, member: MemberIndex) -> bool {
         !self.of(slot).contains(&member)
             && !self.owners(slot).any(|owner| owner == member)
@@ -126,7 +125,7 @@ impl<'a, 'p> Backups<'a, 'p> {
         })
     }
 
-    /// How many more copies `slot` can have.
+    /// The number of copies more that `slot` can have.
     fn wanting(&self, slot: u32) -> u32 {
         let left = self.stride - self.taken[slot as usize];
         let able = self.members.iter().filter(|member| self.allows(slot, **member));
@@ -180,8 +179,8 @@ impl<'a, 'p> Backups<'a, 'p> {
         }
     }
 
-    /// Where to look first: with the member after the owner of `slot`, and with each of the owner's
-    /// copies one further on, or one further in each rack. So its copies are spread over many.
+    /// The ring to look in first: that of the member after the owner of `slot`, and for each of the owner's copies one
+    /// further on, or one further in each rack. So its copies are spread over many.
     fn turn(&self, slot: u32, dealt: &mut [usize], rings: usize) -> usize {
         let Some(owner) = self.owners(slot).next() else { return slot as usize };
         let nth = dealt[owner.index()];

@@ -1,20 +1,20 @@
-//! Who holds copies of a slot's state today: [`Copies`].
+//! Holders of copies of a slot's state today: [`Copies`].
 
-use super::set::Set;
+use super::copartitioned_set::CopartitionedSet;
 use crate::{MemberIndex, Problem};
 
 /// A member that holds copies of a slot's units. The smaller, the sooner it can take over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Copy {
-    /// How many of the units that have copies anywhere it has none of.
+    /// The number of units that have copies elsewhere and none here.
     missing: u32,
-    /// How far its worst copy is behind, in records.
+    /// The lag of its worst copy, in records.
     lag: u64,
     pub(super) member: MemberIndex,
 }
 
 impl Copy {
-    /// Whether it can take over without reading much first.
+    /// True if it can take over without reading much first.
     pub(super) fn is_warm(&self, problem: &Problem) -> bool {
         self.missing == 0 && self.lag <= problem.options().acceptable_lag
     }
@@ -33,7 +33,7 @@ impl<'p> Copies<'p> {
     }
 
     /// The members that hold copies of units of `slot`, who can take over soonest first.
-    pub(super) fn of(&mut self, set: &Set, slot: u32) -> &[Copy] {
+    pub(super) fn of(&mut self, set: &CopartitionedSet, slot: u32) -> &[Copy] {
         self.found.clear();
         if self.problem.has_standbys() {
             self.collect(set, slot);
@@ -41,7 +41,7 @@ impl<'p> Copies<'p> {
         &self.found
     }
 
-    fn collect(&mut self, set: &Set, slot: u32) {
+    fn collect(&mut self, set: &CopartitionedSet, slot: u32) {
         let copied =
             set.units(slot).map(|unit| self.problem.standbys(unit)).filter(|copies| !copies.is_empty());
         let mut units = 0;

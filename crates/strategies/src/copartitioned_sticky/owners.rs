@@ -1,39 +1,40 @@
-//! Which member owns which slots of a set: [`settle`].
+//! Owners of the slots of a set: [`settle`].
 
+use super::copartitioned_set::{CopartitionedSet, place_of};
 use super::copies::{Copies, Copy};
 use super::seat::{self, Seat};
-use super::set::{Set, place_of};
 use super::slots::{Slot, survey};
 use super::strays;
 use crate::ledger::Ledger;
 use crate::{MemberIndex, UnitIndex};
 
-/// How many of a member's slots an exchange looks at for one that the other member may have, at best one that it has a
-/// copy of. With all of them, a set of a million slots at two members would take some 10¹¹ looks after one left. What
-/// is missed is small: without bans and pins the first will do, and a copy of the slot given away is only the nicer of
-/// two good ends. Where the other member may have none of these, the slot stays where it went, and is warmed there.
+/// The number of a member's slots that an exchange looks at for one that the other member may have, at best one that it
+/// has a copy of. With all of them, a set of a million slots at two members would take some 10¹¹ looks after one left.
+/// What is missed is small: without bans and pins the first will do, and a copy of the slot given away is only the
+/// nicer of two good ends. If the other member may have none of these, the slot stays at the member that it went to,
+/// and is warmed there.
 const LOOKED_AT: usize = 32;
 
 /// Shares the slots of `set` out once; whether anything moved.
 ///
-/// Each move improves, in this order, how many units are stuck (nobody's, or with a member that
+/// Each move improves, in this order, how many units are stuck (without an owner, or with a member that
 /// drains), how many are above limits, how many slots are spread, how far members are from their
 /// shares, and the sum of squared loads over all sets; and worsens none before it. So repeating it
 /// over all sets ends.
-pub(super) fn settle(set: &Set, ledger: &mut Ledger<'_>) -> bool {
+pub(super) fn settle(set: &CopartitionedSet, ledger: &mut Ledger<'_>) -> bool {
     if set.takers.is_empty() {
         return false;
     }
     let (slots, gathered) = survey(set, ledger);
-    let mut deal = Deal::new(set, ledger, slots);
+    let mut deal = SlotSharing::new(set, ledger, slots);
     deal.run();
-    let Deal { slots, dealt, .. } = deal;
+    let SlotSharing { slots, dealt, .. } = deal;
     gathered + dealt + strays::place(set, ledger, &slots) > 0
 }
 
 /// The slots of a set while they are shared out. Who should have how many is found first, then which.
-struct Deal<'a, 'p> {
-    set: &'a Set,
+struct SlotSharing<'a, 'p> {
+    set: &'a CopartitionedSet,
     ledger: &'a mut Ledger<'p>,
     slots: Vec<Slot>,
     /// By position in the set's takers.
@@ -45,8 +46,8 @@ struct Deal<'a, 'p> {
     dealt: usize,
 }
 
-impl<'a, 'p> Deal<'a, 'p> {
-    fn new(set: &'a Set, ledger: &'a mut Ledger<'p>, slots: Vec<Slot>) -> Self {
+impl<'a, 'p> SlotSharing<'a, 'p> {
+    fn new(set: &'a CopartitionedSet, ledger: &'a mut Ledger<'p>, slots: Vec<Slot>) -> Self {
         let copies = Copies::new(ledger.problem);
         let none = vec![0; set.takers.len()];
         Self { set, ledger, slots, seats: Vec::new(), lacks: none.clone(), spare: none, copies, dealt: 0 }
@@ -68,7 +69,7 @@ impl<'a, 'p> Deal<'a, 'p> {
         seat_of(self.set, self.ledger, member)
     }
 
-    /// The open slots, those of which nobody owns anything first: they go first if room is short.
+    /// The open slots, those of which no member owns anything first: they go first if room is short.
     fn open(&self) -> Vec<u32> {
         let open = (0..).zip(&self.slots).filter(|(_, slot)| **slot == Slot::Open).map(|(number, _)| number);
         let is_owned = |slot: &u32| self.set.units(*slot).any(|unit| self.ledger.owner(unit).is_some());
@@ -149,7 +150,7 @@ impl<'a, 'p> Deal<'a, 'p> {
         self.seat_of(member).filter(|at| self.spare[*at] > 0)
     }
 
-    /// Deals the `cold` slots, and what is above anybody's share, in turn to who is to take slots.
+    /// Deals the `cold` slots, and what is above any member's share, in turn to who is to take slots.
     fn deal_round(&mut self, cold: &[u32]) {
         if self.lacks.iter().all(|lacks| *lacks == 0) {
             return;
@@ -197,7 +198,7 @@ impl<'a, 'p> Deal<'a, 'p> {
         }
     }
 
-    /// What ties `slot` to its owner.
+    /// The tie of `slot` to its owner.
     fn tie(&self, slot: u32) -> Tie {
         let Slot::At(owner) = self.slots[slot as usize] else { return Tie::None };
         let problem = self.ledger.problem;
@@ -302,8 +303,7 @@ impl<'a, 'p> Deal<'a, 'p> {
         stock
     }
 
-    /// Which of the slots in `stock` goes to `taker` instead: one that it has a copy of, or the
-    /// highest.
+    /// The one of the slots in `stock` that goes to `taker` instead: one that it has a copy of, or the highest.
     fn ransom(&self, stock: &[u32], taker: MemberIndex) -> Option<usize> {
         let problem = self.ledger.problem;
         let last = stock.len().saturating_sub(LOOKED_AT)..stock.len();
@@ -318,11 +318,11 @@ impl<'a, 'p> Deal<'a, 'p> {
 }
 
 /// The position of `member` among the takers of `set`.
-fn seat_of(set: &Set, ledger: &Ledger<'_>, member: MemberIndex) -> Option<usize> {
+fn seat_of(set: &CopartitionedSet, ledger: &Ledger<'_>, member: MemberIndex) -> Option<usize> {
     place_of(&set.takers, ledger.problem.members().len() - set.takers.len(), member)
 }
 
-/// What ties a slot to its owner.
+/// The reason why a slot stays with its owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tie {
     /// Nothing but that it was dealt to it just now.

@@ -15,7 +15,7 @@ pub(super) struct Rings {
     heap: BinaryHeap<(u32, usize)>,
     /// By seat: how many slots it has still to take.
     lacks: Vec<u32>,
-    /// What was taken out of the heap while looking.
+    /// Entries that were taken out of the heap during a search.
     passed_over: Vec<(u32, usize)>,
 }
 
@@ -47,7 +47,7 @@ impl Rings {
         Self { rings, heap, lacks, passed_over: Vec::new() }
     }
 
-    /// How many rings there are.
+    /// The number of rings.
     pub(super) fn len(&self) -> usize {
         self.rings.len()
     }

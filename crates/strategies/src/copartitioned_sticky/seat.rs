@@ -1,4 +1,4 @@
-//! How many slots each member should have: [`Seat`].
+//! The number of slots that each member should have: [`Seat`].
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,13 +13,13 @@ use crate::{MemberIndex, Problem};
 #[derive(Clone, Debug)]
 pub(super) struct Seat {
     pub(super) member: MemberIndex,
-    /// How many slots of the set it has.
+    /// The number of slots of the set that it has.
     pub(super) count: u32,
-    /// How many units it has over all sets.
+    /// The number of units that it has over all sets.
     pub(super) load: u32,
     /// The most units it may come to have.
     limit: u32,
-    /// How many of its slots it can give.
+    /// The number of its slots that it can give.
     pub(super) movable: u32,
     capacity: u32,
     /// Its share, rounded down and up.
@@ -27,18 +27,17 @@ pub(super) struct Seat {
     high: u32,
 }
 
-/// What a slot more or less makes of the balance. In each of them the numerator of a fraction over
-/// the member's capacity: what a slot adds to (distance from the fair share)² ÷ capacity, and what it
-/// adds to (units)² ÷ capacity.
+/// The change of the balance by a slot more or less. Each of them is the numerator of a fraction over the member's
+/// capacity: the amount that a slot adds to (distance from the fair share)² ÷ capacity, and to (units)² ÷ capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cost {
+pub(super) struct SlotCost {
     over_limit: bool,
     share: i64,
     total: i64,
     capacity: u32,
 }
 
-impl Ord for Cost {
+impl Ord for SlotCost {
     fn cmp(&self, other: &Self) -> Ordering {
         let fractions = |a: i64, b: i64| (a * i64::from(other.capacity)).cmp(&(b * i64::from(self.capacity)));
         let over = self.over_limit.cmp(&other.over_limit);
@@ -47,7 +46,7 @@ impl Ord for Cost {
     }
 }
 
-impl PartialOrd for Cost {
+impl PartialOrd for SlotCost {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -61,21 +60,21 @@ impl Seat {
         Self { member, count: 0, load, limit, movable: 0, capacity, low: 0, high: u32::MAX }
     }
 
-    /// What taking a slot of `size` units costs; `None` if there is no room.
-    pub(super) fn takes(&self, size: u32) -> Option<Cost> {
+    /// The cost of taking a slot of `size` units; `None` if there is no room.
+    pub(super) fn takes(&self, size: u32) -> Option<SlotCost> {
         let total = 2 * i64::from(self.load) + i64::from(size);
         (self.room(size) > 0).then(|| self.cost(false, self.beyond(self.count), total))
     }
 
-    /// What giving a slot of `size` units gains; `None` if it has none that it can give.
-    pub(super) fn gives(&self, size: u32) -> Option<Cost> {
+    /// The gain of giving a slot of `size` units; `None` if it has none that it can give.
+    pub(super) fn gives(&self, size: u32) -> Option<SlotCost> {
         let over_limit = self.load > self.limit;
         let total = 2 * i64::from(self.load) - i64::from(size);
         (self.movable > 0).then(|| self.cost(over_limit, self.beyond(self.count - 1), total))
     }
 
-    fn cost(&self, over_limit: bool, share: i64, total: i64) -> Cost {
-        Cost { over_limit, share, total, capacity: self.capacity }
+    fn cost(&self, over_limit: bool, share: i64, total: i64) -> SlotCost {
+        SlotCost { over_limit, share, total, capacity: self.capacity }
     }
 
     /// The difference that one slot above `count` makes to the square of the distance to the share.
@@ -149,7 +148,7 @@ pub(super) fn fill(seats: &mut [Seat], size: u32, free: u32) -> u32 {
 /// Lets slots of `size` units pass from who gains most to whom it costs least, until nothing gains
 /// more than it costs. Takes the fewest passes that end there.
 pub(super) fn level(seats: &mut [Seat], size: u32) {
-    let mut table = Table { givers: BinaryHeap::new(), takers: BinaryHeap::new() };
+    let mut table = SeatQueues { givers: BinaryHeap::new(), takers: BinaryHeap::new() };
     (0..seats.len()).for_each(|at| table.enter(seats, size, at));
     while let Some((from, to)) = table.pair(seats, size) {
         seats[from].give_one(size);
@@ -159,13 +158,13 @@ pub(super) fn level(seats: &mut [Seat], size: u32) {
     }
 }
 
-/// Who gives and who takes. Entries that no longer say what a seat would are skipped.
-struct Table {
-    givers: BinaryHeap<(Cost, Reverse<usize>)>,
-    takers: BinaryHeap<Reverse<(Cost, usize)>>,
+/// Members that give and members that take, by cost. Entries that are no longer those of their seat are skipped.
+struct SeatQueues {
+    givers: BinaryHeap<(SlotCost, Reverse<usize>)>,
+    takers: BinaryHeap<Reverse<(SlotCost, usize)>>,
 }
 
-impl Table {
+impl SeatQueues {
     fn enter(&mut self, seats: &[Seat], size: u32, at: usize) {
         self.givers.extend(seats[at].gives(size).map(|cost| (cost, Reverse(at))));
         self.takers.extend(seats[at].takes(size).map(|cost| Reverse((cost, at))));

@@ -1,10 +1,10 @@
-//! Where the slots of a set are before any is shared out: [`survey`].
+//! Owners of the slots of a set before any is shared out: [`survey`].
 
-use super::set::Set;
+use super::copartitioned_set::CopartitionedSet;
 use crate::ledger::Ledger;
 use crate::{MemberIndex, MemberState, UnitIndex};
 
-/// Where a slot is.
+/// The owner of a slot, if it is with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// All of it is with this active member, which can give it.
@@ -17,9 +17,9 @@ pub(super) enum Slot {
     Torn,
 }
 
-/// Where each slot of `set` is, after slots that were spread over several members have been brought
-/// together as far as one of these has room; and how many units that has moved.
-pub(super) fn survey(set: &Set, ledger: &mut Ledger<'_>) -> (Vec<Slot>, usize) {
+/// The owner of each slot of `set`, after slots that were spread over several members have been brought together as far
+/// as one of these has room; and the number of units that moved for that.
+pub(super) fn survey(set: &CopartitionedSet, ledger: &mut Ledger<'_>) -> (Vec<Slot>, usize) {
     let (first, uneven) = look(set, ledger);
     let mut moved = 0;
     let slots = (0..).zip(first).zip(uneven).map(|((slot, owner), uneven)| match owner {
@@ -32,7 +32,7 @@ pub(super) fn survey(set: &Set, ledger: &mut Ledger<'_>) -> (Vec<Slot>, usize) {
 
 /// By slot: the owner of its first unit, and whether that is not all there is to say, as others have
 /// another owner or some must stay.
-fn look(set: &Set, ledger: &Ledger<'_>) -> (Vec<Option<MemberIndex>>, Vec<bool>) {
+fn look(set: &CopartitionedSet, ledger: &Ledger<'_>) -> (Vec<Option<MemberIndex>>, Vec<bool>) {
     let mut first = vec![None; set.slots as usize];
     let mut uneven = vec![false; set.slots as usize];
     for (nth, units) in set.by_topic().enumerate() {
@@ -65,7 +65,7 @@ fn stays(ledger: &Ledger<'_>, unit: UnitIndex) -> Option<(u8, MemberIndex)> {
     }
 }
 
-fn sort_out(set: &Set, ledger: &mut Ledger<'_>, slot: u32, moved: &mut usize) -> Slot {
+fn sort_out(set: &CopartitionedSet, ledger: &mut Ledger<'_>, slot: u32, moved: &mut usize) -> Slot {
     let firm: Vec<_> = set.units(slot).filter_map(|unit| stays(ledger, unit)).collect();
     if let Some(firmest) = firm.iter().map(|(how, _)| *how).min() {
         let held = firm.iter().filter(|(how, _)| *how == firmest).map(|(_, member)| *member);
@@ -94,7 +94,7 @@ pub(super) fn by_number(named: impl Iterator<Item = MemberIndex>) -> Vec<(u32, M
 }
 
 /// Gives `member` the units of `slot` that can go to it; returns how many went.
-fn follow(set: &Set, ledger: &mut Ledger<'_>, slot: u32, member: MemberIndex) -> usize {
+fn follow(set: &CopartitionedSet, ledger: &mut Ledger<'_>, slot: u32, member: MemberIndex) -> usize {
     let mut moved = 0;
     if set.takers.binary_search(&member).is_err() {
         return moved;
@@ -110,7 +110,7 @@ fn follow(set: &Set, ledger: &mut Ledger<'_>, slot: u32, member: MemberIndex) ->
 }
 
 /// The active member that has most of `slot`, may have all of it, and has room for the rest.
-fn gatherer(set: &Set, ledger: &Ledger<'_>, slot: u32) -> Option<MemberIndex> {
+fn gatherer(set: &CopartitionedSet, ledger: &Ledger<'_>, slot: u32) -> Option<MemberIndex> {
     let owners = by_number(set.units(slot).filter_map(|unit| ledger.owner(unit)));
     let can = |(has, member): &(u32, MemberIndex)| {
         ledger.state(*member) == MemberState::Active
@@ -121,7 +121,7 @@ fn gatherer(set: &Set, ledger: &Ledger<'_>, slot: u32) -> Option<MemberIndex> {
 }
 
 /// `Open` if any taker may have all of `slot`.
-fn open(set: &Set, ledger: &Ledger<'_>, slot: u32) -> Slot {
+fn open(set: &CopartitionedSet, ledger: &Ledger<'_>, slot: u32) -> Slot {
     let may = |member: &MemberIndex| !set.bars(ledger.problem, slot, *member);
     if set.takers.iter().any(may) { Slot::Open } else { Slot::Torn }
 }

@@ -1,7 +1,7 @@
-//! Who holds copies of what: [`place`].
+//! Holders of copies: [`place`].
 
 use super::backups::Backups;
-use super::set::Set;
+use super::copartitioned_set::CopartitionedSet;
 use crate::ledger::Ledger;
 use crate::{Standbys, TopicIndex};
 
@@ -10,7 +10,7 @@ use crate::{Standbys, TopicIndex};
 /// All sets are levelled until none can be better: what one does counts in the loads of the others.
 /// It ends, as each move lowers the sum over the sets of the distances from the fair shares, or
 /// leaves that and lowers the sum of the squared loads.
-pub(super) fn place(sets: &[Set], ledger: &Ledger<'_>) -> Standbys {
+pub(super) fn place(sets: &[CopartitionedSet], ledger: &Ledger<'_>) -> Standbys {
     let mut load = vec![0; ledger.problem.members().len()];
     let wanting = sets.iter().filter(|set| set.standbys() > 0);
     let mut all: Vec<_> = wanting.map(|set| Backups::fill(set, ledger, &mut load)).collect();

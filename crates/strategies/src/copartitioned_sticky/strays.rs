@@ -3,18 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::seat::{Cost, Seat};
-use super::set::Set;
+use super::copartitioned_set::CopartitionedSet;
+use super::seat::{Seat, SlotCost};
 use super::slots::{Slot, by_number};
 use crate::ledger::Ledger;
 use crate::{MemberIndex, MemberState, UnitIndex};
 
-/// Finds a member for each unit, of a slot that is not whole, that is nobody's, or its owner's only
+/// Finds a member for each unit, of a slot that is not whole, that has no owner, or its owner's only
 /// until another takes it; returns how many moved.
 ///
 /// It goes to the member that has most of its slot, or else to one that has a copy of it, the least
 /// behind first, or else to the emptiest for its capacity.
-pub(super) fn place(set: &Set, ledger: &mut Ledger<'_>, slots: &[Slot]) -> usize {
+pub(super) fn place(set: &CopartitionedSet, ledger: &mut Ledger<'_>, slots: &[Slot]) -> usize {
     let mut moved = 0;
     let mut emptiest = None;
     for (number, slot) in (0..).zip(slots) {
@@ -37,7 +37,7 @@ pub(super) fn place(set: &Set, ledger: &mut Ledger<'_>, slots: &[Slot]) -> usize
     moved
 }
 
-/// Whether `unit` is to leave its owner if anybody takes it.
+/// True if `unit` is to leave its owner if any other member takes it.
 fn must_go(ledger: &Ledger<'_>, unit: UnitIndex) -> bool {
     let Some(owner) = ledger.owner(unit) else { return true };
     let over_limit = ledger.load(owner) > ledger.limit(owner);
@@ -45,7 +45,7 @@ fn must_go(ledger: &Ledger<'_>, unit: UnitIndex) -> bool {
 }
 
 /// The member that has to do with `unit` and can take it.
-fn relation(set: &Set, ledger: &Ledger<'_>, slot: u32, unit: UnitIndex) -> Option<MemberIndex> {
+fn relation(set: &CopartitionedSet, ledger: &Ledger<'_>, slot: u32, unit: UnitIndex) -> Option<MemberIndex> {
     let can = |member: &MemberIndex| {
         set.takers.binary_search(member).is_ok()
             && ledger.has_room(*member)
@@ -58,11 +58,11 @@ fn relation(set: &Set, ledger: &Ledger<'_>, slot: u32, unit: UnitIndex) -> Optio
 
 /// The takers of a set that have room, ordered by load for their capacity.
 struct Emptiest {
-    takers: BinaryHeap<Reverse<(Cost, MemberIndex)>>,
+    takers: BinaryHeap<Reverse<(SlotCost, MemberIndex)>>,
 }
 
 impl Emptiest {
-    fn of(set: &Set, ledger: &Ledger<'_>) -> Self {
+    fn of(set: &CopartitionedSet, ledger: &Ledger<'_>) -> Self {
         let entry = |member: &MemberIndex| Some(Reverse((cost(ledger, *member)?, *member)));
         Self { takers: set.takers.iter().filter_map(entry).collect() }
     }
@@ -88,8 +88,8 @@ impl Emptiest {
     }
 }
 
-/// What one more unit costs `member`, whatever its share of the set; `None` if it has no room.
-fn cost(ledger: &Ledger<'_>, member: MemberIndex) -> Option<Cost> {
+/// The cost of one more unit at `member`, whatever its share of the set; `None` if it has no room.
+fn cost(ledger: &Ledger<'_>, member: MemberIndex) -> Option<SlotCost> {
     let (load, limit) = (ledger.load(member), ledger.limit(member));
     Seat::new(ledger.problem, member, load, limit).takes(1)
 }

@@ -1,16 +1,16 @@
-//! Who owns what when several say so.
+//! Owners of units that several members claim.
 
 use super::Group;
 use crate::{MemberIndex, UnitIndex};
 
-/// What the claims on one unit come to.
+/// The result of the claims on one unit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Claim {
-    /// Who claimed it last, of those that had to be heard.
+    /// The member that claimed it last, of those that had to be heard.
     last: Option<MemberIndex>,
-    /// Whether it is nobody's, as `last` and another claimed it in one generation.
-    is_nobodys: bool,
-    /// Whether that was ever so, even if a later generation settled it.
+    /// True if it has no owner, as `last` and another claimed it in one generation.
+    is_unowned: bool,
+    /// True if that was ever so, even if a later generation settled it.
     was_contested: bool,
 }
 
@@ -46,7 +46,7 @@ impl Claims {
         let (newer, older) = (group.generation(member), group.generation(other));
         if newer >= older {
             claim.last = Some(member);
-            claim.is_nobodys = newer == older;
+            claim.is_unowned = newer == older;
             claim.was_contested |= newer == older;
         }
     }
@@ -54,16 +54,16 @@ impl Claims {
     /// The member whose claim counts.
     pub(super) fn owner(&self, unit: UnitIndex) -> Option<MemberIndex> {
         let claim = self.claims[unit.index()];
-        claim.last.filter(|_| !claim.is_nobodys)
+        claim.last.filter(|_| !claim.is_unowned)
     }
 
-    /// The same, but nobody if two ever claimed it in one generation.
+    /// The same, but no member if two ever claimed it in one generation.
     pub(super) fn uncontested(&self, unit: UnitIndex) -> Option<MemberIndex> {
         let claim = self.claims[unit.index()];
         claim.last.filter(|_| !claim.was_contested)
     }
 
-    /// Whether anybody says that it owns `unit`.
+    /// True if any member claims `unit`.
     pub(super) fn is_claimed(&self, unit: UnitIndex) -> bool {
         self.claims[unit.index()].last.is_some()
     }

@@ -3,13 +3,13 @@
 use super::claims::Claims;
 use super::reduction::{Counting, place};
 use super::sticky::{settle_claims, steady};
-use super::{Assignment, Group};
+use super::{Group, GroupAssignment};
 use crate::{Placement, Problem, Strategy};
 
-/// Kafka's `CooperativeStickyAssignor`: [`sticky`](super::sticky()), except that what somebody claims to own and
-/// another is to have is given to nobody ([`Assignment::withheld`]). Its owner lets go of it, which
+/// Kafka's `CooperativeStickyAssignor`: [`sticky`](super::sticky()), except that what some member claims to own and
+/// another is to have is given to no member ([`GroupAssignment::withheld`]). Its owner lets go of it, which
 /// makes the group rebalance again, and only then does the other get it.
-pub fn cooperative_sticky(group: &Group) -> Assignment {
+pub fn cooperative_sticky(group: &Group) -> GroupAssignment {
     let claims = Claims::of(group);
     let mut assignment = settle_claims(group, &claims, group.racks_matter());
     let is_alike = group.all_subscribe_alike();

@@ -4,14 +4,14 @@ mod near;
 mod open;
 
 use super::claims::Claims;
-use super::{Assignment, Group};
+use super::{Group, GroupAssignment};
 use crate::{MemberIndex, TopicIndex, UnitIndex};
 use open::Open;
 
 /// Gives each member as many units as any other, or one less, and leaves with it what it had as
 /// far as that goes. `by_rack` if racks matter.
-pub(super) fn assign(group: &Group, claims: &Claims, by_rack: bool) -> Assignment {
-    let mut shares = Shares::of(group, claims, by_rack);
+pub(super) fn assign(group: &Group, claims: &Claims, by_rack: bool) -> GroupAssignment {
+    let mut shares = EqualShares::of(group, claims, by_rack);
     let mut open = shares.keep(group);
     let mut free = shares.free(group);
     if by_rack {
@@ -19,25 +19,25 @@ pub(super) fn assign(group: &Group, claims: &Claims, by_rack: bool) -> Assignmen
         free = near::give(group, &mut shares, &mut open, free);
     }
     give(&mut shares, open, free);
-    Assignment::new(shares.owned)
+    GroupAssignment::new(shares.owned)
 }
 
-/// How many members are in the racks of the unit's replicas, a rack's as often as it is one.
+/// The number of members in the racks of the unit's replicas, a rack's as often as it is one.
 fn members_near(group: &Group, unit: UnitIndex) -> usize {
     group.racks.of_unit(unit).iter().map(|rack| group.racks.members_in(*rack)).sum()
 }
 
-/// What each member has, and how much it shall have.
-struct Shares {
+/// The units that each member has, and the number that it shall have.
+struct EqualShares {
     owned: Vec<Vec<UnitIndex>>,
     /// The least that a member shall have, and the most: equal, or one apart.
     min: usize,
     max: usize,
-    /// How many members may still come to have more than `min`.
+    /// The number of members that may still come to have more than `min`.
     larger: usize,
 }
 
-impl Shares {
+impl EqualShares {
     /// Everything that members own, of each topic the same partitions first.
     fn of(group: &Group, claims: &Claims, by_rack: bool) -> Self {
         let (units, members) = (group.served_units().count(), group.members().len().max(1));
@@ -75,7 +75,7 @@ impl Shares {
         Open { under, exact: exact.into() }
     }
 
-    /// The units that nobody has, ascending.
+    /// The units that no member has, ascending.
     fn free(&self, group: &Group) -> Vec<UnitIndex> {
         let mut is_owned = vec![false; group.units()];
         self.owned.iter().flatten().for_each(|unit| is_owned[unit.index()] = true);
@@ -105,7 +105,7 @@ fn by_partition(group: &Group, mut visit: impl FnMut(UnitIndex)) {
 
 /// Gives `free` in order to those that are under their share in turn, and then to those that may
 /// have one more.
-fn give(shares: &mut Shares, open: Open, free: Vec<UnitIndex>) {
+fn give(shares: &mut EqualShares, open: Open, free: Vec<UnitIndex>) {
     let Open { mut under, mut exact } = open;
     let mut free = free.into_iter();
     while !under.is_empty() && free.len() > 0 {

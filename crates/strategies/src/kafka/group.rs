@@ -1,9 +1,9 @@
-//! What a Kafka group says of itself when it rebalances: [`Group`].
+//! The members of a Kafka group, as they join a rebalance: [`Group`].
 
 use std::sync::Arc;
 
 use super::racks::Racks;
-use super::{Assignment, GroupBuilder, java};
+use super::{GroupAssignment, GroupBuilder, java};
 use crate::{MemberIndex, TopicIndex, UnitIndex};
 
 /// A topic of a [`Group`].
@@ -11,8 +11,8 @@ use crate::{MemberIndex, TopicIndex, UnitIndex};
 pub struct GroupTopic {
     /// The name; unique within a group.
     pub name: Arc<str>,
-    /// How many partitions it has, numbered from zero. Zero stands for a topic that members
-    /// subscribe to and that the cluster does not have (yet, or any more).
+    /// The number of its partitions, numbered from zero. Zero stands for a topic that members subscribe to and that the
+    /// cluster does not have (yet, or any more).
     pub partitions: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct GroupMember {
 
 /// Members with one subscription.
 #[derive(Clone, Debug)]
-pub(super) struct Class {
+pub(super) struct SubscriptionClass {
     /// Ascending; a topic that is listed twice is here twice, as Kafka counts it twice.
     pub(super) topics: Vec<TopicIndex>,
     /// By topic, a bit each; empty where `topics` is so short that it takes less memory, and is searched instead.
@@ -41,7 +41,7 @@ pub(super) struct Class {
     pub(super) members: Vec<MemberIndex>,
 }
 
-impl Class {
+impl SubscriptionClass {
     /// The class of those who list `topics`, ascending, `of` all there are.
     pub(super) fn new(topics: Vec<TopicIndex>, of: usize) -> Self {
         let words = of.div_ceil(64);
@@ -61,14 +61,14 @@ impl Class {
     }
 }
 
-/// Who is subscribed to a topic. Topics that the same classes subscribe to share it.
+/// The subscribers of a topic. Topics that the same classes subscribe to share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Audience {
     /// Distinct.
     pub(super) classes: Vec<usize>,
     /// Ascending.
     pub(super) members: Vec<MemberIndex>,
-    /// How many members, those that list a topic twice counted twice.
+    /// The number of members, those that list a topic twice counted twice.
     pub(super) listings: usize,
 }
 
@@ -90,7 +90,7 @@ pub struct Group {
     pub(super) map_order: Vec<MemberIndex>,
     /// The topics that members list, in the order in which the members in that order do so first.
     pub(super) named: Vec<TopicIndex>,
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<SubscriptionClass>,
     pub(super) audiences: Vec<Audience>,
     /// By topic, the place in `audiences`.
     pub(super) audience_of: Vec<usize>,
@@ -117,7 +117,7 @@ impl Group {
         &self.members
     }
 
-    /// How many units there are: the sum of the topics' partitions.
+    /// The number of units: the sum of the topics' partitions.
     pub fn units(&self) -> usize {
         self.topic_of.len()
     }
@@ -152,8 +152,8 @@ impl Group {
         (self.first_unit[topic.index()]..self.first_unit[topic.index() + 1]).map(UnitIndex::new)
     }
 
-    /// What `member` claims to own, in the order of its list. Partitions may be listed twice, or
-    /// claimed by others as well.
+    /// The units that `member` claims to own, in the order of its list. Partitions may be listed twice, or claimed by
+    /// others as well.
     ///
     /// # Panics
     ///
@@ -187,7 +187,7 @@ impl Group {
         &self.audiences[self.audience_of[topic.index()]]
     }
 
-    pub(super) fn class_of(&self, member: MemberIndex) -> &Class {
+    pub(super) fn class_of(&self, member: MemberIndex) -> &SubscriptionClass {
         &self.classes[self.members[member.index()].class]
     }
 
@@ -196,20 +196,20 @@ impl Group {
         self.members[member.index()].generation.unwrap_or(-1)
     }
 
-    /// Whether all members are subscribed to the same topics. A member that lists a topic twice
-    /// differs from all before it, as Kafka compares the length of its list.
+    /// True if all members are subscribed to the same topics. A member that lists a topic twice differs from all before
+    /// it, as Kafka compares the length of its list.
     pub(super) fn all_subscribe_alike(&self) -> bool {
         let Some((first, rest)) = self.map_order.split_first() else { return true };
         let model = self.class_of(*first);
         let mut distinct = model.topics.clone();
         distinct.dedup();
-        let alike = |class: &Class| class.topics == distinct;
+        let alike = |class: &SubscriptionClass| class.topics == distinct;
         let alike_by_class: Vec<bool> = self.classes.iter().map(alike).collect();
         rest.iter().all(|member| alike_by_class[self.members[member.index()].class])
     }
 
     /// The same group in which members claim what `assignment` gave them, in one generation.
-    pub(super) fn after(&self, assignment: &Assignment) -> Self {
+    pub(super) fn after(&self, assignment: &GroupAssignment) -> Self {
         let mut after =
             Self { claims: Vec::with_capacity(self.units()), first_claim: vec![0], ..self.clone() };
         for member in self.member_indices() {
@@ -220,7 +220,7 @@ impl Group {
         after
     }
 
-    /// Whether racks make a difference in the group as a whole.
+    /// True if racks make a difference in the group as a whole.
     pub(super) fn racks_matter(&self) -> bool {
         self.racks.matter(self.member_indices(), self.served_units())
     }
@@ -234,7 +234,7 @@ mod tests {
     fn a_class_takes_memory_for_its_own_topics_and_not_for_all() {
         let topics = [3, 64, 64, 100, 130, 131, 132, 200].map(TopicIndex::new).to_vec();
         for (of, is_searched) in [(201, false), (100_000, true)] {
-            let class = Class::new(topics.clone(), of);
+            let class = SubscriptionClass::new(topics.clone(), of);
             assert_eq!(class.wants.is_empty(), is_searched);
             let wanted: Vec<_> = (0..201).filter(|topic| class.wants(TopicIndex::new(*topic))).collect();
             assert_eq!(wanted, [3, 64, 100, 130, 131, 132, 200], "of {of}");

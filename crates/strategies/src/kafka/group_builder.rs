@@ -1,11 +1,11 @@
-//! How a group is told: [`GroupBuilder`].
+//! The builder of a group: [`GroupBuilder`].
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::group::{Audience, Class};
-use super::racks::{RackNames, RackSet, Racks};
+use super::group::{Audience, SubscriptionClass};
+use super::racks::{RackRegistry, RackSet, Racks};
 use super::{Group, GroupMember, GroupTopic, java};
 use crate::problem::{Directory, Named};
 use crate::{InvalidProblem, MemberHandle, MemberIndex, Problem, TopicHandle, TopicIndex, UnitIndex};
@@ -75,7 +75,7 @@ pub struct GroupBuilder {
     member_directory: Directory,
     /// By member.
     claims: Vec<Vec<(TopicHandle, u32)>>,
-    rack_names: RackNames,
+    rack_names: RackRegistry,
     /// By topic, then by partition as far as told.
     replicas: Vec<Vec<RackSet>>,
     mistake: Option<InvalidProblem>,
@@ -201,8 +201,8 @@ impl GroupBuilder {
     }
 
     fn sorted(mut self) -> Group {
-        let topics = Ranks::by_name(&self.topics, |topic| &topic.name);
-        let members = Ranks::by_name(&self.members, |member| &member.id);
+        let topics = ListOrder::by_name(&self.topics, |topic| &topic.name);
+        let members = ListOrder::by_name(&self.members, |member| &member.id);
         let (first_unit, topic_of) = self.units(&topics);
         let (mut classes, class_of) = self.classes(&topics);
         let map_order = java::map_order(self.members.iter().map(|member| java::hash(&member.id)));
@@ -230,7 +230,7 @@ impl GroupBuilder {
         }
     }
 
-    fn units(&self, topics: &Ranks) -> (Vec<usize>, Vec<TopicIndex>) {
+    fn units(&self, topics: &ListOrder) -> (Vec<usize>, Vec<TopicIndex>) {
         let mut first_unit = vec![0];
         let mut topic_of = Vec::with_capacity(self.units);
         for (rank, at) in topics.order.iter().enumerate() {
@@ -242,14 +242,14 @@ impl GroupBuilder {
     }
 
     /// The distinct sets of topics that members list, and by subscription which it is.
-    fn classes(&self, topics: &Ranks) -> (Vec<Class>, Vec<usize>) {
+    fn classes(&self, topics: &ListOrder) -> (Vec<SubscriptionClass>, Vec<usize>) {
         let mut known = FxHashMap::default();
         let mut classes = Vec::new();
         let class_of = self.subscriptions.iter().map(|handles| {
             let mut listed: Vec<_> = handles.iter().map(|topic| topics.index(*topic)).collect();
             listed.sort_unstable();
             *known.entry(listed).or_insert_with_key(|listed| {
-                classes.push(Class::new(listed.clone(), self.topics.len()));
+                classes.push(SubscriptionClass::new(listed.clone(), self.topics.len()));
                 classes.len() - 1
             })
         });
@@ -258,7 +258,7 @@ impl GroupBuilder {
     }
 
     /// The topics that members list, in the order in which that happens first.
-    fn named(&self, topics: &Ranks, map_order: &[usize]) -> Vec<TopicIndex> {
+    fn named(&self, topics: &ListOrder, map_order: &[usize]) -> Vec<TopicIndex> {
         let mut named = Vec::new();
         let mut is_named = vec![false; self.topics.len()];
         let mut is_seen = vec![false; self.subscriptions.len()];
@@ -275,8 +275,8 @@ impl GroupBuilder {
 
     fn sorted_claims(
         &self,
-        topics: &Ranks,
-        members: &Ranks,
+        topics: &ListOrder,
+        members: &ListOrder,
         first_unit: &[usize],
     ) -> (Vec<UnitIndex>, Vec<usize>) {
         let mut claims = Vec::with_capacity(self.claims.iter().map(Vec::len).sum());
@@ -291,7 +291,7 @@ impl GroupBuilder {
         (claims, first_claim)
     }
 
-    fn racks(&mut self, topics: &Ranks, members: &Ranks) -> Racks {
+    fn racks(&mut self, topics: &ListOrder, members: &ListOrder) -> Racks {
         let mut names = std::mem::take(&mut self.rack_names);
         let known = |at: &usize| self.members[*at].rack.as_deref().filter(|rack| !rack.is_empty());
         let of_member = members.order.iter().map(|at| known(at).map(|rack| names.rack(rack))).collect();
@@ -318,7 +318,7 @@ fn known(spec: &GroupMemberSpec, class_of: &[usize]) -> GroupMember {
 }
 
 /// The distinct audiences, and by topic which it has.
-fn audiences(classes: &[Class], topics: usize) -> (Vec<Audience>, Vec<usize>) {
+fn audiences(classes: &[SubscriptionClass], topics: usize) -> (Vec<Audience>, Vec<usize>) {
     let mut listing = vec![Vec::new(); topics];
     for (at, class) in classes.iter().enumerate().filter(|(_, class)| !class.members.is_empty()) {
         class.topics.iter().for_each(|topic| listing[topic.index()].push(at));
@@ -335,7 +335,7 @@ fn audiences(classes: &[Class], topics: usize) -> (Vec<Audience>, Vec<usize>) {
     (audiences, audience_of)
 }
 
-fn audience(classes: &[Class], listing: &[usize]) -> Audience {
+fn audience(classes: &[SubscriptionClass], listing: &[usize]) -> Audience {
     let listings = listing.iter().map(|class| classes[*class].members.len()).sum();
     let mut distinct = listing.to_vec();
     distinct.dedup();
@@ -345,13 +345,13 @@ fn audience(classes: &[Class], listing: &[usize]) -> Audience {
     Audience { classes: distinct, members, listings }
 }
 
-/// How a list is put in order: positions in the old order by rank, and ranks by old position.
-struct Ranks {
+/// The order of a list: positions in the old order by rank, and ranks by old position.
+struct ListOrder {
     order: Vec<usize>,
     rank: Vec<usize>,
 }
 
-impl Ranks {
+impl ListOrder {
     fn by_name<T>(items: &[T], name: impl Fn(&T) -> &str) -> Self {
         let mut order: Vec<usize> = (0..items.len()).collect();
         order.sort_unstable_by(|a, b| java::compare(name(&items[*a]), name(&items[*b])));

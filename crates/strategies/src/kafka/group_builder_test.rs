@@ -1,4 +1,4 @@
-//! What a builder sorts, ignores and refuses.
+//! Input that a builder sorts, ignores and refuses.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What Kafka's results inherit from Java: how strings compare, and in which order maps iterate.
+//! Traits of Java that Kafka's results inherit: the order of strings, and the order in which maps iterate.
 
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ pub(super) fn partition_hash(topic: i32, partition: u32) -> i32 {
     31_i32.wrapping_mul(partition.wrapping_add(31)).wrapping_add(topic)
 }
 
-/// How many buckets a map has that nothing was put into yet.
+/// The number of buckets of a map that nothing was put into yet.
 pub(super) const FIRST_CAPACITY: u32 = 16;
 
 /// The bucket of a key among `capacity`, a power of two. A map iterates bucket by bucket, and
@@ -37,7 +37,7 @@ pub(super) fn bucket(hash: i32, capacity: u32) -> u32 {
     (hash ^ (hash >> 16)) & (capacity - 1)
 }
 
-/// Whether a map of `capacity` buckets doubles when it comes to have `size` keys.
+/// True if a map of `capacity` buckets doubles as it comes to have `size` keys.
 pub(super) fn outgrows(size: usize, capacity: u32) -> bool {
     size > capacity as usize / 4 * 3
 }

@@ -7,7 +7,7 @@ mod movements;
 mod previous;
 
 use super::claims::Claims;
-use super::{Assignment, Group};
+use super::{Group, GroupAssignment};
 use crate::{MemberIndex, TopicIndex, UnitIndex};
 use board::Board;
 use ladder::Ladders;
@@ -17,9 +17,9 @@ use previous::Previous;
 /// Leaves with members what they have and may have, gives what is free to the emptiest, topics
 /// with the fewest subscribers first, and then moves one unit after the other to the emptiest
 /// member that can have it, while that lies two or more below its owner. `by_rack` if racks matter.
-pub(super) fn assign(group: &Group, claims: &Claims, by_rack: bool) -> Assignment {
+pub(super) fn assign(group: &Group, claims: &Claims, by_rack: bool) -> GroupAssignment {
     if group.members().is_empty() {
-        return Assignment::new(Vec::new());
+        return GroupAssignment::new(Vec::new());
     }
     let topics = fewest_subscribers_first(group);
     let mut board = Board::new(group);
@@ -37,11 +37,11 @@ pub(super) fn assign(group: &Group, claims: &Claims, by_rack: bool) -> Assignmen
     if leveling.level(&all) && !is_fresh && leveling.score() >= score {
         leveling.board.undo_moves();
     }
-    Assignment::new(leveling.board.into_lists())
+    GroupAssignment::new(leveling.board.into_lists())
 }
 
 /// Some units of a topic, ascending.
-type OfTopic = (TopicIndex, Vec<UnitIndex>);
+type TopicUnits = (TopicIndex, Vec<UnitIndex>);
 
 fn fewest_subscribers_first(group: &Group) -> Vec<TopicIndex> {
     let mut topics: Vec<_> = group.served_topics().collect();
@@ -61,8 +61,8 @@ struct Leveling<'a> {
     ladders: Ladders,
     movements: Movements,
     previous: Previous,
-    /// How many more moves may be replaced by the undoing of another. A move that is not lowers the
-    /// sum of the squared loads, so that with this bound there is an end; Kafka has none.
+    /// The number of moves that may still be replaced by the undoing of another. A move that is not lowers the sum of
+    /// the squared loads, so that with this bound there is an end; Kafka has none.
     replacements: usize,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Leveling<'a> {
     }
 
     /// Goes through `units` again and again until none moves; returns whether any did.
-    fn level(&mut self, units: &[OfTopic]) -> bool {
+    fn level(&mut self, units: &[TopicUnits]) -> bool {
         let mut has_moved = false;
         while self.pass(units) {
             has_moved = true;
@@ -87,7 +87,7 @@ impl<'a> Leveling<'a> {
         has_moved
     }
 
-    fn pass(&mut self, units: &[OfTopic]) -> bool {
+    fn pass(&mut self, units: &[TopicUnits]) -> bool {
         let before = self.board.moves();
         for (topic, units) in units.iter().filter(|(topic, _)| has_choice(self.group, *topic)) {
             let classes = &self.group.audience(*topic).classes;
@@ -130,8 +130,8 @@ impl<'a> Leveling<'a> {
         }
     }
 
-    /// How far apart the loads are: the sum of all differences between two members, but for those
-    /// that have no choice.
+    /// The distance of the loads from each other: the sum of all differences between two members, but for those that
+    /// have no choice.
     fn score(&self) -> u128 {
         let has_choice = |member: &MemberIndex| {
             let mut topics = self.group.class_of(*member).topics.iter();

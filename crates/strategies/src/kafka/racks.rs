@@ -1,4 +1,4 @@
-//! Where members and replicas are.
+//! Racks of members and replicas.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ impl RackSet {
 
 /// Gives equal names, and equal sets of them, equal numbers.
 #[derive(Clone, Debug)]
-pub(super) struct RackNames {
+pub(super) struct RackRegistry {
     racks: FxHashMap<Arc<str>, RackIndex>,
     sets: Vec<Vec<RackIndex>>,
     set_of: FxHashMap<Vec<RackIndex>, RackSet>,
 }
 
-impl Default for RackNames {
+impl Default for RackRegistry {
     fn default() -> Self {
         let set_of = [(Vec::new(), RackSet::EMPTY)].into_iter().collect();
         Self { racks: FxHashMap::default(), sets: vec![Vec::new()], set_of }
     }
 }
 
-impl RackNames {
+impl RackRegistry {
     pub(super) fn rack(&mut self, name: &str) -> RackIndex {
         if let Some(known) = self.racks.get(name) {
             return *known;
@@ -69,13 +69,13 @@ pub(super) struct Racks {
 }
 
 impl Racks {
-    pub(super) fn new(names: RackNames, member: Vec<Option<RackIndex>>, unit: Vec<RackSet>) -> Self {
+    pub(super) fn new(names: RackRegistry, member: Vec<Option<RackIndex>>, unit: Vec<RackSet>) -> Self {
         let mut members_in = vec![0; names.racks.len()];
         member.iter().flatten().for_each(|rack| members_in[rack.index()] += 1);
         Self { members_in, sets: names.sets, member, unit }
     }
 
-    /// How many racks there are; [`RackIndex::index`] is below it.
+    /// The number of racks; [`RackIndex::index`] is below it.
     pub(super) fn count(&self) -> usize {
         self.members_in.len()
     }
@@ -84,7 +84,7 @@ impl Racks {
         self.member[member.index()]
     }
 
-    /// How many members are in `rack`.
+    /// The number of members in `rack`.
     pub(super) fn members_in(&self, rack: RackIndex) -> usize {
         self.members_in[rack.index()]
     }
@@ -98,13 +98,13 @@ impl Racks {
         &self.sets[self.set_of(unit).index()]
     }
 
-    /// Whether `member` says no rack, or that of a replica of `unit`.
+    /// True if `member` names no rack, or that of a replica of `unit`.
     pub(super) fn fit(&self, member: MemberIndex, unit: UnitIndex) -> bool {
         self.of_member(member).is_none_or(|rack| self.of_unit(unit).contains(&rack))
     }
 
-    /// Whether it can make a difference which of `members` gets which of `units`: some rack has
-    /// both a member and a replica, and not every unit has replicas in all racks that any has.
+    /// True if it can make a difference which of `members` gets which of `units`: some rack has both a member and a
+    /// replica, and not every unit has replicas in all racks that any has.
     pub(super) fn matter(
         &self,
         members: impl Iterator<Item = MemberIndex>,

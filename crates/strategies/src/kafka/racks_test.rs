@@ -1,7 +1,7 @@
-//! When racks count, and what the sticky rules do where they are made to count.
+//! Groups in which racks count, and the sticky rules in them.
 
 use super::super::claims::Claims;
-use super::super::{Assignment, Group, GroupMemberSpec, equal, mixed};
+use super::super::{Group, GroupAssignment, GroupMemberSpec, equal, mixed};
 use crate::TopicIndex;
 
 /// Topics by the racks of each partition's replicas, a letter each; members by rack, and what they
@@ -23,7 +23,7 @@ fn group(topics: &[(&str, &[&str])], members: &[(&str, &[&str])]) -> Group {
     builder.build().unwrap()
 }
 
-/// Whether racks count for partitions with replicas in `partitions` and members in `members`.
+/// True if racks count for partitions with replicas in `partitions` and members in `members`.
 fn matter(partitions: &[&str], members: &[&str]) -> bool {
     let members: Vec<_> = members.iter().map(|rack| (*rack, &["t"][..])).collect();
     let group = group(&[("t", partitions)], &members);
@@ -55,7 +55,7 @@ fn in_two_racks(third: &'static [&'static str]) -> Group {
 }
 
 /// By member: `t1-0,2 t2-1`.
-fn told(group: &Group, assignment: &Assignment) -> [String; 3] {
+fn told(group: &Group, assignment: &GroupAssignment) -> [String; 3] {
     [0, 1, 2].map(|at| {
         let mut units = assignment.of(crate::MemberIndex::new(at)).to_vec();
         units.sort_unstable();

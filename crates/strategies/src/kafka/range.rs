@@ -6,7 +6,7 @@ mod share;
 use std::borrow::Cow;
 
 use super::reduction::{Counting, place};
-use super::{Assignment, Group, java, order};
+use super::{Group, GroupAssignment, java, order};
 use crate::strategy::Manner;
 use crate::{MemberIndex, Placement, Problem, Strategy, TopicIndex, UnitIndex};
 use share::Share;
@@ -15,7 +15,7 @@ use share::Share;
 /// id) gets one run of partitions, the first ones a longer one if they do not come out even. With
 /// racks (KIP-881) members get partitions nearby as far as that leaves the sizes as they are, and
 /// topics with equal numbers of partitions and equal subscribers stay together.
-pub fn range(group: &Group) -> Assignment {
+pub fn range(group: &Group) -> GroupAssignment {
     let ordered = OrderedAudiences::of(group);
     let mut owned = vec![Vec::new(); group.members().len()];
     if by_rack::is_needed(group) {
@@ -27,10 +27,10 @@ pub fn range(group: &Group) -> Assignment {
             share.give_runs(|member, unit| owned[member.index()].push(unit));
         }
     }
-    Assignment::new(owned)
+    GroupAssignment::new(owned)
 }
 
-/// What each member has been given.
+/// The units that each member has been given.
 type Owned = Vec<Vec<UnitIndex>>;
 
 /// The subscribers of topics in the order that counts here.

@@ -1,14 +1,14 @@
 //! `roundrobin`: partition after partition to member after member.
 
 use super::reduction::{Counting, place};
-use super::{Assignment, Group, order};
+use super::{Group, GroupAssignment, order};
 use crate::strategy::Manner;
 use crate::{MemberIndex, Placement, Problem, Strategy, TopicIndex};
 
 /// Kafka's `RoundRobinAssignor`: goes once around the members, static ones first and then by id,
 /// over and over, and gives each partition, by topic and number, to the next that is subscribed
-/// to its topic. Looks neither at racks nor at what anybody owns.
-pub fn roundrobin(group: &Group) -> Assignment {
+/// to its topic. Looks neither at racks nor at what any member owns.
+pub fn roundrobin(group: &Group) -> GroupAssignment {
     let circle = order::of_members(group, group.member_indices());
     let mut owned = vec![Vec::new(); circle.len()];
     let mut cursor = 0;
@@ -22,7 +22,7 @@ pub fn roundrobin(group: &Group) -> Assignment {
             cursor = (stop + 1) % circle.len();
         }
     }
-    Assignment::new(owned)
+    GroupAssignment::new(owned)
 }
 
 /// The places on the circle where a topic's partitions can go.

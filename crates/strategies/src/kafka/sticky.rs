@@ -2,7 +2,7 @@
 
 use super::claims::Claims;
 use super::reduction::{Counting, place};
-use super::{Assignment, Group, equal, mixed};
+use super::{Group, GroupAssignment, equal, mixed};
 use crate::{MemberIndex, Placement, Problem, Strategy, UnitIndex};
 
 /// Kafka's `StickyAssignor`: members end up as even as subscriptions allow and keep what they own
@@ -11,15 +11,15 @@ use crate::{MemberIndex, Placement, Problem, Strategy, UnitIndex};
 ///
 /// A group whose members all subscribe to the same topics comes out within one of even, with the
 /// fewest moves. If they do not, no single move makes it more even.
-pub fn sticky(group: &Group) -> Assignment {
+pub fn sticky(group: &Group) -> GroupAssignment {
     settle(group, group.racks_matter())
 }
 
-fn settle(group: &Group, by_rack: bool) -> Assignment {
+fn settle(group: &Group, by_rack: bool) -> GroupAssignment {
     settle_claims(group, &Claims::of(group), by_rack)
 }
 
-pub(super) fn settle_claims(group: &Group, claims: &Claims, by_rack: bool) -> Assignment {
+pub(super) fn settle_claims(group: &Group, claims: &Claims, by_rack: bool) -> GroupAssignment {
     match group.all_subscribe_alike() {
         true => equal::assign(group, claims, by_rack),
         false => mixed::assign(group, claims, by_rack),
@@ -29,7 +29,7 @@ pub(super) fn settle_claims(group: &Group, claims: &Claims, by_rack: bool) -> As
 /// [`sticky`], but racks move something only if more units come near their owners by it. Kafka's
 /// rule may go on reshuffling a group that does not change; this comes to an end, as their number
 /// rises each time.
-pub(super) fn steady(group: &Group) -> Assignment {
+pub(super) fn steady(group: &Group) -> GroupAssignment {
     let mut kept = settle(group, false);
     if group.racks_matter() {
         loop {
@@ -43,8 +43,8 @@ pub(super) fn steady(group: &Group) -> Assignment {
     kept
 }
 
-/// How many units have a replica in their owner's rack.
-fn nearby(group: &Group, assignment: &Assignment) -> usize {
+/// The number of units that have a replica in their owner's rack.
+fn nearby(group: &Group, assignment: &GroupAssignment) -> usize {
     let of_member = |member: MemberIndex| {
         let rack = group.racks.of_member(member);
         let is_near =

@@ -1,4 +1,4 @@
-//! What members of a Kafka group tell each other, byte for byte.
+//! Messages between members of a Kafka group, byte for byte.
 //!
 //! [`ConsumerSubscription`] is what a member says when it joins, [`ConsumerAssignment`] what the
 //! leader answers; inside the first, the sticky assignors keep notes of their own
@@ -21,7 +21,7 @@ pub use user_data::{StickyUserData, generation_user_data};
 use reader::Reader;
 use writer::Writer;
 
-/// Why a message cannot be read. The same bytes fail again.
+/// The fault of a message that cannot be read. The same bytes fail again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// It ends too early, or a length in it is impossible.

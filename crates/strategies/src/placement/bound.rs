@@ -1,4 +1,4 @@
-//! How few moves there could have been.
+//! The fewest moves that there could have been.
 
 use super::{Placement, counts};
 use crate::{Problem, UnitIndex};
@@ -8,7 +8,7 @@ impl Placement {
     /// this one, whatever the units weigh: of a member's units as many must go as it has fewer now,
     /// and at least those that it may not own any more.
     ///
-    /// A move is a unit that leaves a member. Units that nobody owned do not count, nor do fixed
+    /// A move is a unit that leaves a member. Units that no member owned do not count, nor do fixed
     /// ones. No placement with these numbers has fewer moves; subscriptions and bans may keep any
     /// from having as few.
     pub fn moves_lower_bound(&self, problem: &Problem) -> usize {

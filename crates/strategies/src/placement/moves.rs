@@ -1,11 +1,11 @@
-//! What changes hands, and why: [`Move`] and [`Run`].
+//! Units that change their owner, with reasons: [`Move`] and [`Run`].
 
 use std::ops::Range;
 
 use super::{Choice, MoveReason, Placement, counts};
 use crate::{MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
 
-/// How many units are compared at once while nothing differs.
+/// The number of units that are compared at once while nothing differs.
 const STRIDE: usize = 1024;
 
 /// One unit that changes hands.
@@ -17,9 +17,9 @@ pub struct Move {
     pub from: Option<MemberIndex>,
     /// The member that should own it; never equal to `from`.
     pub to: Option<MemberIndex>,
-    /// Why it does not stay.
+    /// The reason why it does not stay.
     pub reason: MoveReason,
-    /// What speaks for its new owner; [`Choice::Room`] also where it is to be nobody's.
+    /// The reason for its new owner; [`Choice::Room`] also if it is to have none.
     pub choice: Choice,
 }
 
@@ -54,7 +54,7 @@ fn in_topic(position: usize) -> u32 {
     u32::try_from(position).expect("a topic counts partitions in u32")
 }
 
-/// Why a strategy moves units that their owners could have kept.
+/// The reason of a strategy to move units that their owners could have kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Surplus {
     /// Their owners had more units, or take others instead.
@@ -89,8 +89,8 @@ impl Placement {
             .filter(|(_, from, to)| from != to)
     }
 
-    /// The same as [`changes`](Self::changes), but of partitions that follow each other and change alike as one, so that
-    /// who names them has to name a topic only once for all of these. Ascending.
+    /// The same as [`changes`](Self::changes), but of partitions that follow each other and change alike as one, so
+    /// that who names them has to name a topic only once for all of these. Ascending.
     ///
     /// # Panics
     ///
@@ -191,7 +191,7 @@ impl Counted {
     }
 }
 
-/// Why `owner`, which has `had` units, must let go of `unit` under any strategy, if it must.
+/// The reason why `owner`, which has `had` units, must let go of `unit` under any strategy, if it must.
 fn compelled(problem: &Problem, unit: UnitIndex, owner: MemberIndex, had: u32) -> Option<MoveReason> {
     let member = problem.member(owner);
     if problem.is_pinned(unit) && problem.is_banned(unit, owner) {
@@ -207,7 +207,7 @@ fn compelled(problem: &Problem, unit: UnitIndex, owner: MemberIndex, had: u32) -
     }
 }
 
-/// What speaks for `to` as the owner of `unit`.
+/// The reason for `to` as the owner of `unit`.
 fn choice(problem: &Problem, unit: UnitIndex, to: Option<MemberIndex>) -> Choice {
     let standby = problem.standbys(unit).iter().find(|standby| Some(standby.member) == to);
     let rack = to.and_then(|to| problem.member(to).rack);

@@ -1,4 +1,4 @@
-//! Who should hold copies of a unit's state: [`Standbys`].
+//! Holders of copies of a unit's state: [`Standbys`].
 
 use crate::{MemberIndex, UnitIndex};
 
@@ -25,7 +25,7 @@ impl Standbys {
         if members.is_empty() { Self::default() } else { Self { end, members } }
     }
 
-    /// Who should hold `unit` as standby, in order of preference; never its owner.
+    /// The members that should hold `unit` as standby, in order of preference; never its owner.
     #[inline]
     pub fn of(&self, unit: UnitIndex) -> &[MemberIndex] {
         let Some(end) = self.end.get(unit.index()) else { return &[] };
@@ -33,12 +33,12 @@ impl Standbys {
         &self.members[start as usize..*end as usize]
     }
 
-    /// Whether no unit has a standby.
+    /// True if no unit has a standby.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// How many standbys there are over all units.
+    /// The number of standbys over all units.
     pub fn len(&self) -> usize {
         self.members.len()
     }

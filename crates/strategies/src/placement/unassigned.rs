@@ -1,11 +1,11 @@
-//! Why a unit is nobody's.
+//! Reasons for units without an owner.
 
 use std::fmt;
 
 use super::counts;
 use crate::{MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
 
-/// Why nobody should own a unit: the first of these that is true. Displays as a phrase for people.
+/// The reason why no member should own a unit: the first of these that is true. Displays as a phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unassigned {
     /// There are no members.
@@ -18,7 +18,7 @@ pub enum Unassigned {
     OnlyDrainingOrHolding,
     /// Every member that could take it has reached its limit.
     AllFull,
-    /// The strategy gives it to nobody, although a member could take it. None of this crate does so.
+    /// The strategy gives it to no member, although a member could take it. None of this crate does so.
     LeftOut,
 }
 
@@ -45,13 +45,13 @@ pub(crate) fn explain(problem: &Problem, owner: &[Option<MemberIndex>]) -> Vec<(
     let has_room = |member: MemberIndex| counts[member.index()] < problem.member(member).room();
     let of_topic = |topic| {
         let mut usual = None;
-        let nobodys = problem.units_of(topic).filter(|unit| owner[unit.index()].is_none());
-        nobodys.map(move |unit| (unit, reason(problem, topic, unit, &mut usual, has_room)))
+        let unowned = problem.units_of(topic).filter(|unit| owner[unit.index()].is_none());
+        unowned.map(move |unit| (unit, reason(problem, topic, unit, &mut usual, has_room)))
     };
     problem.topic_indices().flat_map(of_topic).collect()
 }
 
-/// Why `unit` is nobody's. Without bans all units of a topic share the reason, kept in `usual`.
+/// The reason why `unit` has no owner. Without bans all units of a topic share the reason, kept in `usual`.
 fn reason(
     problem: &Problem,
     topic: TopicIndex,

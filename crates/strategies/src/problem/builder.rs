@@ -1,4 +1,4 @@
-//! How a problem is told: [`ProblemBuilder`].
+//! The builder of a problem: [`ProblemBuilder`].
 
 use std::sync::Arc;
 
@@ -7,23 +7,22 @@ use super::rack::{RackNames, ReplicaSetsBuilder};
 use super::sorting;
 use super::topics::TopicTable;
 use crate::{
-    Capacity, InvalidProblem, Member, MemberHandle, MemberSpec, Options, Problem, RackHandle, RackIndex,
-    ReplicaRacks, Subscription, Topic, TopicHandle, Weight,
+    Capacity, InvalidProblem, MemberHandle, MemberSpec, Options, Problem, ProblemMember, ProblemTopic,
+    RackHandle, RackIndex, ReplicaRacks, Subscription, TopicHandle, Weight,
 };
 
 /// A partition and a member that something is said of.
 pub(super) type Pair = (TopicHandle, u32, MemberHandle);
 
-/// Collects topics, members and ownership in any order that names a thing before it is used, and
-/// makes a [`Problem`] of them. Names are looked at once, and hashed only where they do not come sorted; everything after
-/// that goes by handle.
+/// Collects topics, members and ownership in any order that names a thing before it is used, and makes a [`Problem`] of
+/// them. Names are looked at once, and hashed only where they do not come sorted; everything after that goes by handle.
 ///
 /// The first mistake is kept and returned by [`build`](Self::build), so that callers need one
 /// check only.
 ///
 /// A clone shares the topics and where their replicas are with what it was cloned from, until either is told more of
-/// them. So whoever asks about the same topics again and again tells them once, best in the order of their names and with
-/// replicas [made together](ReplicaRacks::of_topics), and tells members to a clone each time.
+/// them. So a member that asks about the same topics again and again tells them once, best in the order of their names
+/// and with replicas [made together](ReplicaRacks::of_topics), and tells members to a clone each time.
 ///
 /// ```
 /// use kafka_assigner_strategies::{MemberSpec, Problem};
@@ -41,7 +40,7 @@ pub struct ProblemBuilder {
     /// In the order in which they came. Units are called slots here, as they are in that order too.
     pub(super) topics: Arc<TopicTable>,
     /// Subscribed to all topics, of no generation, and with their racks as they were told: sorting makes that right.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<ProblemMember>,
     pub(super) member_directory: Directory,
     /// The topics of members that are not simply subscribed to all.
     pub(super) lists: Vec<(MemberHandle, Arc<[TopicHandle]>)>,
@@ -64,7 +63,7 @@ pub struct ProblemBuilder {
 }
 
 impl ProblemBuilder {
-    /// Adds a topic whose partitions nobody owns yet.
+    /// Adds a topic whose partitions no member owns yet.
     pub fn topic(&mut self, name: impl Into<Arc<str>>, partitions: u32) -> TopicHandle {
         let name = name.into();
         if let Err(known) = Arc::make_mut(&mut self.topics).admit(&name) {
@@ -73,7 +72,7 @@ impl ProblemBuilder {
         }
         let partitions = self.within_bounds(&name, partitions);
         let handle = TopicHandle::new(self.topics.len());
-        Arc::make_mut(&mut self.topics).push(Topic { name, partitions, standbys: 0 });
+        Arc::make_mut(&mut self.topics).push(ProblemTopic { name, partitions, standbys: 0 });
         handle
     }
 
@@ -103,7 +102,15 @@ impl ProblemBuilder {
         let rack = rack.map(|rack| self.told_rack(rack));
         self.labels.extend(generation.map(|label| (handle, label)));
         let subscription = Subscription::All;
-        self.members.push(Member { id, subscription, max_partitions, state, capacity, rack, generation: 0 });
+        self.members.push(ProblemMember {
+            id,
+            subscription,
+            max_partitions,
+            state,
+            capacity,
+            rack,
+            generation: 0,
+        });
         handle
     }
 
@@ -130,8 +137,8 @@ impl ProblemBuilder {
         }
     }
 
-    /// The rack, zone or other failure domain of that name, added if it is new. By reference, since thousands of members
-    /// may share the name of one: that is then known without a look at it, for the first few.
+    /// The rack, zone or other failure domain of that name, added if it is new. By reference, since thousands of
+    /// members may share the name of one: that is then known without a look at it, for the first few.
     #[inline]
     pub fn rack(&mut self, name: &Arc<str>) -> RackHandle {
         self.racks.handle(name)
@@ -219,7 +226,7 @@ impl ProblemBuilder {
     }
 
     /// Says that `member` owns the partition today. An owner that is no member is not told: its
-    /// partitions are nobody's.
+    /// partitions have no owner.
     pub fn current(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
         self.currents(topic, [partition], member);
     }
@@ -251,7 +258,7 @@ impl ProblemBuilder {
     }
 
     /// Says that the partition must go to `member`, or to another one it is pinned to. While none of
-    /// these can have it, it is as if it were not pinned: better elsewhere than nobody's.
+    /// these can have it, it is as if it were not pinned: better elsewhere than without an owner.
     pub fn pin(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
         match self.slot_with(topic, partition, member) {
             Ok(_) => self.pins.push((topic, partition, member)),
@@ -302,7 +309,7 @@ impl ProblemBuilder {
         member: MemberHandle,
         other: Option<MemberHandle>,
     ) {
-        let Topic { name, partitions, .. } = self.topics.list()[topic.index()].clone();
+        let ProblemTopic { name, partitions, .. } = self.topics.list()[topic.index()].clone();
         let id = |member: MemberHandle| self.members[member.index()].id.clone();
         self.refuse(match other {
             None => InvalidProblem::NoSuchPartition { topic: name, partition, partitions },
@@ -312,7 +319,7 @@ impl ProblemBuilder {
         });
     }
 
-    /// Where the partition is in `slots`, if it and the member exist.
+    /// The position of the partition in `slots`, if it and the member exist.
     fn slot_with(
         &self,
         topic: TopicHandle,
@@ -325,9 +332,9 @@ impl ProblemBuilder {
         self.slot(topic, partition)
     }
 
-    /// Where the partition is in `slots`, if it exists.
+    /// The position of the partition in `slots`, if it exists.
     fn slot(&self, topic: TopicHandle, partition: u32) -> Result<usize, InvalidProblem> {
-        let Topic { name, partitions, .. } =
+        let ProblemTopic { name, partitions, .. } =
             self.topics.get(topic.index()).ok_or(InvalidProblem::ForeignHandle)?;
         if partition >= *partitions {
             let (topic, partitions) = (name.clone(), *partitions);
@@ -353,8 +360,8 @@ impl ProblemBuilder {
     }
 }
 
-/// Says of `partitions` that `member` holds them. Returns the first that cannot be: one that has another holder, or none
-/// as it does not exist.
+/// Says of `partitions` that `member` holds them. Returns the first that cannot be: one that has another holder, or
+/// none as it does not exist.
 fn give(
     holders: &mut [Option<MemberHandle>],
     partitions: impl Iterator<Item = u32>,

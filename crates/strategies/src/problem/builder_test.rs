@@ -1,4 +1,4 @@
-//! What a builder accepts, sorts and refuses.
+//! Input that a builder accepts, sorts and refuses.
 
 use super::*;
 use crate::{MemberIndex, MemberState, RackIndex, RackReader, TopicIndex, UnitIndex};

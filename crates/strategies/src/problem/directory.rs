@@ -1,29 +1,29 @@
-//! What has been told already, by name: [`Directory`].
+//! Names that are known already: [`Directory`].
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::{Member, Topic};
+use crate::{ProblemMember, ProblemTopic};
 
 /// Something with a name that nothing else in its list has.
 pub(crate) trait Named {
     fn name(&self) -> &Arc<str>;
 }
 
-impl Named for Topic {
+impl Named for ProblemTopic {
     fn name(&self) -> &Arc<str> {
         &self.name
     }
 }
 
-impl Named for Member {
+impl Named for ProblemMember {
     fn name(&self) -> &Arc<str> {
         &self.id
     }
 }
 
-/// Where in a list that only grows a name is. As long as names come in order, which they do from whoever keeps them
+/// Positions of names in a list that only grows. As long as names come in order, as they do from callers that keep them
 /// sorted, nothing is hashed: that would take longer than all else there is to do for a member.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
@@ -58,7 +58,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Whether all names came in order.
+    /// True if all names came in order.
     pub(crate) fn is_sorted(&self) -> bool {
         self.by_hash.is_none()
     }
@@ -68,10 +68,10 @@ impl Directory {
 mod tests {
     use super::*;
 
-    fn told(names: &[&str]) -> (Directory, Vec<Topic>) {
+    fn told(names: &[&str]) -> (Directory, Vec<ProblemTopic>) {
         let (mut directory, mut list) = (Directory::default(), Vec::new());
         for name in names {
-            let topic = Topic { name: (*name).into(), partitions: 1, standbys: 0 };
+            let topic = ProblemTopic { name: (*name).into(), partitions: 1, standbys: 0 };
             assert_eq!(directory.admit(&list, &topic.name), Ok(()));
             list.push(topic);
         }

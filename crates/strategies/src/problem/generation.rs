@@ -1,4 +1,4 @@
-//! Which members are of an older deployment than others.
+//! Generations of members: the order of their deployments.
 
 use std::cmp::Ordering;
 

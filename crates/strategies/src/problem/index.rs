@@ -49,7 +49,7 @@ dense_index! {
 }
 
 impl MemberIndex {
-    /// A number that stands for nothing else: zero for nobody.
+    /// A number that stands for nothing else: zero for no member.
     pub(crate) fn bits(member: Option<Self>) -> u32 {
         member.map_or(0, |member| member.0.get())
     }

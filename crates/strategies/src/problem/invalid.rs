@@ -1,11 +1,11 @@
-//! Why a problem was refused.
+//! Reasons why a problem is refused.
 
 use std::sync::Arc;
 
 use crate::{Capacity, Options, Problem, Weight};
 
-/// What is wrong with what a [`ProblemBuilder`](crate::ProblemBuilder) was told. The same input
-/// fails again: only the caller can mend it.
+/// A fault of the input of a [`ProblemBuilder`](crate::ProblemBuilder). The same input fails again: only the caller can
+/// mend it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidProblem {
     /// Two topics have one name.
@@ -21,7 +21,7 @@ pub enum InvalidProblem {
         topic: Arc<str>,
         /// The partition that it does not have.
         partition: u32,
-        /// How many it has.
+        /// The number of partitions that the topic has.
         partitions: u32,
     },
     /// A partition was given to two members at once.
@@ -41,7 +41,7 @@ pub enum InvalidProblem {
     TooManyUnits {
         /// The topic that was one too many.
         topic: Arc<str>,
-        /// How many partitions it was said to have.
+        /// The number of partitions that was given.
         partitions: u32,
     },
     /// A partition was said to be less than no work, or more than can be counted.
@@ -54,7 +54,7 @@ pub enum InvalidProblem {
         topic: Arc<str>,
         /// The partition.
         partition: u32,
-        /// What was said.
+        /// The weight that was given.
         weight: f64,
     },
     /// A member was said to be able to do nothing, or without end.
@@ -66,7 +66,7 @@ pub enum InvalidProblem {
     Capacity {
         /// The member.
         member: Arc<str>,
-        /// What was said.
+        /// The capacity that was given.
         capacity: f64,
     },
     /// With this topic's there are more than [`Problem::MAX_UNITS`] standbys.
@@ -77,7 +77,7 @@ pub enum InvalidProblem {
     TooManyStandbys {
         /// The topic that was one too many.
         topic: Arc<str>,
-        /// How many standbys each of its partitions was to have.
+        /// The number of standbys that was wanted for each of its partitions.
         standbys: u32,
     },
     /// The tolerance is more than the whole.

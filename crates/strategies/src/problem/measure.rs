@@ -1,11 +1,11 @@
-//! How much work a unit is, and how much a member can do: [`Weight`] and [`Capacity`].
+//! Measures of a unit's work and of a member's strength: [`Weight`] and [`Capacity`].
 //!
 //! Both are fixed-point numbers, so that sums and comparisons are exact and the same on every
 //! machine, in whatever order they are made.
 
 const SCALE: u32 = 1_000;
 
-/// How much work a unit is, in any measure that all units share, such as records a second.
+/// The work that a unit takes, in any measure that all units share, such as records a second.
 ///
 /// Kept in thousandths. Less than a thousandth counts as a thousandth: even an idle partition
 /// costs its owner something. The weights of [`Problem::MAX_UNITS`](crate::Problem::MAX_UNITS)
@@ -36,7 +36,7 @@ impl Weight {
     }
 }
 
-/// How much a member can do compared with the others, such as its number of threads.
+/// The strength of a member compared with the others, such as its number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Capacity(u32);
 

@@ -1,10 +1,10 @@
-//! Who partitions are placed on: members.
+//! Members, the owners of partitions.
 
 use std::sync::Arc;
 
 use crate::{Capacity, RackHandle, RackIndex, TopicHandle, TopicIndex};
 
-/// Which topics a member is willing to own partitions of.
+/// The topics that a member is willing to own partitions of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subscription<T> {
     /// Every topic of the problem.
@@ -29,7 +29,7 @@ impl Subscription<TopicIndex> {
     }
 }
 
-/// What a member does with partitions at the moment.
+/// The member's present dealing with partitions: it takes, keeps or gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemberState {
     /// Takes and gives.
@@ -43,7 +43,7 @@ pub enum MemberState {
 
 /// A member of a [`Problem`](crate::Problem): a consumer, seen by a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ProblemMember {
     /// The id; unique within a problem.
     pub id: Arc<str>,
     /// The topics it is willing to own partitions of.
@@ -51,18 +51,18 @@ pub struct Member {
     /// The most units it should own; `None` means no limit, zero that it wants none. A unit that
     /// no other member can take stays with its owner even above the limit.
     pub max_partitions: Option<u32>,
-    /// Whether it takes, keeps or gives.
+    /// Its present dealing with partitions: it takes, keeps or gives them.
     pub state: MemberState,
-    /// How much it can do compared with the others.
+    /// Its strength compared with the others.
     pub capacity: Capacity,
-    /// Where it runs, if that is known.
+    /// Its rack, if that is known.
     pub rack: Option<RackIndex>,
-    /// How new its deployment is compared with the others': members with the same label have the
-    /// same number, newer ones a larger one, and those without a label zero.
+    /// The rank of its deployment by age: members with the same label have the same number, newer ones a larger one,
+    /// and those without a label zero.
     pub generation: u32,
 }
 
-impl Member {
+impl ProblemMember {
     /// The most units it should own: [`max_partitions`](Self::max_partitions), or any number.
     pub(crate) fn limit(&self) -> u32 {
         self.max_partitions.unwrap_or(u32::MAX)
@@ -95,12 +95,11 @@ pub struct MemberSpec {
     pub subscription: Subscription<TopicHandle>,
     /// The most units it should own; `None` means no limit.
     pub max_partitions: Option<u32>,
-    /// Whether it takes, keeps or gives.
+    /// Its present dealing with partitions: it takes, keeps or gives them.
     pub state: MemberState,
-    /// How much it can do compared with the others; 1 by default. From [`Capacity::MIN`] to
-    /// [`Capacity::MAX`].
+    /// Its strength compared with the others; 1 by default. From [`Capacity::MIN`] to [`Capacity::MAX`].
     pub capacity: f64,
-    /// Where it runs; `None`, the default, if that is unknown.
+    /// Its rack; `None`, the default, if that is unknown.
     pub rack: Option<RackHandle>,
     /// A label of its deployment, such as a version; `None` by default. Labels are ordered as people
     /// count: `v9` is older than `v10`, and no label is oldest.

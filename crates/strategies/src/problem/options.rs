@@ -1,4 +1,4 @@
-//! What a strategy may trade for what.
+//! Trade-offs that a strategy may make.
 
 /// Settings of a [`Problem`](crate::Problem) that are of no single topic or member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,8 +7,7 @@ pub struct Options {
     /// count as balanced, where units have weights. 20 by default, so that small changes of load
     /// move nothing; at most 1 000.
     pub tolerance: u32,
-    /// How far behind its owner a standby may be, in records, and still count as warm. 10 000 by
-    /// default.
+    /// The lag behind its owner, in records, up to which a standby counts as warm. 10 000 by default.
     pub acceptable_lag: u64,
     /// The most units that may leave an owner that could have kept them. `None`, the default, for
     /// as many as balance takes. Of this crate's strategies `balanced` heeds it.

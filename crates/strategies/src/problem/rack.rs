@@ -14,8 +14,8 @@ pub(super) struct RackNames {
     /// By handle.
     pub(super) names: Vec<Arc<str>>,
     by_name: FxHashMap<Arc<str>, RackHandle>,
-    /// Names that somebody else holds too, and so may come again by reference; as many as it takes no longer to go through
-    /// than to hash one.
+    /// Names that another member holds too, and so may come again by reference; as many as it takes no longer to go
+    /// through than to hash one.
     shared: Vec<(Arc<str>, RackHandle)>,
 }
 
@@ -44,15 +44,15 @@ impl RackNames {
     }
 }
 
-/// Which of the sets each partition of a topic has: the number of the first that was told with it, and numbers from
-/// there on. Nothing is known of partitions beyond them.
+/// The number of the rack set of each partition of a topic: the number of the first that was given with it, and numbers
+/// from there on. Nothing is known of partitions beyond them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Located {
     first_set: u32,
     of_partition: Arc<[u32]>,
 }
 
-/// Where the replicas of all topics are, as it is told.
+/// The racks of the replicas of all topics, as they come in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReplicaSetsBuilder {
     sets: Vec<Vec<RackHandle>>,
@@ -110,7 +110,7 @@ impl ReplicaSetsBuilder {
     }
 }
 
-/// Where the replicas of all units are.
+/// The racks of the replicas of all units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReplicaSets {
     /// Each sorted and distinct. Which there are, in what order and how often depends on how they were told.
@@ -147,8 +147,8 @@ impl PartialEq for ReplicaSets {
 impl Eq for ReplicaSets {}
 
 impl Problem {
-    /// The racks in which `unit` has replicas, ascending; empty if that is unknown. Takes the logarithm of the number of
-    /// topics.
+    /// The racks in which `unit` has replicas, ascending; empty if that is unknown. Takes the logarithm of the number
+    /// of topics.
     ///
     /// # Panics
     ///
@@ -158,7 +158,7 @@ impl Problem {
         self.replica_sets.of(topic.index(), partition as usize)
     }
 
-    /// Whether anything was told of where the replicas of any topic are.
+    /// True if the racks of the replicas of any topic are known.
     pub(crate) fn has_replica_racks(&self) -> bool {
         !self.replica_sets.of_topic.is_empty()
     }

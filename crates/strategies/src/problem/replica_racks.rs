@@ -1,4 +1,4 @@
-//! Where the replicas of a topic are, as a caller keeps it: [`ReplicaRacks`].
+//! The racks of the replicas of a topic, as a caller keeps them: [`ReplicaRacks`].
 
 use std::sync::Arc;
 
@@ -51,11 +51,11 @@ impl ReplicaRacks {
         Self { table: Arc::new(collector.table), of_partition }
     }
 
-    /// Those of many topics, in their order; each told as in [`new`](Self::new). Whoever is told one of them knows of the
-    /// racks of all.
-    pub fn of_topics<Topic, Names>(topics: impl IntoIterator<Item = Topic>) -> Vec<Self>
+    /// Those of many topics, in their order; each told as in [`new`](Self::new). Whoever is told one of them knows of
+    /// the racks of all.
+    pub fn of_topics<ProblemTopic, Names>(topics: impl IntoIterator<Item = ProblemTopic>) -> Vec<Self>
     where
-        Topic: IntoIterator<Item = Names>,
+        ProblemTopic: IntoIterator<Item = Names>,
         Names: IntoIterator<Item: AsRef<str>>,
     {
         let mut collector = Collector::default();
@@ -64,7 +64,7 @@ impl ReplicaRacks {
         topics.into_iter().map(|of_partition| Self { table: table.clone(), of_partition }).collect()
     }
 
-    /// How many partitions something is said of.
+    /// The number of partitions whose racks are given.
     pub fn partitions(&self) -> usize {
         self.of_partition.len()
     }

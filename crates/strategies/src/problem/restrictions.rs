@@ -1,9 +1,9 @@
-//! Who must not have what: bans, pins, and units that stay where they are for a while.
+//! Restrictions of owners: bans, pins, and units that stay with their owner for a while.
 
 use super::Problem;
 use crate::{MemberIndex, UnitIndex};
 
-/// What a member may have of a unit.
+/// The relation of a member to a unit: it owns it, or holds a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It owns it.
@@ -22,13 +22,13 @@ impl Problem {
         units.into_iter()
     }
 
-    /// Whether `unit` must not go to `member`, nor stay there: it is banned, or pinned to others. A standby may be where
-    /// the unit is not pinned to.
+    /// True if `unit` must not go to `member`, nor stay there: it is banned, or pinned to others. A standby may be at a
+    /// member that the unit is not pinned to.
     pub fn is_banned(&self, unit: UnitIndex, member: MemberIndex) -> bool {
         self.is_barred(unit, member, Place::Owner)
     }
 
-    /// Whether `member` must not have the `place` of `unit`.
+    /// True if `member` must not have the `place` of `unit`.
     pub(crate) fn is_barred(&self, unit: UnitIndex, member: MemberIndex, place: Place) -> bool {
         let is_listed = |list: &[_]| !list.is_empty() && list.binary_search(&(unit, member)).is_ok();
         is_listed(&self.bans) || (place == Place::Owner && self.is_pinned(unit) && !is_listed(&self.pins))
@@ -42,17 +42,17 @@ impl Problem {
         }
     }
 
-    /// Whether any unit is pinned.
+    /// True if any unit is pinned.
     pub(crate) fn has_pins(&self) -> bool {
         !self.pins.is_empty()
     }
 
-    /// Whether `unit` is pinned to members of which at least one can have it.
+    /// True if `unit` is pinned to members of which at least one can have it.
     pub fn is_pinned(&self, unit: UnitIndex) -> bool {
         !self.pins.is_empty() && is_among(&self.pins, unit)
     }
 
-    /// Whether any member is banned from `unit`.
+    /// True if any member is banned from `unit`.
     pub(crate) fn has_bans(&self, unit: UnitIndex) -> bool {
         is_among(&self.bans, unit) || is_among(&self.pins, unit)
     }
@@ -63,23 +63,23 @@ impl Problem {
         (listed_with(&self.bans, unit), listed_with(self.pins_for(place), unit))
     }
 
-    /// Whether any member is banned from any unit.
+    /// True if any member is banned from any unit.
     pub(crate) fn is_ever_banned(&self) -> bool {
         !(self.bans.is_empty() && self.pins.is_empty())
     }
 
-    /// Whether `unit` moved lately and so stays with its owner while that may own it.
+    /// True if `unit` moved lately and so stays with its owner while that may own it.
     pub fn is_cooling(&self, unit: UnitIndex) -> bool {
         !self.cooling.is_empty() && self.cooling.binary_search(&unit).is_ok()
     }
 
-    /// Whether any unit moved lately.
+    /// True if any unit moved lately.
     pub(crate) fn has_cooling(&self) -> bool {
         !self.cooling.is_empty()
     }
 }
 
-/// Whether `list`, sorted, says anything of `unit`.
+/// True if `list`, sorted, has an entry of `unit`.
 fn is_among(list: &[(UnitIndex, MemberIndex)], unit: UnitIndex) -> bool {
     let at = list.partition_point(|(listed, _)| *listed < unit);
     list.get(at).is_some_and(|(listed, _)| *listed == unit)

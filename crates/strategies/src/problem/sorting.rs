@@ -11,7 +11,7 @@ use super::rack::ReplicaSets;
 use super::standby::StandbyList;
 use super::topics::TopicTable;
 use crate::{
-    Member, MemberHandle, MemberIndex, Problem, ProblemBuilder, RackIndex, Standby, Subscription,
+    MemberHandle, MemberIndex, Problem, ProblemBuilder, ProblemMember, RackIndex, Standby, Subscription,
     TopicHandle, TopicIndex, UnitIndex, Weight,
 };
 
@@ -39,7 +39,7 @@ pub(super) fn sorted(mut told: ProblemBuilder) -> Problem {
     problem
 }
 
-/// How everything that was told is put in order.
+/// The final order of all input.
 struct Order {
     topics: Ranks,
     topic_table: Arc<TopicTable>,
@@ -79,7 +79,7 @@ impl Order {
         self.topics.order().flat_map(|topic| told.topics.units_of(topic))
     }
 
-    fn members(&self, told: &mut ProblemBuilder) -> Vec<Member> {
+    fn members(&self, told: &mut ProblemBuilder) -> Vec<ProblemMember> {
         let mut members = std::mem::take(&mut told.members);
         let mut ranked = Subscriptions { order: self, known: FxHashMap::default() };
         for (member, topics) in &told.lists {
@@ -193,10 +193,10 @@ impl Subscriptions<'_> {
     }
 }
 
-/// How a list is put in order.
+/// The order of a list.
 struct Ranks {
     len: usize,
-    /// Whether the old order is the new one. Then nothing else need be known.
+    /// True if the old order is the new one. Then nothing else need be known.
     is_sorted: bool,
     /// Positions in the old order, by rank.
     order: Vec<usize>,

@@ -1,11 +1,11 @@
-//! Who holds a copy of a unit's state today.
+//! Holders of copies of a unit's state today.
 
 use crate::{MemberIndex, UnitIndex};
 
 /// A member that holds a unit as standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Standby {
-    /// How far behind the owner its copy is, in records.
+    /// The lag of its copy behind the owner, in records.
     pub lag: u64,
     /// The member.
     pub member: MemberIndex,

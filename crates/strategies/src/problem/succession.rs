@@ -1,8 +1,10 @@
-//! What is asked next: a problem that follows from another, without naming everything again.
+//! The next problem: one that follows from another, without naming everything again.
 
 use super::standby::StandbyList;
 use super::{Problem, sorting};
-use crate::{InvalidProblem, Member, MemberIndex, MemberState, Placement, Standby, Subscription, UnitIndex};
+use crate::{
+    InvalidProblem, MemberIndex, MemberState, Placement, ProblemMember, Standby, Subscription, UnitIndex,
+};
 
 /// # What comes next
 ///
@@ -10,7 +12,7 @@ use crate::{InvalidProblem, Member, MemberIndex, MemberState, Placement, Standby
 /// from the last one:
 ///
 /// ```
-/// use kafka_assigner_strategies::{Balanced, Member, MemberSpec, Problem, Strategy};
+/// use kafka_assigner_strategies::{Balanced, ProblemMember, MemberSpec, Problem, Strategy};
 ///
 /// let mut builder = Problem::builder();
 /// builder.topic("clicks", 6);
@@ -19,7 +21,7 @@ use crate::{InvalidProblem, Member, MemberIndex, MemberState, Placement, Standby
 /// let first = builder.build()?;
 /// let placement = Balanced.assign(&first);
 ///
-/// let c = Member { id: "c".into(), ..first.members()[0].clone() };
+/// let c = ProblemMember { id: "c".into(), ..first.members()[0].clone() };
 /// let joined = first.after(placement).with(c)?;
 /// let placement = Balanced.assign(&joined);
 /// assert_eq!(placement.changes(&joined).count(), 2);
@@ -61,7 +63,7 @@ impl Problem {
     ///
     /// [`InvalidProblem::DuplicateMember`] if a member has its id, and [`InvalidProblem::ForeignHandle`] if its topics
     /// or its rack are not of this problem.
-    pub fn with(mut self, mut member: Member) -> Result<Self, InvalidProblem> {
+    pub fn with(mut self, mut member: ProblemMember) -> Result<Self, InvalidProblem> {
         let Err(place) = self.members.binary_search_by(|other| other.id.cmp(&member.id)) else {
             return Err(InvalidProblem::DuplicateMember(member.id));
         };
@@ -83,7 +85,7 @@ impl Problem {
         Ok(self)
     }
 
-    /// The problem once `member` has left. What it owned is nobody's, and the members after it have the next lower
+    /// The problem once `member` has left. What it owned has no owner, and the members after it have the next lower
     /// index.
     ///
     /// # Panics
@@ -144,7 +146,7 @@ fn next(member: MemberIndex) -> MemberIndex {
     MemberIndex::new(member.index() + 1)
 }
 
-/// `holders`, or an empty list if it names nobody.
+/// `holders`, or an empty list if it names no member.
 fn or_none(holders: Vec<Option<MemberIndex>>) -> Vec<Option<MemberIndex>> {
     if holders.iter().all(Option::is_none) { Vec::new() } else { holders }
 }

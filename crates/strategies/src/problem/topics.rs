@@ -4,17 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::directory::Directory;
-use crate::Topic;
+use crate::ProblemTopic;
 
-/// Topics in some order, and their units in that order. A builder shares one with its clones, and with the problems that
-/// they make if it is sorted by name, for as long as nobody adds a topic or wants other standbys.
+/// Topics in some order, and their units in that order. A builder shares one with its clones, and with the problems
+/// that they make if it is sorted by name, for as long as no member adds a topic or wants other standbys.
 #[derive(Clone, Debug)]
 pub(super) struct TopicTable {
-    list: Vec<Topic>,
+    list: Vec<ProblemTopic>,
     directory: Directory,
-    /// Where the units of each topic begin, and at the end the number of units.
+    /// The first unit of each topic, and at the end the number of units.
     first_unit: Vec<usize>,
-    /// How many standbys are wanted of all topics.
+    /// The number of standbys that are wanted of all topics.
     wanted_standbys: u64,
 }
 
@@ -33,9 +33,9 @@ impl PartialEq for TopicTable {
 
 impl Eq for TopicTable {}
 
-impl FromIterator<Topic> for TopicTable {
+impl FromIterator<ProblemTopic> for TopicTable {
     /// Those topics, none of which has the name of another.
-    fn from_iter<I: IntoIterator<Item = Topic>>(topics: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = ProblemTopic>>(topics: I) -> Self {
         let mut table = Self::default();
         for topic in topics {
             assert_eq!(table.admit(&topic.name), Ok(()), "every topic is there once");
@@ -46,7 +46,7 @@ impl FromIterator<Topic> for TopicTable {
 }
 
 impl TopicTable {
-    pub(super) fn list(&self) -> &[Topic] {
+    pub(super) fn list(&self) -> &[ProblemTopic] {
         &self.list
     }
 
@@ -59,11 +59,11 @@ impl TopicTable {
         self.first_unit[self.list.len()]
     }
 
-    pub(super) fn get(&self, topic: usize) -> Option<&Topic> {
+    pub(super) fn get(&self, topic: usize) -> Option<&ProblemTopic> {
         self.list.get(topic)
     }
 
-    /// Where the units of the topic at `topic` are.
+    /// The positions of the units of the topic at `topic`.
     ///
     /// # Panics
     ///
@@ -78,24 +78,24 @@ impl TopicTable {
         self.first_unit.partition_point(|first| *first <= position) - 1
     }
 
-    /// Where the topic of that name is.
+    /// The position of the topic of that name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.directory.find(&self.list, name)
     }
 
-    /// Whether topics are in the order of their names.
+    /// True if topics are in the order of their names.
     pub(super) fn is_sorted(&self) -> bool {
         self.directory.is_sorted()
     }
 
-    /// Notes the name of a topic that is to be [pushed](Self::push), unless there is one of that name: then the error is
-    /// where.
+    /// Notes the name of a topic that is to be [pushed](Self::push), unless there is one of that name: then the error
+    /// is where.
     pub(super) fn admit(&mut self, name: &Arc<str>) -> Result<(), usize> {
         self.directory.admit(&self.list, name)
     }
 
     /// Adds a topic whose name has just been [admitted](Self::admit).
-    pub(super) fn push(&mut self, topic: Topic) {
+    pub(super) fn push(&mut self, topic: ProblemTopic) {
         self.first_unit.push(self.units() + topic.partitions as usize);
         self.wanted_standbys += copies(&topic, topic.standbys);
         self.list.push(topic);
@@ -114,7 +114,7 @@ impl TopicTable {
     }
 }
 
-/// How many standbys a topic has with so many of `each` unit.
-fn copies(topic: &Topic, each: u32) -> u64 {
+/// The number of standbys of a topic with so many of `each` unit.
+fn copies(topic: &ProblemTopic, each: u32) -> u64 {
     u64::from(topic.partitions) * u64::from(each)
 }

@@ -1,6 +1,6 @@
 //! Sets that lie spread, gathered with the fewest partitions moved: [`gather`].
 
-use super::table::Table;
+use super::unit_table::UnitTable;
 use crate::problem::{MemberIndex, Problem, UnitIndex};
 
 /// The most pairs of a unit and a member that are looked at, about a quarter of a second's worth. Larger groups are
@@ -8,10 +8,10 @@ use crate::problem::{MemberIndex, Problem, UnitIndex};
 const MOST_LOOKS: usize = 20_000_000;
 
 /// A cost: balance first, then the number of partitions that move.
-type Cost = i128;
+type PathCost = i128;
 
 /// The smallest difference in balance, above any number of moves.
-const BALANCE: Cost = 1 << 32;
+const BALANCE: PathCost = 1 << 32;
 
 /// The largest common multiple of capacities with which ties in balance are exact; beyond it slopes are rounded.
 const LARGEST_SCALE: u128 = 1 << 40;
@@ -20,17 +20,17 @@ const LARGEST_SCALE: u128 = 1 << 40;
 ///
 /// For units of one size this finds the fewest moves that there are at the best balance: each better placement differs
 /// by cycles and paths of members, one of which costs less than nothing by itself (Klein, "A primal method for minimal
-/// cost flows", 1967). Does nothing where no unit lies spread, or where rules that it does not know have a say: weights, a
-/// movement budget, or members of several generations.
-pub(super) fn gather(table: &mut Table<'_>, by_capacity: bool) {
+/// cost flows", 1967). Does nothing where no unit lies spread, or where rules that it does not know have a say:
+/// weights, a movement budget, or members of several generations.
+pub(super) fn gather(table: &mut UnitTable<'_>, by_capacity: bool) {
     if !is_spread(table) || !knows_all(table.units) {
         return;
     }
-    let mut search = Search::new(table, by_capacity);
+    let mut search = PathSearch::new(table, by_capacity);
     while search.looks < MOST_LOOKS && search.improve(table) {}
 }
 
-fn is_spread(table: &Table<'_>) -> bool {
+fn is_spread(table: &UnitTable<'_>) -> bool {
     let is_in_part = |unit: UnitIndex| match table.parts.of_unit(unit) {
         [] => false,
         [(_, count)] => *count < table.size(unit),
@@ -48,29 +48,29 @@ fn knows_all(units: &Problem) -> bool {
 }
 
 /// The partitions of `unit` that move if `member` owns it.
-fn moves(table: &Table<'_>, unit: UnitIndex, member: MemberIndex) -> Cost {
+fn moves(table: &UnitTable<'_>, unit: UnitIndex, member: MemberIndex) -> PathCost {
     let others = table.parts.of_unit(unit).iter().filter(|(owner, _)| *owner != member);
-    others.map(|(_, count)| Cost::from(*count)).sum()
+    others.map(|(_, count)| PathCost::from(*count)).sum()
 }
 
 /// A step from one node to another. Nodes are members, and last the ground, over which a path closes to a cycle.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct PathStep {
     from: usize,
     /// The unit that moves, if the step leads from a member to a member.
     unit: Option<UnitIndex>,
 }
 
-struct Search {
+struct PathSearch {
     looks: usize,
     members: Vec<MemberIndex>,
     /// By member: what one more unit costs than half the one before, in the smallest differences in balance.
-    slopes: Vec<Cost>,
+    slopes: Vec<PathCost>,
     size: u32,
 }
 
-impl Search {
-    fn new(table: &Table<'_>, by_capacity: bool) -> Self {
+impl PathSearch {
+    fn new(table: &UnitTable<'_>, by_capacity: bool) -> Self {
         let members: Vec<_> = table.units.active().collect();
         let capacity = |member: &MemberIndex| match by_capacity {
             true => u128::from(table.units.member(*member).capacity.thousandths()),
@@ -78,14 +78,15 @@ impl Search {
         };
         let capacities: Vec<u128> = members.iter().map(capacity).collect();
         let scale = scale(&capacities);
-        let slope = |capacity: &u128| Cost::try_from(scale / capacity).expect("a scale has some forty bits");
+        let slope =
+            |capacity: &u128| PathCost::try_from(scale / capacity).expect("a scale has some forty bits");
         let slopes = capacities.iter().map(slope).collect();
         let size = table.layout.sizes().0;
         Self { looks: 0, members, slopes, size }
     }
 
     /// Follows one cycle that costs less than nothing. Returns whether there was one.
-    fn improve(&mut self, table: &mut Table<'_>) -> bool {
+    fn improve(&mut self, table: &mut UnitTable<'_>) -> bool {
         let arcs = self.arcs(table);
         let Some(cycle) = self.negative_cycle(&arcs) else { return false };
         let moves: Vec<_> =
@@ -96,9 +97,9 @@ impl Search {
     }
 
     /// The cheapest arc for each pair of nodes that has one, with its end and its cost.
-    fn arcs(&mut self, table: &Table<'_>) -> Vec<(Step, usize, Cost)> {
+    fn arcs(&mut self, table: &UnitTable<'_>) -> Vec<(PathStep, usize, PathCost)> {
         let count = self.members.len();
-        let mut best: Vec<Option<(Cost, UnitIndex)>> = vec![None; count * count];
+        let mut best: Vec<Option<(PathCost, UnitIndex)>> = vec![None; count * count];
         let mut gives = vec![false; count];
         for unit in table.layout.units().filter(|unit| table.is_free(*unit)) {
             let Some(from) = table.owner(unit).and_then(|owner| self.members.binary_search(&owner).ok())
@@ -118,29 +119,30 @@ impl Search {
         }
         let pairs = best.into_iter().enumerate().filter_map(|(pair, arc)| {
             let (cost, unit) = arc?;
-            Some((Step { from: pair / count, unit: Some(unit) }, pair % count, cost))
+            Some((PathStep { from: pair / count, unit: Some(unit) }, pair % count, cost))
         });
         pairs.chain((0..count).flat_map(|at| self.ends(table, at, gives[at]))).collect()
     }
 
     /// The arcs between a member and the ground: it ends up with one unit more, or with one less.
-    fn ends(&self, table: &Table<'_>, at: usize, gives: bool) -> Vec<(Step, usize, Cost)> {
+    fn ends(&self, table: &UnitTable<'_>, at: usize, gives: bool) -> Vec<(PathStep, usize, PathCost)> {
         let ground = self.members.len();
         let (load, limit) = (table.load(self.members[at]), table.limit(self.members[at]));
-        let price = |units: u32| Cost::from(2 * units + 1) * self.slopes[at] * BALANCE;
+        let price = |units: u32| PathCost::from(2 * units + 1) * self.slopes[at] * BALANCE;
         let units = load / self.size;
         let takes =
-            (load + self.size <= limit).then(|| (Step { from: at, unit: None }, ground, price(units)));
+            (load + self.size <= limit).then(|| (PathStep { from: at, unit: None }, ground, price(units)));
         let gives = gives && units > 0;
-        let gives = gives.then(|| (Step { from: ground, unit: None }, at, -price(units.saturating_sub(1))));
+        let gives =
+            gives.then(|| (PathStep { from: ground, unit: None }, at, -price(units.saturating_sub(1))));
         takes.into_iter().chain(gives).collect()
     }
 
     /// The steps of a cycle that costs less than nothing, each with where it leads (Bellman and Ford).
-    fn negative_cycle(&mut self, arcs: &[(Step, usize, Cost)]) -> Option<Vec<(Step, usize)>> {
+    fn negative_cycle(&mut self, arcs: &[(PathStep, usize, PathCost)]) -> Option<Vec<(PathStep, usize)>> {
         let nodes = self.members.len() + 1;
         let mut distance = vec![0; nodes];
-        let mut reached: Vec<Option<Step>> = vec![None; nodes];
+        let mut reached: Vec<Option<PathStep>> = vec![None; nodes];
         let mut last = None;
         for _ in 0..nodes {
             last = None;
@@ -159,7 +161,7 @@ impl Search {
 }
 
 /// The cycle to which the steps lead back from `node`.
-fn cycle(reached: &[Option<Step>], node: usize) -> Vec<(Step, usize)> {
+fn cycle(reached: &[Option<PathStep>], node: usize) -> Vec<(PathStep, usize)> {
     let before = |node: usize| reached[node].expect("what lies before a cycle was reached");
     let on_cycle = (0..reached.len()).fold(node, |at, _| before(at).from);
     let mut steps = Vec::new();

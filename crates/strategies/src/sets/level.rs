@@ -1,15 +1,15 @@
 //! Even numbers of partitions where units are of several sizes: [`level`].
 
-use super::table::Table;
+use super::unit_table::UnitTable;
 use crate::problem::{MemberIndex, UnitIndex};
 
-/// The most pairs of units that are looked at, about a quarter of a second's worth. What is left uneven then, a later run
-/// goes on with.
+/// The most pairs of units that are looked at, about a quarter of a second's worth. What is left uneven then, a later
+/// run goes on with.
 const MOST_LOOKS: usize = 20_000_000;
 
 /// A unit that moves from one member to another, and perhaps one that moves back.
 #[derive(Clone, Copy, Debug)]
-struct Trade {
+struct UnitSwap {
     unit: UnitIndex,
     back: Option<UnitIndex>,
     giver: MemberIndex,
@@ -19,7 +19,7 @@ struct Trade {
 /// Moves and swaps units, from the fullest to the emptiest member that can trade, while that lowers the sum of squared
 /// loads: by a transfer of less than their difference. Single moves go before swaps, and among them what brings the two
 /// nearest, then a unit that the giver does not have all of today.
-pub(super) fn level(table: &mut Table<'_>) {
+pub(super) fn level(table: &mut UnitTable<'_>) {
     let mut looks = 0;
     while looks < MOST_LOOKS
         && let Some(trade) = next(table, &mut looks)
@@ -32,7 +32,7 @@ pub(super) fn level(table: &mut Table<'_>) {
     }
 }
 
-fn next(table: &Table<'_>, looks: &mut usize) -> Option<Trade> {
+fn next(table: &UnitTable<'_>, looks: &mut usize) -> Option<UnitSwap> {
     let mut members: Vec<_> = table.units.active().collect();
     members.sort_by_key(|member| (table.load(*member), *member));
     let mut of_member: Vec<Vec<UnitIndex>> = vec![Vec::new(); table.units.members().len()];
@@ -55,18 +55,18 @@ fn next(table: &Table<'_>, looks: &mut usize) -> Option<Trade> {
     None
 }
 
-/// The twice the distance from level that a transfer of `size` leaves between members that differ by `gap`; nothing if it
-/// does not bring them nearer.
+/// The twice the distance from level that a transfer of `size` leaves between members that differ by `gap`; nothing if
+/// it does not bring them nearer.
 fn distance(gap: u32, size: u32) -> Option<u32> {
     (0 < size && size < gap).then(|| gap.abs_diff(2 * size))
 }
 
 fn best_move(
-    table: &Table<'_>,
+    table: &UnitTable<'_>,
     units: &[UnitIndex],
     giver: MemberIndex,
     taker: MemberIndex,
-) -> Option<Trade> {
+) -> Option<UnitSwap> {
     let gap = table.load(giver) - table.load(taker);
     let fitting = units.iter().copied().filter(|unit| table.fits(*unit, taker));
     let ranked = fitting.filter_map(|unit| {
@@ -76,17 +76,17 @@ fn best_move(
         ))
     });
     let (_, unit) = ranked.min()?;
-    Some(Trade { unit, back: None, giver, taker })
+    Some(UnitSwap { unit, back: None, giver, taker })
 }
 
 fn best_swap(
-    table: &Table<'_>,
+    table: &UnitTable<'_>,
     given: &[UnitIndex],
     taken: &[UnitIndex],
     giver: MemberIndex,
     taker: MemberIndex,
     looks: &mut usize,
-) -> Option<Trade> {
+) -> Option<UnitSwap> {
     *looks += given.len() * taken.len();
     let gap = table.load(giver) - table.load(taker);
     let pairs = given.iter().flat_map(|unit| taken.iter().map(move |back| (*unit, *back)));
@@ -98,5 +98,5 @@ fn best_swap(
         (has_room && may && table.load(giver) <= table.limit(giver)).then_some((distance, unit, back))
     });
     let (_, unit, back) = ranked.min()?;
-    Some(Trade { unit, back: Some(back), giver, taker })
+    Some(UnitSwap { unit, back: Some(back), giver, taker })
 }

@@ -2,20 +2,20 @@
 
 use std::cmp::Reverse;
 
-use super::table::Table;
+use super::unit_table::UnitTable;
 use crate::problem::{MemberIndex, MemberState, UnitIndex};
 
 /// The most units that are packed: more are not packed exactly in any reasonable time (bin packing is a part of this).
 const MOST_UNITS: usize = 512;
 
-/// The most units that are looked at, about a quarter of a second's worth. A few members and units are searched through;
-/// larger groups that are nearly full may seem to have no place for everything.
+/// The most units that are looked at, about a quarter of a second's worth. A few members and units are searched
+/// through; larger groups that are nearly full may seem to have no place for everything.
 const MOST_LOOKS: usize = 20_000_000;
 
 /// Looks for a placement in which every free unit, but for `left_out`, has an owner: within limits, but that a draining
-/// member may keep what it has all of, or, failing that, also a member above its limit that takes nothing. Leaves the table
-/// as it is, and returns false, where there is none or the search ends early.
-pub(super) fn pack(table: &mut Table<'_>, left_out: &[UnitIndex]) -> bool {
+/// member may keep what it has all of, or, failing that, also a member above its limit that takes nothing. Leaves the
+/// table as it is, and returns false, where there is none or the search ends early.
+pub(super) fn pack(table: &mut UnitTable<'_>, left_out: &[UnitIndex]) -> bool {
     let is_packed = |unit: &UnitIndex| table.is_free(*unit) && left_out.binary_search(unit).is_err();
     let mut units: Vec<_> = table.layout.units().filter(is_packed).collect();
     if units.len() > MOST_UNITS || !may_fit(table, &units) {
@@ -42,7 +42,7 @@ enum Keeping {
 }
 
 /// True if there is room for all `units` together, as far as sums tell.
-fn may_fit(table: &Table<'_>, units: &[UnitIndex]) -> bool {
+fn may_fit(table: &UnitTable<'_>, units: &[UnitIndex]) -> bool {
     let size = |unit: &UnitIndex| u64::from(table.size(*unit));
     let mut kept = vec![0; table.units.members().len()];
     let whole = units.iter().filter_map(|unit| Some((size(unit), table.whole_owner(*unit)?)));
@@ -54,7 +54,7 @@ fn may_fit(table: &Table<'_>, units: &[UnitIndex]) -> bool {
     units.iter().map(size).sum::<u64>() <= table.units.member_indices().map(room).sum()
 }
 
-fn takers(table: &Table<'_>, unit: UnitIndex) -> usize {
+fn takers(table: &UnitTable<'_>, unit: UnitIndex) -> usize {
     table.units.active().filter(|member| table.may_take(unit, *member)).count()
 }
 
@@ -67,7 +67,7 @@ struct Packing<'u> {
 
 impl Packing<'_> {
     /// Places the units from position `at` on.
-    fn rest(&mut self, table: &mut Table<'_>, at: usize) -> bool {
+    fn rest(&mut self, table: &mut UnitTable<'_>, at: usize) -> bool {
         let Some(unit) = self.units.get(at).copied() else { return is_within(table) };
         self.looks += self.units.len() * table.units.members().len();
         for member in self.candidates(table, unit) {
@@ -85,7 +85,7 @@ impl Packing<'_> {
 
     /// The members with room beside what is placed so far, who has most of the unit first; parts of what is still to be
     /// placed do not count.
-    fn candidates(&self, table: &Table<'_>, unit: UnitIndex) -> Vec<MemberIndex> {
+    fn candidates(&self, table: &UnitTable<'_>, unit: UnitIndex) -> Vec<MemberIndex> {
         let placed = |member: MemberIndex| {
             let open = self.units.iter().filter(|other| table.owner(**other).is_none());
             let parts = open.filter(|other| table.units.may_own(**other, member));
@@ -106,8 +106,8 @@ impl Packing<'_> {
     }
 }
 
-/// True if nobody that took anything is above its limit.
-fn is_within(table: &Table<'_>) -> bool {
+/// True if no member that took anything is above its limit.
+fn is_within(table: &UnitTable<'_>) -> bool {
     let is_above = |member: MemberIndex| table.load(member) > table.limit(member);
     let taken = |unit: UnitIndex, owner: MemberIndex| table.is_free(unit) && !table.is_whole_at(unit, owner);
     let owned = table.layout.units().filter_map(|unit| Some((unit, table.owner(unit)?)));

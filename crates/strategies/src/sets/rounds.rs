@@ -1,20 +1,20 @@
 //! Asks a strategy about units until its answer, settled in partitions, moves nothing more: [`run`].
 
-use super::layout::Layout;
-use super::table::Table;
+use super::unit_layout::UnitLayout;
+use super::unit_table::UnitTable;
 use super::united::{self, Parts};
-use super::{Reason, Settled, fewest, level, settle};
+use super::{PartitionReason, RestingPlacement, fewest, level, settle};
 use crate::placement::{Placement, Standbys, Surplus, Unassigned};
 use crate::problem::{MemberIndex, MemberState, Problem, UnitIndex};
 use crate::strategy::{Manner, Strategy};
 
-/// The most rounds. Each but the last lowers what is nobody's, at draining members, above limits, or imbalance, so that
-/// there are few; the bound is for strategies that do not rest.
+/// The most rounds. Each but the last lowers what has no owner, at draining members, above limits, or imbalance, so
+/// that there are few; the bound is for strategies that do not rest.
 const MOST_ROUNDS: usize = 8;
 
 /// The answer after as many rounds as it takes. One is enough where there are no limits and nothing stays split: there
 /// strategies rest by themselves. A movement budget is for one round.
-pub(super) fn run(problem: &Problem, layout: &Layout, strategy: &dyn Strategy) -> Settled {
+pub(super) fn run(problem: &Problem, layout: &UnitLayout, strategy: &dyn Strategy) -> RestingPlacement {
     let mut settled = round(problem, layout, strategy, &problem.owners());
     let rests = settled.unassigned.is_empty() && !is_limited(problem);
     if rests || problem.options().movement_budget.is_some() {
@@ -25,12 +25,12 @@ pub(super) fn run(problem: &Problem, layout: &Layout, strategy: &dyn Strategy) -
         if next.owners == settled.owners {
             break;
         }
-        settled = Settled { lost: settled.lost, ..next };
+        settled = RestingPlacement { lost: settled.lost, ..next };
     }
     settled
 }
 
-fn is_uneven(layout: &Layout) -> bool {
+fn is_uneven(layout: &UnitLayout) -> bool {
     let (smallest, largest) = layout.sizes();
     smallest != largest
 }
@@ -41,14 +41,14 @@ fn is_limited(problem: &Problem) -> bool {
 
 fn round(
     problem: &Problem,
-    layout: &Layout,
+    layout: &UnitLayout,
     strategy: &dyn Strategy,
     owners: &[Option<MemberIndex>],
-) -> Settled {
+) -> RestingPlacement {
     let parts = Parts::of(layout, owners);
     let units = united::problem(problem, layout, &parts);
     let manner = strategy.manner();
-    let base = Table::new(problem, &units, layout, &parts, manner != Manner::Anew);
+    let base = UnitTable::new(problem, &units, layout, &parts, manner != Manner::Anew);
     if manner == Manner::Partitions && is_uneven(layout) {
         let mut table = staying(&base);
         level::level(&mut table);
@@ -77,16 +77,16 @@ fn round(
 }
 
 /// The table of today's owners, with as few changes as must be.
-fn staying<'a>(base: &Table<'a>) -> Table<'a> {
+fn staying<'a>(base: &UnitTable<'a>) -> UnitTable<'a> {
     let mut table = base.clone();
     table.stay();
     settle::settle(&mut table, &[]);
     table
 }
 
-/// The problem that the strategy is asked: with limits that are exact for units of one size, and for others of as many as
-/// the smallest ones that fit.
-fn asked(problem: &Problem, layout: &Layout, units: Problem) -> Problem {
+/// The problem that the strategy is asked: with limits that are exact for units of one size, and for others of as many
+/// as the smallest ones that fit.
+fn asked(problem: &Problem, layout: &UnitLayout, units: Problem) -> Problem {
     let smallest = layout.sizes().0;
     problem.member_indices().fold(units, |units, member| {
         let limit = problem.member(member).max_partitions.map(|partitions| partitions / smallest);
@@ -95,11 +95,11 @@ fn asked(problem: &Problem, layout: &Layout, units: Problem) -> Problem {
 }
 
 fn told(
-    table: &Table<'_>,
+    table: &UnitTable<'_>,
     owners: &[Option<MemberIndex>],
     placement: Placement,
     left_out: &[UnitIndex],
-) -> Settled {
+) -> RestingPlacement {
     let mut after = owners.to_vec();
     for unit in table.layout.units() {
         for at in table.layout.partitions(unit) {
@@ -107,7 +107,7 @@ fn told(
             after[at.index()] = table.owner(unit).or_else(stays);
         }
     }
-    Settled {
+    RestingPlacement {
         lost: lost(table, owners),
         standbys: standbys(table, &placement),
         unassigned: reasons(table, left_out),
@@ -117,7 +117,7 @@ fn told(
     }
 }
 
-fn lost(table: &Table<'_>, owners: &[Option<MemberIndex>]) -> Vec<u32> {
+fn lost(table: &UnitTable<'_>, owners: &[Option<MemberIndex>]) -> Vec<u32> {
     let mut lost = vec![0; table.units.members().len()];
     for unit in table.layout.units().filter(|unit| table.units.fixed(*unit).is_none()) {
         let owners = table.layout.partitions(unit).filter_map(|at| owners[at.index()]);
@@ -127,7 +127,7 @@ fn lost(table: &Table<'_>, owners: &[Option<MemberIndex>]) -> Vec<u32> {
 }
 
 /// The strategy's standbys. Where a standby became the owner, the owner that the strategy proposed takes its place.
-fn standbys(table: &Table<'_>, placement: &Placement) -> Standbys {
+fn standbys(table: &UnitTable<'_>, placement: &Placement) -> Standbys {
     if placement.standbys.is_empty() {
         return Standbys::default();
     }
@@ -138,8 +138,8 @@ fn standbys(table: &Table<'_>, placement: &Placement) -> Standbys {
     }))
 }
 
-/// The reasons of the units that nobody owns. Whoever could own one is full: settling has tried all.
-fn reasons(table: &Table<'_>, left_out: &[UnitIndex]) -> Vec<(UnitIndex, Reason)> {
+/// The reasons of the units that no member owns. Whoever could own one is full: settling has tried all.
+fn reasons(table: &UnitTable<'_>, left_out: &[UnitIndex]) -> Vec<(UnitIndex, PartitionReason)> {
     let full = table
         .units
         .member_indices()
@@ -149,9 +149,9 @@ fn reasons(table: &Table<'_>, left_out: &[UnitIndex]) -> Vec<(UnitIndex, Reason)
     let words = |(unit, why): (UnitIndex, Unassigned)| {
         let why = if left_out.binary_search(&unit).is_ok() { Unassigned::LeftOut } else { why };
         let reason = match table.layout.is_of_set(unit) {
-            true if table.waits(unit) => Reason::PartOnHold,
-            true => Reason::OfSet(why),
-            false => Reason::OfPartition(why),
+            true if table.waits(unit) => PartitionReason::PartOnHold,
+            true => PartitionReason::OfSet(why),
+            false => PartitionReason::OfPartition(why),
         };
         (unit, reason)
     };

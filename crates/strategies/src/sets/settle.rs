@@ -1,21 +1,21 @@
 //! Limits in partitions, and a place for what fits: [`settle`].
 
 use super::pack;
-use super::table::Table;
+use super::unit_table::UnitTable;
 use crate::problem::{MemberIndex, MemberState, UnitIndex};
 
-/// The most units that are looked at to make room, about a quarter of a second's worth. Past it, units for which room would
-/// have to be made stay unplaced; only groups near their limits with units of many sizes come near.
+/// The most units that are looked at to make room, about a quarter of a second's worth. Past it, units for which room
+/// would have to be made stay unplaced; only groups near their limits with units of many sizes come near.
 const MOST_LOOKS: usize = 20_000_000;
 
 /// The members through which making room for one unit may go: with more, a place is rare and the search long.
 const DEEPEST: usize = 4;
 
-/// Brings everybody within its limit and finds places for what has none, but for `left_out`, which ascend.
+/// Brings every member within its limit and finds places for what has none, but for `left_out`, which ascend.
 ///
-/// A unit without a place goes back to the member that has all of it today, even above its limit; this then gives what it
-/// would have taken. Otherwise it stays split.
-pub(super) fn settle(table: &mut Table<'_>, left_out: &[UnitIndex]) {
+/// A unit without a place goes back to the member that has all of it today, even above its limit; this then gives what
+/// it would have taken. Otherwise it stays split.
+pub(super) fn settle(table: &mut UnitTable<'_>, left_out: &[UnitIndex]) {
     let mut pool = release(table);
     pool.retain(|unit| left_out.binary_search(unit).is_err());
     pool.sort_by_key(|unit| (std::cmp::Reverse(table.size(*unit)), *unit));
@@ -26,7 +26,7 @@ pub(super) fn settle(table: &mut Table<'_>, left_out: &[UnitIndex]) {
             None => unplaced.push(unit),
         }
     }
-    let mut search = Search { looks: 0, journal: Vec::new() };
+    let mut search = RoomSearch { looks: 0, journal: Vec::new() };
     unplaced.retain(|unit| !search.make_room(table, *unit, &mut Vec::new()));
     if !unplaced.is_empty() && !pack::pack(table, left_out) {
         give_back(table, unplaced);
@@ -34,9 +34,9 @@ pub(super) fn settle(table: &mut Table<'_>, left_out: &[UnitIndex]) {
     evict(table);
 }
 
-/// Takes from members what they have above their limits and from draining ones everything; returns the free units without
-/// an owner.
-fn release(table: &mut Table<'_>) -> Vec<UnitIndex> {
+/// Takes from members what they have above their limits and from draining ones everything; returns the free units
+/// without an owner.
+fn release(table: &mut UnitTable<'_>) -> Vec<UnitIndex> {
     let members: Vec<_> = table.units.member_indices().collect();
     let mut of_member: Vec<Vec<UnitIndex>> = vec![Vec::new(); members.len()];
     let mut pool = Vec::new();
@@ -59,7 +59,7 @@ fn release(table: &mut Table<'_>) -> Vec<UnitIndex> {
 
 /// The next of `units` that `member` is to give: first those that it does not have all of today, then the smallest that
 /// brings it within its limit, or else the largest.
-fn excess(table: &Table<'_>, member: MemberIndex, units: &[UnitIndex], drains: bool) -> Option<usize> {
+fn excess(table: &UnitTable<'_>, member: MemberIndex, units: &[UnitIndex], drains: bool) -> Option<usize> {
     let above = table.load(member).saturating_sub(table.limit(member));
     if above == 0 && !drains {
         return None;
@@ -73,7 +73,7 @@ fn excess(table: &Table<'_>, member: MemberIndex, units: &[UnitIndex], drains: b
 }
 
 /// Gives units back to those that have all of them today.
-fn give_back(table: &mut Table<'_>, unplaced: Vec<UnitIndex>) {
+fn give_back(table: &mut UnitTable<'_>, unplaced: Vec<UnitIndex>) {
     for unit in unplaced {
         let owner = table.choose(unit, &[]).or_else(|| table.whole_owner(unit));
         table.put(unit, owner);
@@ -81,8 +81,8 @@ fn give_back(table: &mut Table<'_>, unplaced: Vec<UnitIndex>) {
 }
 
 /// Takes from members that are above their limits what they do not have all of today. Each time this makes another unit
-/// nobody's or brings one home for good, so that it ends.
-fn evict(table: &mut Table<'_>) {
+/// without an owner or brings one home for good, so that it ends.
+fn evict(table: &mut UnitTable<'_>) {
     while let Some((unit, member)) = taken_above(table) {
         table.put(unit, None);
         let owner = table.choose(unit, &[member]).or_else(|| table.whole_owner(unit));
@@ -90,7 +90,7 @@ fn evict(table: &mut Table<'_>) {
     }
 }
 
-fn taken_above(table: &Table<'_>) -> Option<(UnitIndex, MemberIndex)> {
+fn taken_above(table: &UnitTable<'_>) -> Option<(UnitIndex, MemberIndex)> {
     let is_above = |member: &MemberIndex| table.load(*member) > table.limit(*member);
     if !table.units.active().any(|member| is_above(&member)) {
         return None;
@@ -104,26 +104,31 @@ fn taken_above(table: &Table<'_>) -> Option<(UnitIndex, MemberIndex)> {
 }
 
 /// A search for room that can be taken back.
-struct Search {
+struct RoomSearch {
     looks: usize,
     /// The units that were moved, each with its owner before.
     journal: Vec<(UnitIndex, Option<MemberIndex>)>,
 }
 
-impl Search {
-    fn put(&mut self, table: &mut Table<'_>, unit: UnitIndex, owner: Option<MemberIndex>) {
+impl RoomSearch {
+    fn put(&mut self, table: &mut UnitTable<'_>, unit: UnitIndex, owner: Option<MemberIndex>) {
         self.journal.push((unit, table.owner(unit)));
         table.put(unit, owner);
     }
 
-    fn undo(&mut self, table: &mut Table<'_>, to: usize) {
+    fn undo(&mut self, table: &mut UnitTable<'_>, to: usize) {
         for (unit, owner) in self.journal.split_off(to).into_iter().rev() {
             table.put(unit, owner);
         }
     }
 
     /// Places `unit` with a member outside of `through`, from which others give way. Returns whether it could.
-    fn make_room(&mut self, table: &mut Table<'_>, unit: UnitIndex, through: &mut Vec<MemberIndex>) -> bool {
+    fn make_room(
+        &mut self,
+        table: &mut UnitTable<'_>,
+        unit: UnitIndex,
+        through: &mut Vec<MemberIndex>,
+    ) -> bool {
         let mut takers: Vec<_> = table.units.active().filter(|member| !through.contains(member)).collect();
         takers
             .retain(|member| table.units.may_own(unit, *member) && table.size(unit) <= table.limit(*member));
@@ -145,7 +150,7 @@ impl Search {
     /// Moves units away from `taker`, the smallest first, until `unit` fits.
     fn clear(
         &mut self,
-        table: &mut Table<'_>,
+        table: &mut UnitTable<'_>,
         unit: UnitIndex,
         taker: MemberIndex,
         through: &mut Vec<MemberIndex>,
@@ -172,7 +177,7 @@ impl Search {
         false
     }
 
-    fn send_away(&mut self, table: &mut Table<'_>, unit: UnitIndex, through: &mut Vec<MemberIndex>) {
+    fn send_away(&mut self, table: &mut UnitTable<'_>, unit: UnitIndex, through: &mut Vec<MemberIndex>) {
         let before = self.journal.len();
         self.put(table, unit, None);
         if let Some(member) = table.choose(unit, through) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::Layout;
+use super::unit_layout::UnitLayout;
 use crate::problem::{
     MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Place, Problem, ProblemBuilder,
     ReplicaRacks, Subscription, TopicHandle, TopicIndex, UnitIndex, Weight,
@@ -10,7 +10,7 @@ use crate::problem::{
 
 /// The problem of placing the units that `layout` makes of the partitions of `told`. Today's owner of a unit is the one
 /// with most of it that could keep it; limits are left out, as they count partitions.
-pub(super) fn problem(told: &Problem, layout: &Layout, parts: &Parts) -> Problem {
+pub(super) fn problem(told: &Problem, layout: &UnitLayout, parts: &Parts) -> Problem {
     let mut uniting =
         Uniting { told, layout, builder: Problem::builder(), topics: Vec::new(), members: Vec::new() };
     let budget = told.options().movement_budget.map(|partitions| partitions / layout.sizes().1);
@@ -31,7 +31,7 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Those of the partitions' `owners`.
-    pub(super) fn of(layout: &Layout, owners: &[Option<MemberIndex>]) -> Self {
+    pub(super) fn of(layout: &UnitLayout, owners: &[Option<MemberIndex>]) -> Self {
         let (mut first, mut parts) = (vec![0], Vec::new());
         for unit in layout.units() {
             let mut of_unit: Vec<_> = layout.partitions(unit).filter_map(|at| owners[at.index()]).collect();
@@ -56,7 +56,7 @@ impl Parts {
 
 struct Uniting<'a> {
     told: &'a Problem,
-    layout: &'a Layout,
+    layout: &'a UnitLayout,
     builder: ProblemBuilder,
     /// By set.
     topics: Vec<TopicHandle>,
@@ -142,8 +142,8 @@ impl Uniting<'_> {
         self.layout.partitions(unit).map(weight).sum::<f64>().min(Weight::MAX)
     }
 
-    /// The member with most of the unit that could keep all of it, but for pins, which the strategy knows; of a part, only
-    /// one that takes.
+    /// The member with most of the unit that could keep all of it, but for pins, which the strategy knows; of a part,
+    /// only one that takes.
     fn keeper(&self, unit: UnitIndex, set: usize, parts: &Parts) -> Option<MemberIndex> {
         let size = self.layout.size(unit);
         let can = |(member, has): &&(MemberIndex, u32)| {
@@ -190,7 +190,7 @@ impl Uniting<'_> {
     }
 }
 
-fn common_racks<'a>(told: &'a Problem, layout: &Layout, unit: UnitIndex) -> Vec<&'a str> {
+fn common_racks<'a>(told: &'a Problem, layout: &UnitLayout, unit: UnitIndex) -> Vec<&'a str> {
     let racks = layout.partitions(unit).map(|at| told.replica_racks(at));
     let mut known = racks.filter(|racks| !racks.is_empty());
     let mut common = known.next().unwrap_or_default().to_vec();

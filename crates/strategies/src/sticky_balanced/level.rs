@@ -8,28 +8,28 @@ use crate::problem::{MemberIndex, TopicIndex, UnitIndex};
 
 /// The members that give.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Giving {
+enum GiverKind {
     /// Those that have more than their limit, draining members thus as long as they have anything.
     Excess,
     /// Those that have at least two more than who takes.
     Surplus,
 }
 
-/// Places what nobody owns, relieves who has too much, and levels, until no single move helps.
+/// Places what no member owns, relieves who has too much, and levels, until no single move helps.
 ///
-/// It ends: each move lowers, in this order, the number of units that nobody owns, the number
+/// It ends: each move lowers, in this order, the number of units that no member owns, the number
 /// above limits, or the sum of the squared loads, and raises none of those before it.
 pub(super) fn settle(ledger: &mut Ledger<'_>) {
     loop {
         place_unowned(ledger);
-        shift(ledger, Giving::Excess);
-        if shift(ledger, Giving::Surplus) == 0 {
+        shift(ledger, GiverKind::Excess);
+        if shift(ledger, GiverKind::Surplus) == 0 {
             return;
         }
     }
 }
 
-/// Gives what nobody owns to the emptiest who may own it, topics with the fewest takers first.
+/// Gives what no member owns to the emptiest who may own it, topics with the fewest takers first.
 fn place_unowned(ledger: &mut Ledger<'_>) {
     let mut topics: Vec<TopicIndex> = ledger.problem.topic_indices().collect();
     topics.sort_by_cached_key(|topic| ledger.problem.takers_of(*topic).count());
@@ -63,7 +63,7 @@ fn place(ledger: &mut Ledger<'_>, topic: TopicIndex, units: Vec<UnitIndex>) {
 }
 
 /// One pass over all topics; returns how many units moved.
-fn shift(ledger: &mut Ledger<'_>, giving: Giving) -> usize {
+fn shift(ledger: &mut Ledger<'_>, giving: GiverKind) -> usize {
     let topics = ledger.problem.topic_indices();
     topics.map(|topic| Exchange::of(ledger, topic, giving).map_or(0, Exchange::run)).sum()
 }
@@ -71,7 +71,7 @@ fn shift(ledger: &mut Ledger<'_>, giving: Giving) -> usize {
 /// The members that can give and take units of one topic, ordered by how much they have.
 struct Exchange<'l, 'p> {
     ledger: &'l mut Ledger<'p>,
-    giving: Giving,
+    giving: GiverKind,
     /// By giver the units that it has left to give, ascending.
     stock: BTreeMap<MemberIndex, Vec<UnitIndex>>,
     givers: BTreeSet<(u32, MemberIndex)>,
@@ -80,7 +80,7 @@ struct Exchange<'l, 'p> {
 
 impl<'l, 'p> Exchange<'l, 'p> {
     /// `None` if the loads alone show that nothing can move.
-    fn of(ledger: &'l mut Ledger<'p>, topic: TopicIndex, giving: Giving) -> Option<Self> {
+    fn of(ledger: &'l mut Ledger<'p>, topic: TopicIndex, giving: GiverKind) -> Option<Self> {
         let open = ledger.problem.takers_of(topic).filter(|member| ledger.has_room(*member));
         let takers: Vec<_> = open.map(|member| (ledger.load(member), member)).collect();
         let emptiest = takers.iter().min()?.0;
@@ -108,7 +108,7 @@ impl<'l, 'p> Exchange<'l, 'p> {
         moved
     }
 
-    /// The highest unit of `giver` that somebody takes, as its place in stock, and who does.
+    /// The highest unit of `giver` that some member takes, as its place in stock, and who does.
     fn offer(&self, giver: MemberIndex) -> Option<(usize, MemberIndex)> {
         let units = self.stock[&giver].iter().enumerate().rev();
         units.filter_map(|(at, unit)| Some((at, self.taker(giver, *unit)?))).next()
@@ -147,9 +147,9 @@ impl<'l, 'p> Exchange<'l, 'p> {
 }
 
 /// True if it helps that `giver` gives to a member that has room and `load` units.
-fn gives(ledger: &Ledger<'_>, giving: Giving, giver: MemberIndex, load: u32) -> bool {
+fn gives(ledger: &Ledger<'_>, giving: GiverKind, giver: MemberIndex, load: u32) -> bool {
     match giving {
-        Giving::Excess => ledger.load(giver) > ledger.limit(giver),
-        Giving::Surplus => ledger.load(giver) >= load + 2,
+        GiverKind::Excess => ledger.load(giver) > ledger.limit(giver),
+        GiverKind::Surplus => ledger.load(giver) >= load + 2,
     }
 }

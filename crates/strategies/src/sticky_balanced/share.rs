@@ -6,7 +6,7 @@ use crate::problem::{MemberIndex, MemberState, UnitIndex};
 /// The origin of a collected unit, in the order in which units are placed if room is short.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
-    /// Nobody owns it.
+    /// No member owns it.
     Nowhere,
     /// A draining member owns it.
     Draining,
@@ -15,7 +15,7 @@ enum Origin {
 }
 
 /// Units that look for a new owner.
-type Pool = Vec<(Origin, UnitIndex)>;
+type OriginPool = Vec<(Origin, UnitIndex)>;
 
 /// Gives each active member its target, as far as there are units.
 pub(super) fn share(ledger: &mut Ledger<'_>) {
@@ -25,8 +25,8 @@ pub(super) fn share(ledger: &mut Ledger<'_>) {
     fill(ledger, &targets, pool);
 }
 
-/// The units that nobody owns or a draining member gives, of topics that somebody can take.
-fn collect(ledger: &Ledger<'_>) -> Pool {
+/// The units that no member owns or a draining member gives, of topics that some member can take.
+fn collect(ledger: &Ledger<'_>) -> OriginPool {
     let problem = ledger.problem;
     let origin = |unit| match ledger.owner(unit) {
         None => Some(Origin::Nowhere),
@@ -41,8 +41,8 @@ fn collect(ledger: &Ledger<'_>) -> Pool {
 }
 
 /// Moves what is above the targets into the pool, each member's highest units first. Their owners
-/// stay on the ledger until somebody takes them.
-fn strip(ledger: &Ledger<'_>, targets: &[Target], pool: &mut Pool) {
+/// stay on the ledger until some member takes them.
+fn strip(ledger: &Ledger<'_>, targets: &[MemberTarget], pool: &mut OriginPool) {
     let mut surplus = vec![0; ledger.problem.members().len()];
     for target in targets {
         surplus[target.member.index()] = ledger.load(target.member).saturating_sub(target.units);
@@ -57,8 +57,8 @@ fn strip(ledger: &Ledger<'_>, targets: &[Target], pool: &mut Pool) {
 }
 
 /// Fills member after member up to its target with the pool's units in order.
-fn fill(ledger: &mut Ledger<'_>, targets: &[Target], mut pool: Pool) {
-    let room = |target: &Target| target.units.saturating_sub(ledger.load(target.member)) as usize;
+fn fill(ledger: &mut Ledger<'_>, targets: &[MemberTarget], mut pool: OriginPool) {
+    let room = |target: &MemberTarget| target.units.saturating_sub(ledger.load(target.member)) as usize;
     let places: Vec<MemberIndex> =
         targets.iter().flat_map(|target| std::iter::repeat_n(target.member, room(target))).collect();
     if pool.len() > places.len() {
@@ -72,7 +72,7 @@ fn fill(ledger: &mut Ledger<'_>, targets: &[Target], mut pool: Pool) {
 }
 
 /// The number of units that an active member is to have.
-struct Target {
+struct MemberTarget {
     member: MemberIndex,
     units: u32,
     /// The units fixed to it: it cannot have less.
@@ -81,14 +81,14 @@ struct Target {
     most: u32,
 }
 
-impl Target {
+impl MemberTarget {
     fn at(&self, level: u32) -> u32 {
         level.clamp(self.least, self.most)
     }
 }
 
 /// The targets of the active members by id, if they share what they have and `collected` more.
-fn targets(ledger: &Ledger<'_>, collected: usize) -> Vec<Target> {
+fn targets(ledger: &Ledger<'_>, collected: usize) -> Vec<MemberTarget> {
     let mut targets = bounds(ledger);
     let kept: usize = targets.iter().map(|target| ledger.load(target.member) as usize).sum();
     let supply = kept + collected;
@@ -106,20 +106,20 @@ fn targets(ledger: &Ledger<'_>, collected: usize) -> Vec<Target> {
 }
 
 /// The active members by id with what each must and may have.
-fn bounds(ledger: &Ledger<'_>) -> Vec<Target> {
+fn bounds(ledger: &Ledger<'_>) -> Vec<MemberTarget> {
     let mut fixed = vec![0; ledger.problem.members().len()];
     for member in ledger.problem.unit_indices().filter_map(|unit| ledger.problem.fixed(unit)) {
         fixed[member.index()] += 1;
     }
     let bound = |member: MemberIndex| {
         let least = fixed[member.index()];
-        Target { member, units: 0, least, most: ledger.limit(member).max(least) }
+        MemberTarget { member, units: 0, least, most: ledger.limit(member).max(least) }
     };
     ledger.problem.active().map(bound).collect()
 }
 
 /// The highest level, at most `supply`, at which the members together have at most `supply`.
-fn level(targets: &[Target], supply: usize) -> u32 {
+fn level(targets: &[MemberTarget], supply: usize) -> u32 {
     let (mut low, mut high) = (0, u32::try_from(supply).expect("units are counted in u32"));
     while low < high {
         let middle = high - (high - low) / 2;
@@ -132,6 +132,6 @@ fn level(targets: &[Target], supply: usize) -> u32 {
     low
 }
 
-fn total(targets: &[Target], level: u32) -> usize {
+fn total(targets: &[MemberTarget], level: u32) -> usize {
     targets.iter().map(|target| target.at(level) as usize).sum()
 }

@@ -1,7 +1,7 @@
 //! A problem that follows from another is the one that would have been told anew.
 
 use kafka_assigner_strategies::{
-    Balanced, InvalidProblem, Member, MemberIndex, MemberSpec, Problem, RackIndex, Strategy as _,
+    Balanced, InvalidProblem, MemberIndex, MemberSpec, Problem, ProblemMember, RackIndex, Strategy as _,
     Subscription, TopicIndex, all,
 };
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::scenario::{Scenario, any_scenario};
 
 /// The scenario without its last member, and that member as the problem knows it.
-fn without_last(scenario: &Scenario) -> (Scenario, Member) {
+fn without_last(scenario: &Scenario) -> (Scenario, ProblemMember) {
     let last = scenario.members.len() - 1;
     let mut fewer = scenario.clone();
     fewer.members.pop();
@@ -80,8 +80,8 @@ fn problem() -> Problem {
     builder.build().unwrap()
 }
 
-fn named(id: &str) -> Member {
-    Member { id: id.into(), ..problem().members()[0].clone() }
+fn named(id: &str) -> ProblemMember {
+    ProblemMember { id: id.into(), ..problem().members()[0].clone() }
 }
 
 #[test]
@@ -112,16 +112,17 @@ fn pins_count_again_once_a_member_they_name_can_have_the_unit() {
 #[test]
 fn a_member_is_refused_that_is_there_already_or_of_another_problem() {
     assert_eq!(problem().with(named("a")).unwrap_err(), InvalidProblem::DuplicateMember("a".into()));
-    let far = Member { subscription: Subscription::from_iter([TopicIndex::new(2)]), ..named("b") };
+    let far = ProblemMember { subscription: Subscription::from_iter([TopicIndex::new(2)]), ..named("b") };
     assert_eq!(problem().with(far).unwrap_err(), InvalidProblem::ForeignHandle);
-    let racked = Member { rack: Some(RackIndex::new(0)), ..named("b") };
+    let racked = ProblemMember { rack: Some(RackIndex::new(0)), ..named("b") };
     assert_eq!(problem().with(racked).unwrap_err(), InvalidProblem::ForeignHandle);
 }
 
 #[test]
 fn a_subscription_in_any_order_to_all_topics_is_to_all() {
     let topics = [1, 0, 1].map(TopicIndex::new);
-    let joined = problem().with(Member { subscription: Subscription::from_iter(topics), ..named("b") });
+    let joined =
+        problem().with(ProblemMember { subscription: Subscription::from_iter(topics), ..named("b") });
     assert_eq!(joined.unwrap().members()[1].subscription, Subscription::All);
 }
 

@@ -254,7 +254,7 @@ fn id_of(member: usize) -> String {
     format!("m{member:04}")
 }
 
-/// What counts as balanced in a circle: the lowest and the highest level, and by how much a trade must lower one.
+/// What counts as balanced in a component: the lowest and the highest level, and by how much a trade must lower one.
 /// Levels are thousandths of weight by capacity.
 #[derive(Clone, Copy, Default)]
 struct Target {
@@ -268,21 +268,21 @@ fn targets(problem: &Problem) -> Vec<Target> {
     let mut targets = vec![Target::default(); problem.members().len()];
     let mut left: BTreeSet<_> = problem.member_indices().collect();
     while let Some(first) = left.pop_first() {
-        let (mut circle, mut units) = (vec![first], BTreeSet::new());
+        let (mut component, mut units) = (vec![first], BTreeSet::new());
         let mut at = 0;
-        while at < circle.len() {
+        while at < component.len() {
             let takes = |member| move |unit: &_| problem.may_own(*unit, member);
-            units.extend(problem.unit_indices().filter(takes(circle[at])));
+            units.extend(problem.unit_indices().filter(takes(component[at])));
             let others = left.iter().copied().filter(|other| units.iter().any(takes(*other)));
-            circle.extend(others.collect::<Vec<_>>());
-            left.retain(|other| !circle.contains(other));
+            component.extend(others.collect::<Vec<_>>());
+            left.retain(|other| !component.contains(other));
             at += 1;
         }
         let weights = units.iter().map(|unit| problem.weight(*unit).thousandths() as f64).collect();
-        let capacity: f64 = circle.iter().map(|member| capacity(problem, *member)).sum();
-        let mean = mean(weights, circle.len()) * circle.len() as f64 / capacity;
+        let capacity: f64 = component.iter().map(|member| capacity(problem, *member)).sum();
+        let mean = mean(weights, component.len()) * component.len() as f64 / capacity;
         let target = Target { low: mean * 0.98, high: mean * 1.02, least: mean * 0.005 };
-        circle.iter().for_each(|member| targets[member.index()] = target);
+        component.iter().for_each(|member| targets[member.index()] = target);
     }
     targets
 }

@@ -14,7 +14,7 @@ use super::{Frames, GOODBYE, PATIENCE, UNANSWERED, frame, frames, unframe};
 
 /// A connection that asks; cheap to clone, and closed with its last clone.
 #[derive(Debug, Clone)]
-pub struct Connection(mpsc::Sender<Call>);
+pub struct Connection(mpsc::Sender<PendingCall>);
 
 /// The reason why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum CallError {
 }
 
 #[derive(Debug)]
-struct Call {
+struct PendingCall {
     request: Bytes,
     answer: oneshot::Sender<Result<Bytes, CallError>>,
 }
@@ -65,7 +65,7 @@ impl Connection {
     /// [`CallError`], by variant.
     pub async fn call(&self, request: Bytes) -> Result<Bytes, CallError> {
         let (answer, answered) = oneshot::channel();
-        self.0.try_send(Call { request, answer }).map_err(|_| CallError::Unsent)?;
+        self.0.try_send(PendingCall { request, answer }).map_err(|_| CallError::Unsent)?;
         answered.await.unwrap_or(Err(CallError::Broken))
     }
 }
@@ -78,7 +78,7 @@ struct Asking {
 }
 
 impl Asking {
-    async fn run(mut self, mut calls: mpsc::Receiver<Call>) {
+    async fn run(mut self, mut calls: mpsc::Receiver<PendingCall>) {
         if let Err(error) = self.ask(&mut calls).await {
             debug!(%error, "connection ended");
         }
@@ -86,7 +86,7 @@ impl Asking {
     }
 
     /// Until nobody asks any more and all is answered.
-    async fn ask(&mut self, calls: &mut mpsc::Receiver<Call>) -> io::Result<()> {
+    async fn ask(&mut self, calls: &mut mpsc::Receiver<PendingCall>) -> io::Result<()> {
         let mut is_asking = true;
         while is_asking || !self.unanswered.is_empty() {
             tokio::select! {
@@ -119,7 +119,7 @@ impl Asking {
         }
     }
 
-    async fn send(&mut self, call: Call) -> io::Result<()> {
+    async fn send(&mut self, call: PendingCall) -> io::Result<()> {
         self.last += 1;
         // Before it is sent: from now on nobody knows.
         self.unanswered.insert(self.last, call.answer);
@@ -128,7 +128,7 @@ impl Asking {
 }
 
 /// Takes no request any more.
-fn refuse(calls: &mut mpsc::Receiver<Call>) {
+fn refuse(calls: &mut mpsc::Receiver<PendingCall>) {
     calls.close();
     while let Ok(call) = calls.try_recv() {
         // A caller that has gone does not listen.

@@ -16,7 +16,7 @@ use tracing::debug;
 
 use super::{Frames, GOODBYE, PATIENCE, UNANSWERED, frame, frames, unframe};
 
-/// How many connections there are at most; more wait until one ends.
+/// The most connections; more wait until one ends.
 const CONNECTIONS: usize = 1_024;
 
 /// Answers requests.

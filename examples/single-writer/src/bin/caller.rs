@@ -16,7 +16,7 @@ struct Options {
     routers: Vec<SocketAddr>,
     /// The counter
     key: String,
-    /// How much to add; none = it is only read
+    /// The amount to add; none = it is only read
     amount: Option<u64>,
     /// Ask for that many seconds, and print how many answers came a second
     #[arg(long)]
@@ -26,7 +26,7 @@ struct Options {
     callers: usize,
 }
 
-/// How often a request is repeated that may have been executed.
+/// The number of times that a request is repeated that may have been executed.
 const REPEATS: usize = 10;
 
 #[tokio::main]

@@ -23,10 +23,10 @@ struct Options {
     /// The topic that is the log of the writers
     #[arg(long)]
     topic: String,
-    /// Where it takes requests
+    /// The address for requests
     #[arg(long, default_value = "127.0.0.1:7430")]
     listen: SocketAddr,
-    /// How long a request may be on its way to a writer and back, in seconds; less than a phase of a handoff may take
+    /// The time that a request may take to a writer and back, in seconds; less than a phase of a handoff may take
     #[arg(long, default_value_t = 10)]
     send_timeout: u64,
     /// The session's time to live in seconds; none = the group's

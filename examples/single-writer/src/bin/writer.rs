@@ -28,7 +28,7 @@ struct Options {
     /// The topic that is its log
     #[arg(long)]
     topic: String,
-    /// Where it takes requests from routers; port 0 = any
+    /// The address for requests from routers; port 0 = any
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// The file that a line is added to for each addition; none = not written
@@ -37,7 +37,7 @@ struct Options {
     /// The session's time to live in seconds; none = the group's
     #[arg(long)]
     session_timeout: Option<u64>,
-    /// How long handing the partitions over may take at the end, in seconds; less than a supervisor waits
+    /// The time that handing the partitions over may take at the end, in seconds; less than a supervisor waits
     #[arg(long, default_value_t = 20)]
     drain_timeout: u64,
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use kafka_assigner_core::lab::Lab;
 use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::test_group::TestGroup;
 
 /// The size of a group.
 #[derive(Debug, Clone, Copy)]
@@ -21,14 +21,14 @@ impl fmt::Display for Size {
 impl Size {
     /// A group with everybody registered and nothing assigned. Its budgets are out of the way, so that one plan
     /// begins every handoff.
-    pub(super) fn unplanned(self) -> Lab {
-        let mut lab = Lab::with_topics(&[("topic", self.partitions)]);
+    pub(super) fn unplanned(self) -> TestGroup {
+        let mut group = TestGroup::with_topics(&[("topic", self.partitions)]);
         let most = 1_000_000;
         let config = GroupConfig { max_moves_in_flight: most, max_warming: most, ..GroupConfig::default() };
-        lab.configure(&config);
+        group.configure(&config);
         for number in 0..self.consumers {
-            lab.join(&format!("consumer-{number:04}"));
+            group.join(&format!("consumer-{number:04}"));
         }
-        lab
+        group
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
 use kafka_assigner_core::action::Action;
-use kafka_assigner_core::lab::Lab;
 use kafka_assigner_core::record::{Handoff, Taken};
 use kafka_assigner_core::state::Touched;
+use kafka_assigner_core::test_group::TestGroup;
 use kafka_assigner_core::view::ConsumerView;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::kv::Txn;
@@ -44,7 +44,7 @@ struct Sample {
 /// A group with its members' streams.
 #[derive(Debug)]
 pub(super) struct Driver {
-    lab: Lab,
+    group: TestGroup,
     members: BTreeMap<MemberName, Member>,
     known: BTreeMap<MemberName, ConsumerView>,
     samples: Vec<Sample>,
@@ -52,11 +52,11 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Takes a group over in which handoffs have begun; everybody was told so.
-    pub(super) fn new(lab: Lab) -> Self {
+    pub(super) fn new(group: TestGroup) -> Self {
         let by_name = |member: Member| (member.name.clone(), member);
-        let members: BTreeMap<MemberName, Member> = lab.members().into_iter().map(by_name).collect();
-        let known = members.iter().map(|(name, member)| (name.clone(), lab.view(member))).collect();
-        Self { lab, members, known, samples: Vec::new() }
+        let members: BTreeMap<MemberName, Member> = group.members().into_iter().map(by_name).collect();
+        let known = members.iter().map(|(name, member)| (name.clone(), group.view(member))).collect();
+        Self { group, members, known, samples: Vec::new() }
     }
 
     /// Drives handoffs to their end.
@@ -64,7 +64,7 @@ impl Driver {
     /// # Panics
     /// Where a handoff does not go as handoffs go.
     pub(super) fn drive(mut self) -> Costs {
-        let leads: Vec<TopicPartition> = self.lab.state.handoffs().keys().take(HANDOFFS).cloned().collect();
+        let leads: Vec<TopicPartition> = self.group.state.handoffs().keys().take(HANDOFFS).cloned().collect();
         assert_eq!(leads.len(), HANDOFFS, "the group is large enough");
         for lead in leads {
             self.drive_one(&lead);
@@ -73,17 +73,17 @@ impl Driver {
     }
 
     fn drive_one(&mut self, lead: &TopicPartition) {
-        let Handoff { old, new, .. } = self.lab.state.handoff(lead).expect("it has begun").clone();
+        let Handoff { old, new, .. } = self.group.state.handoff(lead).expect("it has begun").clone();
         let complete = self.say(&new, lead, &Ack::Ready).pop().expect("what is ready is completed");
         self.happens(&complete.write.unfenced());
         self.say(&new, lead, &Ack::Taken(Taken::default()));
         self.say(&old, lead, &Ack::Released { last_at: None });
-        assert!(self.lab.state.handoff(lead).is_none(), "it is over");
+        assert!(self.group.state.handoff(lead).is_none(), "it is over");
     }
 
     fn say(&mut self, member: &Member, lead: &TopicPartition, ack: &Ack) -> Vec<Action> {
         let said = MemberAck { at: lead.clone(), handoff: None, ack: ack.clone() };
-        let Verdict::Record { write, .. } = judge(&self.lab.state, member, &said, WallMillis(0)) else {
+        let Verdict::Record { write, .. } = judge(&self.group.state, member, &said, WallMillis(0)) else {
             panic!("{ack:?} of {member} is due");
         };
         self.happens(&write.unfenced())
@@ -91,9 +91,9 @@ impl Driver {
 
     /// A change comes from the store: what it drives on.
     fn happens(&mut self, txn: &Txn) -> Vec<Action> {
-        let changes = self.lab.shelf.txn(txn).expect("nobody else writes");
-        let revision = self.lab.shelf.revision();
-        let (touched, apply) = timed(|| self.lab.state.apply(&changes, revision));
+        let changes = self.group.store.txn(txn).expect("nobody else writes");
+        let revision = self.group.store.revision();
+        let (touched, apply) = timed(|| self.group.state.apply(&changes, revision));
         let (actions, advance) = timed(|| self.look(&touched));
         let ((), relay) = timed(|| self.relay(&touched));
         self.samples.push(Sample { apply, advance, relay });
@@ -101,8 +101,8 @@ impl Driver {
     }
 
     fn look(&mut self, touched: &Touched) -> Vec<Action> {
-        let inputs = self.lab.inputs();
-        let Lab { leader, state, moment, .. } = &mut self.lab;
+        let inputs = self.group.inputs();
+        let TestGroup { leader, state, moment, .. } = &mut self.group;
         leader.observe(state, touched, *moment);
         leader.step(state, None, inputs).steps
     }
@@ -110,7 +110,7 @@ impl Driver {
     fn relay(&mut self, touched: &Touched) {
         for (name, scope) in &touched.members {
             let known = self.known.get_mut(name).expect("everybody has a stream");
-            std::hint::black_box(known.follow(&self.lab.state, &self.members[name], scope));
+            std::hint::black_box(known.follow(&self.group.state, &self.members[name], scope));
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kafka_assigner_rig::clock::Moment;
+
 use super::{Findings, Lived, Run, complain};
 use crate::consumers::SESSION_TIMEOUT;
 use crate::history::{Claimed, Entry};
-use crate::moment::Moment;
 
 /// One stretch of time in which a process held a valid claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +48,8 @@ impl Run {
         let overlaps = held.iter().flat_map(|(partition, held)| overlaps(*partition, held));
         let (revoked, others): (Vec<_>, Vec<_>) =
             overlaps.partition(|overlap| self.is_of_a_revoked_session(overlap));
-        findings.two_owner_ms_revoked = millis(&revoked);
-        findings.two_owner_ms = millis(&others);
+        findings.figures.two_owner_ms_revoked = millis(&revoked);
+        findings.figures.two_owner_ms = millis(&others);
         if self.is_exclusive {
             complain(&mut findings.violations, "times two owners", &others, Overlap::show);
         }
@@ -192,13 +193,13 @@ mod tests {
     fn two_valid_claims_at_one_time_are_a_violation_in_exclusive_modes_only() {
         let lives = vec![lived("a", vec![wrote(1, 0, 9_000)]), lived("b", vec![wrote(2, 5_000, 20_000)])];
         let found = findings(lives.clone(), vec![]);
-        assert_eq!(found.two_owner_ms, 4);
+        assert_eq!(found.figures.two_owner_ms, 4);
         let expected = "1 times two owners, the first: 0: a (epoch 1) and b (epoch 2) for 4000 µs from 5000";
         assert_eq!(found.violations, [expected]);
         let run = Run { lives, ..Run::default() };
         let mut exempt = Findings::default();
         run.judge_claims(&mut exempt);
-        assert_eq!((exempt.two_owner_ms, exempt.violations.len()), (4, 0));
+        assert_eq!((exempt.figures.two_owner_ms, exempt.violations.len()), (4, 0));
     }
 
     #[test]
@@ -206,11 +207,11 @@ mod tests {
         let lives = vec![lived("a", vec![wrote(1, 0, 9_000)]), lived("b", vec![wrote(2, 5_000, 20_000)])];
         let revoked = |process: &str, at| Revoked { process: process.to_owned(), at: Moment(at) };
         let found = findings(lives.clone(), vec![revoked("a", 4_000)]);
-        assert_eq!((found.two_owner_ms, found.two_owner_ms_revoked), (0, 4));
+        assert_eq!((found.figures.two_owner_ms, found.figures.two_owner_ms_revoked), (0, 4));
         assert_eq!(found.violations, Vec::<String>::new());
         // Another process, and after the newer claim had begun.
         for other in [revoked("b", 4_000), revoked("a", 6_000)] {
-            assert_eq!(findings(lives.clone(), vec![other]).two_owner_ms, 4);
+            assert_eq!(findings(lives.clone(), vec![other]).figures.two_owner_ms, 4);
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kafka_assigner_rig::clock::Moment;
+
 use super::{Findings, Run};
 use crate::consumers::SESSION_TIMEOUT;
 use crate::fault::LONGEST_MS;
 use crate::instances::{DEADLINE, LEADER_TTL};
-use crate::moment::Moment;
 
 /// How long nobody at all may have an effect: the longest fault, then a dead owner and a dead leader that are waited for,
 /// and a handoff that is given up. Far more than what is seen, since faults hit one of several; a sum of settings, so
@@ -26,7 +27,7 @@ const OUTAGE: Duration = Duration::from_secs(1);
 
 impl Run {
     pub(super) fn judge_pace(&self, findings: &mut Findings) {
-        findings.unavailable_ms = self.unavailable_ms();
+        findings.figures.unavailable_ms = self.unavailable_ms();
         let silence = self.longest_silence();
         if silence > SILENCE {
             findings.violations.push(format!("no work went on anywhere for {silence:.1?}"));
@@ -114,6 +115,6 @@ mod tests {
         // Partition 1 is away for 2 s in all; partition 0 never.
         let judged =
             steady(0, 10_000, 20_000).chain(steady(1, 10_000, 13_001)).chain(steady(1, 15_000, 20_000));
-        assert_eq!(findings(judged.collect()).unavailable_ms, 1_000);
+        assert_eq!(findings(judged.collect()).figures.unavailable_ms, 1_000);
     }
 }

@@ -19,9 +19,9 @@ impl Run {
     pub(super) fn judge_requests(&self, requested: &Requested, findings: &mut Findings) {
         let Requested { asked, log } = requested;
         let requests = judge(asked, log, &[]);
-        findings.acknowledged = requests.acknowledged;
-        findings.acknowledged_lost = requests.acknowledged_lost;
-        findings.refused = self.judged.len() - self.applied().count();
+        findings.figures.acknowledged = requests.acknowledged;
+        findings.figures.acknowledged_lost = requests.acknowledged_lost;
+        findings.figures.refused = self.judged.len() - self.applied().count();
         let none_of = [
             (requests.acknowledged_lost, "acknowledged requests lost"),
             (requests.counted_twice, "requests counted twice"),
@@ -37,6 +37,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use kafka_assigner_audit::requests::Acknowledged;
+    use kafka_assigner_types::id::{Epoch, Offset};
 
     use super::*;
 
@@ -51,8 +52,8 @@ mod tests {
             ended: 0,
         };
         let written = |number: &u64| Written {
-            offset: 0,
-            epoch: 1,
+            offset: Offset::ZERO,
+            epoch: Epoch(1),
             caller: caller.clone(),
             number: *number,
             key: key.clone(),
@@ -69,7 +70,7 @@ mod tests {
         let findings = |numbers: &[u64]| {
             let mut findings = Findings::default();
             Run::default().judge_requests(&requested(numbers), &mut findings);
-            (findings.acknowledged_lost, findings.violations.len())
+            (findings.figures.acknowledged_lost, findings.violations.len())
         };
         assert_eq!(findings(&[1, 2]), (0, 0));
         // Beside what is lost or twice, the state differs from the log.

@@ -11,8 +11,8 @@ impl Run {
         let applied: Vec<&Judged> = self.applied().collect();
         let done: BTreeSet<(i32, i64)> =
             applied.iter().map(|one| (one.write.partition, one.write.offset)).collect();
-        findings.acknowledged = done.len();
-        findings.refused = self.judged.len() - applied.len();
+        findings.figures.acknowledged = done.len();
+        findings.figures.refused = self.judged.len() - applied.len();
         let violations = &mut findings.violations;
         complain(violations, "records lost", &self.lost(&done), |(partition, offset)| {
             format!("{partition}@{offset}")
@@ -81,10 +81,11 @@ fn out_of_order(applied: &[&Judged]) -> (Vec<Write>, Vec<Write>) {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_rig::clock::Moment;
+
     use super::*;
     use crate::check::Lived;
     use crate::history::Claimed;
-    use crate::moment::Moment;
 
     fn judged(epoch: u64, offset: i64, verdict: Verdict) -> Judged {
         let write = Write { partition: 0, epoch, offset, process: format!("p{epoch}") };
@@ -114,7 +115,7 @@ mod tests {
         run.judged.push(judged(1, 2, Verdict::Refused { epoch: 4 }));
         run.lives.push(wrote(4, 2));
         let findings = findings(&run);
-        assert_eq!((findings.acknowledged, findings.refused), (3, 1));
+        assert_eq!((findings.figures.acknowledged, findings.figures.refused), (3, 1));
         assert_eq!(findings.violations, Vec::<String>::new());
     }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::Result;
 use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::GroupState;
+use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_types::id::TopicPartition;
 use tokio::time::{Instant, sleep};
 
 use super::setting::Setting;
-use crate::moment::Moment;
+use crate::load::{PARTITIONS, TOPIC};
 use crate::sink::Sink;
-use crate::topic;
 
 /// How long nothing may change before everything is at rest: longer than any of the deadlines for which something waits,
 /// and than two of them one after the other.
@@ -63,9 +63,9 @@ fn unrest(setting: &Setting, from: Moment) -> Vec<String> {
     let living = stage.crew.names();
     let seen = stage.observer.look();
     let handoffs = seen.state.handoffs().keys().map(|at| format!("{at} is still being handed over"));
-    let idle = (0..topic::PARTITIONS).filter_map(|partition| {
+    let idle = (0..PARTITIONS).filter_map(|partition| {
         let problem = problem(&seen.state, &living, sink, partition, from)?;
-        Some(format!("{}/{partition} {problem}", topic::NAME))
+        Some(format!("{TOPIC}/{partition} {problem}"))
     });
     handoffs.chain(idle).collect()
 }
@@ -77,7 +77,7 @@ fn problem(
     partition: i32,
     from: Moment,
 ) -> Option<String> {
-    let at = TopicPartition::new(topic::NAME.parse().ok()?, partition.unsigned_abs());
+    let at = TopicPartition::new(TOPIC.parse().ok()?, partition.unsigned_abs());
     let Some(assignment) = state.assignment(&at) else { return Some("is not assigned".to_owned()) };
     let Some(owner) = &assignment.owner else { return Some("has no owner".to_owned()) };
     if !lives(state, living, owner) {

@@ -5,27 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use kafka_assigner_audit::watcher::Observer;
-use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
-use kafka_assigner_rig::{EtcdCluster, EtcdConfig};
+use kafka_assigner_core::key::DEFAULT_PREFIX;
+use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_rig::observer::Observing;
+use kafka_assigner_rig::report::Narrator;
+use kafka_assigner_rig::until;
+use kafka_assigner_rig::{EtcdCluster, EtcdConfig, topics};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_writer::{Pace, Traffic};
 use tokio::task::block_in_place;
-use tokio::time::Instant;
 
 use super::rest;
 use super::work::Work;
 use crate::arguments::Settings;
 use crate::consumers::{Crew, GROUP};
 use crate::instances::Instances;
-use crate::moment::{Moment, until};
+use crate::load::{self, PARTITIONS, TOPIC};
 use crate::network::Network;
-use crate::producer::Production;
 use crate::routers::Routers;
 use crate::sink::Sink;
 use crate::stage::{Events, Stage};
-use crate::topic;
 
 /// Consumers at the start.
 const CONSUMERS: usize = 5;
@@ -52,17 +52,18 @@ pub(crate) struct Setting {
 
 /// Starts everything, and waits until all partitions are worked on.
 pub(crate) async fn set_up(settings: &Settings) -> Result<Setting> {
-    let begin = Instant::now();
+    let narrator = Narrator::new(settings.json);
     let cluster = block_in_place(|| EtcdCluster::start(&EtcdConfig::new(settings.etcd.clone())))?;
-    topic::create(&settings.kafka).await?;
+    topics::create(&settings.kafka, TOPIC, PARTITIONS).await?;
     let (sink, network) = (Sink::start().await?, Arc::<Network>::default());
     let store = EtcdStore::new(&EtcdOptions::new(cluster.endpoints()))?;
-    let observer = observe(&cluster)?;
+    let watched = EtcdStore::new(&EtcdOptions::new(cluster.endpoints()))?;
+    let observer = Observing::start(watched, DEFAULT_PREFIX, GROUP)?;
     let instances = Instances::start(settings, Arc::clone(&network), addresses(&cluster)?).await?;
     instances.create_group()?;
     let crew = Crew::new(settings, Arc::clone(&network), sink.address(), instances.addresses());
     let settings = settings.clone();
-    let stage = Stage { settings, begin, network, crew, observer, store, events: Events::default() };
+    let stage = Stage { settings, narrator, network, crew, observer, store, events: Events::default() };
     for _ in 0..CONSUMERS {
         stage.crew.join().await?;
     }
@@ -77,20 +78,12 @@ pub(crate) async fn set_up(settings: &Settings) -> Result<Setting> {
 async fn begin_work(stage: &Stage, sink: &Sink, instances: Vec<SocketAddr>) -> Result<(Work, Routers)> {
     let settings = &stage.settings;
     if settings.mode != Mode::Routed {
-        return Ok((Work::Records(Production::start(&settings.kafka)?), Routers::none(settings)));
+        return Ok((Work::Records(load::start(&settings.kafka)?), Routers::none(settings)));
     }
     sink.follow(&settings.kafka)?;
     let routers = Routers::start(settings, Arc::clone(&stage.network), instances).await?;
     let pace = Pace { callers: CALLERS, interval: INTERVAL, most: None, now: || Moment::now().0 };
     Ok((Work::Requests(Traffic::start(&routers.addresses(), pace)), routers))
-}
-
-/// Its watch ends with this process.
-fn observe(cluster: &EtcdCluster) -> Result<Observer> {
-    let observer = Observer::new(Layout::new(DEFAULT_PREFIX, GROUP.parse()?));
-    let store = EtcdStore::new(&EtcdOptions::new(cluster.endpoints()))?;
-    tokio::spawn(observer.clone().run(store));
-    Ok(observer)
 }
 
 fn addresses(cluster: &EtcdCluster) -> Result<Vec<SocketAddr>> {

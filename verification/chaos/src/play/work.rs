@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use kafka_assigner_audit::requests::Written;
+use kafka_assigner_rig::producer::Production;
 use kafka_assigner_writer::{Traffic, read_log};
 use tokio::task::block_in_place;
 
 use super::rest;
 use crate::arguments::Settings;
 use crate::check::Requested;
-use crate::producer::Production;
+use crate::load::{PARTITIONS, TOPIC};
 use crate::sink::Sink;
-use crate::topic;
 
 /// Work that goes on.
 #[derive(Debug)]
@@ -30,15 +30,15 @@ impl Work {
     /// Ends when all of it was done.
     pub(crate) async fn end(self, settings: &Settings, sink: &Sink) -> Result<Done> {
         match self {
-            Self::Records(production) => {
-                let ends = production.stop().await?;
+            Self::Records(mut production) => {
+                let ends = production.stop().await?.ends();
                 rest::do_the_rest(sink, &ends).await;
                 Ok((ends, None))
             }
             Self::Requests(traffic) => {
                 let asked = traffic.stop().await?;
-                let log = block_in_place(|| read_log(&settings.kafka, topic::NAME, topic::PARTITIONS))?;
-                let end = |written: &Vec<Written>| written.last().map_or(0, |last| last.offset + 1);
+                let log = block_in_place(|| read_log(&settings.kafka, TOPIC, PARTITIONS))?;
+                let end = |written: &Vec<Written>| written.last().map_or(0, |last| last.offset.next().get());
                 let ends = log.iter().map(|(partition, written)| (*partition, end(written))).collect();
                 Ok((ends, Some(Requested { asked, log })))
             }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Write;
 use super::server::Book;
-use crate::topic;
+use crate::load::{PARTITIONS, TOPIC};
 
 /// How long one look for an entry takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -22,8 +22,8 @@ pub(super) fn follow(brokers: &str, book: Book, stop: CancellationToken) -> Resu
     config.set("bootstrap.servers", brokers).set("group.id", "chaos-sink").set("fetch.wait.max.ms", "20");
     let consumer: BaseConsumer = config.set("enable.auto.commit", "false").create()?;
     let mut all = TopicPartitionList::new();
-    for partition in 0..topic::PARTITIONS {
-        all.add_partition_offset(topic::NAME, partition, Offset::Beginning)?;
+    for partition in 0..PARTITIONS {
+        all.add_partition_offset(TOPIC, partition, Offset::Beginning)?;
     }
     consumer.assign(&all)?;
     thread::Builder::new().name("log".to_owned()).spawn(move || {
@@ -40,6 +40,6 @@ pub(super) fn follow(brokers: &str, book: Book, stop: CancellationToken) -> Resu
 fn judge(book: &Book, partition: i32, offset: i64, payload: &[u8]) {
     // What is no entry is found when the log is read at the end.
     if let Ok(Entry { epoch, .. }) = serde_json::from_slice(payload).context("no entry") {
-        book.judge(Write { partition, epoch, offset, process: String::new() });
+        book.judge(Write { partition, epoch: epoch.0, offset, process: String::new() });
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kafka_assigner_rig::clock::Moment;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -12,7 +13,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Fence, Judged, Verdict, Write, log};
-use crate::moment::Moment;
 
 /// A running sink; its connections end with it.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use kafka_assigner_rig::Disturbance;
+use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_store::Store as _;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
@@ -9,7 +10,6 @@ use tokio::time::sleep;
 use super::Track;
 use crate::consumers::Worker;
 use crate::fault::Fault;
-use crate::moment::Moment;
 use crate::schedule::Step;
 use crate::stage::{Revoked, Stage};
 
@@ -72,7 +72,7 @@ async fn revoke(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
         stage.crew.put(worker);
         return Ok(false);
     };
-    let process = worker.id();
+    let process = worker.id().to_owned();
     stage.tell(&format!("the lease of {process} is revoked, which it hears {:?} later", step.lasts));
     let _cut = stage.network.disturb_from(&worker.name, Disturbance::Cut);
     stage.events.add().revoked.push(Revoked { process, at: Moment::now() });

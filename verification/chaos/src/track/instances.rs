@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kafka_assigner_rig::Disturbance;
+use kafka_assigner_rig::until;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 use super::Track;
 use crate::fault::Fault;
 use crate::instances::{INSTANCES, Instances, server};
-use crate::moment::until;
 use crate::schedule::Step;
 use crate::stage::Stage;
 
@@ -59,10 +59,10 @@ async fn kill(stage: &Stage, step: &Step, instances: &mut Instances, place: usiz
 }
 
 async fn freeze(stage: &Stage, step: &Step, instances: &Instances, place: usize) -> Result<bool> {
-    block_in_place(|| instances.freeze(place))?;
+    block_in_place(|| instances.running(place)?.freeze())?;
     stage.tell(&format!("{} is frozen for {:?}", server(place), step.lasts));
     sleep(step.lasts).await;
-    instances.thaw(place)?;
+    instances.running(place)?.thaw()?;
     Ok(true)
 }
 

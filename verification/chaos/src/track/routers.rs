@@ -28,7 +28,7 @@ impl Track for Routers {
             sleep(step.lasts).await;
             self.start_at(place).await?;
         } else {
-            block_in_place(|| self.running(place)?.freeze().map_err(anyhow::Error::from))?;
+            block_in_place(|| self.running(place)?.freeze())?;
             stage.tell(&format!("{name} is frozen for {:?}", step.lasts));
             sleep(step.lasts).await;
             self.running(place)?.thaw()?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kafka_assigner_strategies::kafka::wire::{StickyUserData, TopicPartitions};
 use kafka_assigner_strategies::kafka::{
-    Assignment, Group, GroupBuilder, GroupMemberSpec, SubscriptionHandle,
+    Group, GroupAssignment, GroupBuilder, GroupMemberSpec, SubscriptionHandle,
 };
 use kafka_assigner_strategies::{MemberHandle, MemberIndex, TopicHandle};
 
@@ -14,12 +14,12 @@ use crate::output::Shares;
 /// The generation of everything that is owned.
 const GENERATION: i32 = 1;
 
-pub(super) fn solve(assign: fn(&Group) -> Assignment, input: &Input) -> Shares<'_> {
+pub(super) fn solve(assign: fn(&Group) -> GroupAssignment, input: &Input) -> Shares<'_> {
     let group = group(input);
     named(input, &group, &assign(&group))
 }
 
-/// What `input` says, as a group.
+/// The group that `input` describes.
 fn group(input: &Input) -> Group {
     let mut builder = Group::builder();
     for topic in &input.topics {
@@ -93,7 +93,7 @@ fn tell_claims<'a>(builder: &mut GroupBuilder, interests: &mut Interests<'a>, me
     }
 }
 
-/// What the member's own `sticky` would send along.
+/// The bytes that the member's own `sticky` would send along.
 pub(super) fn user_data(member: &Member) -> Vec<u8> {
     let mut owned: Vec<_> = member.owned.iter().map(|(topic, partition)| (&**topic, partition)).collect();
     owned.sort_unstable();
@@ -104,8 +104,8 @@ pub(super) fn user_data(member: &Member) -> Vec<u8> {
     StickyUserData { partitions: by_topic.collect(), generation: Some(GENERATION) }.write()
 }
 
-/// What `assignment` says, in the names of `input`.
-fn named<'a>(input: &'a Input, group: &Group, assignment: &Assignment) -> Shares<'a> {
+/// The contents of `assignment`, in the names of `input`.
+fn named<'a>(input: &'a Input, group: &Group, assignment: &GroupAssignment) -> Shares<'a> {
     let members = || (0..group.members().len()).map(MemberIndex::new);
     let topics: Vec<_> = input.sets().map(|set| &set[0].name).collect();
     let name = |unit| {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_strategies::{Member, MemberIndex, Placement, Problem, Strategy};
+use kafka_assigner_strategies::{MemberIndex, Placement, Problem, ProblemMember, Strategy};
 
 use super::lots::Lots;
 use super::problem::Asked;
@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::input::Input;
 use crate::stopwatch;
 
-/// What is known before an event, and the event.
+/// The problem before an event, and the event.
 #[derive(Debug)]
 pub(crate) struct Kept {
     strategy: &'static dyn Strategy,
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 #[derive(Debug)]
 enum Change {
     Nothing,
-    Joins(Member),
+    Joins(ProblemMember),
     Leaves(MemberIndex),
 }
 
@@ -44,8 +44,8 @@ impl Kept {
         Self { strategy, before: if event == Event::Fresh { known } else { settled(known) }, change }
     }
 
-    /// How long it takes to decide what to do about the event and to tell it: from the group before it to the names of
-    /// what each member gets for whom anything changed. Nothing is freed that what comes next starts from.
+    /// The median time to decide about the event and to write the answer: from the group before it to the names of the
+    /// partitions of each member for which anything changed. Nothing is freed that what comes next starts from.
     pub(crate) fn median(&self, input: &Input) -> Duration {
         stopwatch::median_from(|| self.before.clone(), |before| self.solve(before, input))
     }
@@ -64,7 +64,7 @@ impl Kept {
 }
 
 /// The member of `more` that is not in `less`.
-fn missing<'a>(more: &'a Problem, less: &Problem) -> &'a Member {
+fn missing<'a>(more: &'a Problem, less: &Problem) -> &'a ProblemMember {
     let mut members = more.members().iter();
     members.find(|member| less.member_named(&member.id).is_none()).expect("one member makes the difference")
 }

@@ -1,4 +1,4 @@
-//! What a placement changes, in names: who is left alone keeps the list it had, as with Kafka's class.
+//! Changes of a placement, in names: a member without changes keeps the list it had, as with Kafka's class.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::holdings::Holdings;
 use crate::input::Input;
 use crate::output::{Partition, Shares};
 
-/// Who gets what, in names.
+/// The partitions of members, in names.
 #[derive(Debug)]
 pub(crate) struct Lots<'a> {
     /// Of those for whom anything changes, ascending; all others have what they had.
     lots: Vec<(MemberIndex, Lot)>,
-    /// What members gain, member after member.
+    /// The partitions that members gain, member after member.
     gained: Vec<Span<'a>>,
-    /// What members have who had something and gained or lost some, member after member.
+    /// The partitions of members that had some and gained or lost some, member after member.
     changed: Vec<Span<'a>>,
 }
 
@@ -32,7 +32,7 @@ enum Lot {
 }
 
 impl<'a> Lots<'a> {
-    /// What `placement` makes of what members own by `input`, who are numbered as there.
+    /// The changes by `placement` of the partitions that members own by `input`, numbered as there.
     pub(super) fn of(input: &'a Input, problem: &Problem, placement: &Placement) -> Self {
         let runs = placement.runs(problem);
         let names: Vec<_> = input.sets().map(|set| &set[0].name).collect();
@@ -50,7 +50,7 @@ impl<'a> Lots<'a> {
         lots
     }
 
-    /// What one has who `had` something, without the `lost` and with what it gains.
+    /// The partitions of a member that `had` some, without the `lost` and with those that it gains.
     fn lot(&mut self, had: &'a Holdings, lost: &[Span<'a>], gains: Range<usize>) -> Lot {
         if had.is_empty() {
             return Lot::First(gains);
@@ -120,7 +120,7 @@ fn sorted<'a>(
     (sections, spans)
 }
 
-/// Where in a list each member has its section.
+/// The sections of members in a list.
 struct Sections {
     /// By member the number in its section, and once laid out where the next of it is to be.
     next: Vec<u32>,

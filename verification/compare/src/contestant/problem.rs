@@ -84,7 +84,7 @@ impl<'a> Asked<'a> {
 #[derive(Debug, Default)]
 struct Handles {
     by_place: FxHashMap<*const u8, TopicHandle>,
-    /// What was asked for last, which often is asked for again.
+    /// The last look-up, which often is asked for again.
     last: Cell<Option<(*const u8, TopicHandle)>>,
 }
 
@@ -105,12 +105,12 @@ impl Handles {
 #[derive(Default)]
 struct Lists {
     by_place: FxHashMap<*const Arc<str>, Subscription<TopicHandle>>,
-    /// What was asked for last, which often is asked for again.
+    /// The last look-up, which often is asked for again.
     last: Option<(*const Arc<str>, Subscription<TopicHandle>)>,
 }
 
 impl Lists {
-    /// What `list` is; asks to `look_up` all of it if that is not known.
+    /// The value of `list`; calls `look_up` for all of it if that is not known.
     fn of(
         &mut self,
         list: &Arc<[Arc<str>]>,
@@ -135,14 +135,14 @@ fn name(set: &[Topic]) -> Arc<str> {
     }
 }
 
-/// What moves as one weighs as much as all of it.
+/// Units weigh as much as all that moves with them.
 fn tell_weights(builder: &mut ProblemBuilder, set: &[Topic], handle: TopicHandle) {
     for (at, partition) in (0..set[0].weights.len()).zip(0..) {
         builder.weight(handle, partition, set.iter().map(|topic| topic.weights[at]).sum());
     }
 }
 
-/// What `placement` says, in the names of `input`.
+/// The contents of `placement`, in the names of `input`.
 pub(super) fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placement) -> Shares<'a> {
     let mut sizes = vec![0; problem.members().len()];
     placement.owner.iter().flatten().for_each(|owner| sizes[owner.index()] += input.set_size);

@@ -9,7 +9,7 @@ use kafka_assigner_core::action::{Action, Step as Decision};
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::Reason;
-use kafka_assigner_core::record::{Assignment, Leader, Phase, decode, encode};
+use kafka_assigner_core::record::{Assignment, LeaderRecord, Phase, decode, encode};
 use kafka_assigner_core::state::{Entry, Presence, SharedMap};
 use kafka_assigner_core::write::{Fence, Write};
 use kafka_assigner_types::id::TopicPartition;
@@ -297,7 +297,7 @@ fn depose(world: &mut World) -> Option<()> {
     world.left.depositions -= 1;
     let key = world.now.state.layout().encode(&Key::Leader);
     world.apply(&Txn::guarded(Vec::new(), vec![Op::delete(key.clone())]));
-    let leader = encode(&Leader::new(new.to_string(), String::new(), WallMillis(0)));
+    let leader = encode(&LeaderRecord::new(new.to_string(), String::new(), WallMillis(0)));
     world.apply(&Txn::guarded(Vec::new(), vec![Op::put(key, leader)]));
     world.terms[new] = Some(world.now.revision());
     // A leader acts from a view that has seen its own election.

@@ -56,7 +56,7 @@ fn hold(world: &mut World, number: usize, at: &TopicPartition, epoch: Epoch, pos
 /// I3: it begins where the last one stopped, or at what was committed where that one died.
 fn start_at(world: &mut World, number: usize, at: &TopicPartition, epoch: Epoch, start: Option<Offset>) {
     let log = world.logs[at];
-    let told = start.map_or(log.committed, |offset| u8::try_from(offset.0).expect("few records"));
+    let told = start.map_or(log.committed, |offset| u8::try_from(offset.get()).expect("few records"));
     let kept = world.sessions[number].holds.get(at).and_then(|hold| hold.position);
     let position = kept.filter(|_| !is_caught_up(&world.sessions[number], at)).unwrap_or(told);
     let is_right =
@@ -174,7 +174,9 @@ fn read(protocol: &Protocol, world: &mut World, number: usize, at: &TopicPartiti
         session.holds.get(at).filter(|hold| hold.has_fence)?;
     }
     let until = match session.roles.get(at) {
-        Some(Role::CatchingUp { until: Some(offset), .. }) => u8::try_from(offset.0).expect("few records"),
+        Some(Role::CatchingUp { until: Some(offset), .. }) => {
+            u8::try_from(offset.get()).expect("few records")
+        }
         _ => done,
     };
     let hold = session.holds.get_mut(at).filter(|hold| hold.position.is_none())?;

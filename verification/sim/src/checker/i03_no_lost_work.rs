@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{Offset, TopicPartition};
 
 use super::{Findings, Invariant};
 use crate::history::{Entry, What};
@@ -18,8 +18,8 @@ pub(super) struct NoLostWork {
 #[derive(Debug, Default)]
 struct Place {
     /// What was said since somebody last started from something that was said: one of it counts.
-    said: BTreeSet<i64>,
-    started: Option<i64>,
+    said: BTreeSet<Offset>,
+    started: Option<Offset>,
 }
 
 impl Invariant for NoLostWork {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_client::TopicPartition;
-use kafka_assigner_router::{Forward, SendError, Target};
+use kafka_assigner_router::{Forward, RouteTarget, SendError};
 use kafka_assigner_types::id::Epoch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -15,7 +15,6 @@ use crate::call::Call;
 use crate::desk::{Desk, Served, process_at};
 use crate::history::What;
 use crate::hole::Hole;
-use crate::wire::at;
 
 /// What lies between two requests that arrive over one connection: the clock's resolution, so that their order is kept.
 const NEXT: Duration = Duration::from_millis(1);
@@ -32,7 +31,7 @@ pub(crate) struct Carrier {
 struct Journey {
     carrier: Carrier,
     owner: u32,
-    at: kafka_assigner_types::id::TopicPartition,
+    at: TopicPartition,
     epoch: Epoch,
     call: Call,
     fate: Fate,
@@ -89,10 +88,10 @@ impl Carrier {
 impl Forward for Carrier {
     type Response = ();
 
-    async fn send(&self, to: &Target, at_: &TopicPartition, request: Bytes) -> Result<(), SendError> {
+    async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<(), SendError> {
         let (call, owner) = (Call::read(&request), process_at(&to.owner.endpoint));
         let (fate, arrival) = self.network.put(self.router, owner);
-        let (of, epoch) = (at(at_.topic(), at_.partition()), to.epoch);
+        let (of, epoch) = (at.clone(), to.epoch);
         let sent = What::Sent { call: call.number, router: self.router, of: of.clone(), to: owner, epoch };
         self.network.history.note(sent);
         let mut on_its_way = OnItsWay { network: &self.network, call: call.number, refused: false };

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use kafka_assigner_client::TopicPartition as Named;
 use kafka_assigner_core::state::{GroupState, SharedMap};
 use kafka_assigner_router::Forwarder;
 use kafka_assigner_types::id::TopicPartition;
@@ -151,12 +150,11 @@ impl Batch {
         let asked = What::Asked { call, router: *router, name: Arc::clone(name), of: self.of.clone() };
         self.history.note(asked);
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let at = Named::new(self.of.topic.as_str(), i32::try_from(self.of.partition).unwrap_or(i32::MAX));
         let answer = tokio::select! {
             biased;
             // Nothing is heard of it any more.
             () = gone.cancelled() => Answer::Died,
-            answer = requests.request(&at, call.write()) => answer.into(),
+            answer = requests.request(&self.of, call.write()) => answer.into(),
         };
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         self.history.note(What::Answered { call: call.number, answer });

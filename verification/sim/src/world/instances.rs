@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kafka_assigner_core::lint::Violation;
 use kafka_assigner_server::grpc::{Consumers, Routers};
-use kafka_assigner_server::{ConsumerService, Instance, Options, RouterService, WallClock};
+use kafka_assigner_server::{
+    ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
+};
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
 use kafka_assigner_types::moment::WallMillis;
 use prometheus_client::registry::Registry;
@@ -12,6 +15,7 @@ use rand::RngExt as _;
 use tokio::time::{Instant, sleep};
 
 use super::World;
+use crate::history::What;
 use crate::store::Recorder;
 
 /// When worlds begin, by their wall clocks.
@@ -123,12 +127,17 @@ impl World {
             let since = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
             WallMillis(EPOCH_MS + since)
         };
+        let (history, instance) = (self.history.clone(), Arc::<str>::from(id));
+        let linted = move |violation: &Violation| {
+            history.note(What::Linted { instance: Arc::clone(&instance), violation: violation.to_string() });
+        };
         Options {
             leader_ttl: self.shape.leader_ttl,
             group_defaults: self.shape.config.clone(),
             topic_refresh: Duration::from_secs(2),
             view_patience: Duration::from_secs(2),
             wall: WallClock::new(wall),
+            on_violation: Some(ViolationListener::new(linted)),
             ..Options::new(id, self.slots[slot].endpoint.clone(), self.dice.random())
         }
     }

@@ -1,7 +1,7 @@
 //! Kafka's own strategies, on what Kafka knows: exactly its results.
 
 use kafka_assigner_strategies::kafka::{
-    Assignment, Group, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
+    Group, GroupAssignment, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
 };
 use kafka_assigner_strategies::sets;
 use kafka_assigner_strategies::{InvalidProblem, MemberIndex, Placement, Problem, Unassigned, UnitIndex};
@@ -11,7 +11,7 @@ use crate::assign::read::checked::Checked;
 use crate::assign::read::input::{InputMember, InputTopic, State};
 
 /// A function that decides as one of Kafka's classes does.
-pub(in crate::assign) type Assignor = fn(&Group) -> Assignment;
+pub(in crate::assign) type Assignor = fn(&Group) -> GroupAssignment;
 
 /// Kafka's own class of that name.
 pub(in crate::assign) fn assignor(strategy: &str) -> Option<Assignor> {
@@ -111,7 +111,7 @@ fn partition(problem: &Problem, group: &Group, unit: UnitIndex) -> UnitIndex {
 fn by_member(
     problem: &Problem,
     group: &Group,
-    assignment: &Assignment,
+    assignment: &GroupAssignment,
 ) -> (Vec<Vec<UnitIndex>>, Vec<Option<MemberIndex>>) {
     let mut owned = vec![Vec::new(); problem.members().len()];
     let mut owner = vec![None; problem.units()];
@@ -127,7 +127,7 @@ fn by_member(
 fn unassigned(
     problem: &Problem,
     group: &Group,
-    assignment: &Assignment,
+    assignment: &GroupAssignment,
     nobodys: Vec<(UnitIndex, Unassigned)>,
 ) -> Vec<(UnitIndex, UnplacedReason)> {
     let mut withheld: Vec<_> =
@@ -135,7 +135,7 @@ fn unassigned(
     withheld.sort_unstable();
     let why = |(unit, reason): (UnitIndex, Unassigned)| match withheld.binary_search(&unit) {
         Ok(_) => (unit, UnplacedReason::Withheld),
-        Err(_) => (unit, UnplacedReason::Unassigned(sets::Reason::OfPartition(reason))),
+        Err(_) => (unit, UnplacedReason::Unassigned(sets::PartitionReason::OfPartition(reason))),
     };
     nobodys.into_iter().map(why).collect()
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::assign) enum UnplacedReason {
     /// The strategy found no member.
-    Unassigned(sets::Reason),
+    Unassigned(sets::PartitionReason),
     /// The cooperative strategy is about to move it.
     Withheld,
 }

@@ -1,6 +1,6 @@
 //! The evenness of a placement: [`Balance`].
 
-use kafka_assigner_strategies::{Member, MemberState, Placement, Problem};
+use kafka_assigner_strategies::{MemberState, Placement, Problem, ProblemMember};
 use serde::Serialize;
 
 /// The evenness of the shares of active members.
@@ -36,7 +36,7 @@ impl Balance {
             share.partitions += 1;
             share.weight += problem.weight(unit).thousandths();
         }
-        let active: Vec<(&Member, MemberShare)> = problem
+        let active: Vec<(&ProblemMember, MemberShare)> = problem
             .members()
             .iter()
             .zip(shares)
@@ -45,11 +45,11 @@ impl Balance {
         Self::among(&active)
     }
 
-    fn among(members: &[(&Member, MemberShare)]) -> Self {
+    fn among(members: &[(&ProblemMember, MemberShare)]) -> Self {
         let partitions = || members.iter().map(|(_, share)| share.partitions);
         let load =
             |weight: u64, capacity: u64| if capacity == 0 { 0.0 } else { weight as f64 / capacity as f64 };
-        let capacity = |member: &Member| u64::from(member.capacity.thousandths());
+        let capacity = |member: &ProblemMember| u64::from(member.capacity.thousandths());
         let loads = members.iter().map(|(member, share)| load(share.weight, capacity(member)));
         let load_max = loads.fold(0.0, f64::max);
         let weight = members.iter().map(|(_, share)| share.weight).sum();

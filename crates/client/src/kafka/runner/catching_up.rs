@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -10,21 +11,19 @@ use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::HandlerError;
 use crate::kafka::KafkaRunnerError;
-use crate::kafka::client::whole;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::handler::RecordHandler;
 use crate::kafka::processing::{FETCH_WAIT, Partition};
-use crate::kafka::reader::Reader;
-use crate::partition::TopicPartition;
+use crate::kafka::reader::PartitionReader;
 
-/// How many records are caught up with before other tasks get their turn.
+/// The number of records to catch up with before other tasks get their turn.
 const CATCH_UP_BATCH: usize = 256;
-/// How long a preparation for a direct grant waits for its first record, or for the word that there is none, before it
+/// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
 /// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// How long it waits for each further one. What was read so far is lost then, so this is as long as the service waits by
+/// The wait for each further one. MessageBody was read so far is lost then, so this is as long as the service waits by
 /// default for a preparation without progress: long against the restart of a broker.
 const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 
@@ -39,25 +38,24 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     /// The state to begin with, where to read on, and what is committed.
-    async fn restore(&self, context: &WarmContext) -> Result<(H::State, i64, i64), HandlerError> {
+    async fn restore(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), HandlerError> {
         let at = context.partition();
         self.handler.warm(context).await?;
         let restored = self.handler.restore(at).await?;
         let committed = self.client.committed(at).await?;
-        let next = whole("Restored::next_offset", at, restored.next_offset.unwrap_or(committed))?;
-        let begin = self.within_log(at, next).await?;
+        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
         Ok((restored.state, begin, committed))
     }
 
     /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
     /// whatever is committed. An unclean election leaves such offsets behind, and a topic that was created again.
-    async fn within_log(&self, at: &TopicPartition, offset: i64) -> Result<i64, KafkaRunnerError> {
-        if offset == 0 {
-            return Ok(0);
+    async fn within_log(&self, at: &TopicPartition, offset: Offset) -> Result<Offset, KafkaRunnerError> {
+        if offset == Offset::ZERO {
+            return Ok(offset);
         }
         let end = self.client.end(at).await?;
         if end < offset {
-            warn!(partition = %at, offset, end, "the offset is beyond the end of the log, which comes first");
+            warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }
         Ok(offset.min(end))
     }
@@ -67,9 +65,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         context: &WarmContext,
         partition: &mut Partition<H::State>,
-        mut committed: i64,
+        mut committed: Offset,
     ) -> Result<(), HandlerError> {
-        let mut watch = Watch { context, first: None };
+        let mut watch = WarmUpWatch { context, first: None };
         loop {
             self.warm_up(&mut watch, partition, committed).await?;
             if watch.ahead(&mut partition.reader).await? == Ahead::End {
@@ -87,9 +85,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// longer than the service waits for progress.
     async fn warm_up(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut WarmUpWatch<'_>,
         partition: &mut Partition<H::State>,
-        bound: i64,
+        bound: Offset,
     ) -> Result<(), HandlerError> {
         loop {
             for _ in 0..CATCH_UP_BATCH {
@@ -111,7 +109,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         at: &TopicPartition,
         partition: &mut Partition<H::State>,
-        bound: i64,
+        bound: Offset,
     ) -> Result<(), HandlerError> {
         loop {
             for _ in 0..CATCH_UP_BATCH {
@@ -150,7 +148,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
             None => self.client.committed(at).await?,
         };
         if !self.catch_up_to(at, partition, until).await? {
-            warn!(partition = %at, until, next = partition.reader.next(), "the rest is not there to be read");
+            warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
         }
         Ok(())
     }
@@ -161,7 +159,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         at: &TopicPartition,
         partition: &mut Partition<H::State>,
-        until: i64,
+        until: Offset,
     ) -> Result<bool, HandlerError> {
         loop {
             self.catch_up(at, partition, until).await?;
@@ -180,7 +178,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         &self,
         context: &OwnedContext,
         partition: &mut Partition<H::State>,
-    ) -> Result<i64, HandlerError> {
+    ) -> Result<Offset, HandlerError> {
         self.fence(context.partition(), context.claim()).await?;
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.reader.next(),
@@ -208,15 +206,15 @@ impl<H: RecordHandler> KafkaRunner<H> {
 }
 
 /// Watches over a preparation: tells how far it is, and ends it when nothing comes.
-struct Watch<'a> {
+struct WarmUpWatch<'a> {
     context: &'a WarmContext,
     /// The first offset that was there; `None` = nothing has come yet. Retention may have removed those before it.
-    first: Option<i64>,
+    first: Option<Offset>,
 }
 
-impl Watch<'_> {
+impl WarmUpWatch<'_> {
     /// Waits until there is a record or the end was reached, for a while.
-    async fn ahead(&mut self, reader: &mut Reader) -> Result<Ahead, HandlerError> {
+    async fn ahead(&mut self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
         // Without a timer where nothing has to be waited for.
         let ahead = match reader.ahead_now()? {
             Some(ahead) => ahead,
@@ -230,7 +228,7 @@ impl Watch<'_> {
         Ok(ahead)
     }
 
-    async fn awaited(&self, reader: &mut Reader) -> Result<Ahead, HandlerError> {
+    async fn awaited(&self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
         let waited = self.patience();
         match timeout(waited, reader.ahead()).await {
             Ok(ahead) => Ok(ahead?),
@@ -242,7 +240,7 @@ impl Watch<'_> {
     }
 
     const fn patience(&self) -> Duration {
-        match (&self.first, &self.context.handoff_id) {
+        match (&self.first, &self.context.handoff) {
             (Some(_), _) => NEXT_FETCH_WAIT,
             (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
             (None, None) => FIRST_FETCH_WAIT,
@@ -250,9 +248,9 @@ impl Watch<'_> {
     }
 
     /// Reports that everything before `next` is done, of all that is before `bound`.
-    fn report(&self, next: i64, bound: i64) {
+    fn report(&self, next: Offset, bound: Offset) {
         let Some(first) = self.first else { return };
-        let [done, total] = [next, bound.max(next)].map(|to| u64::try_from(to - first).unwrap_or_default());
+        let [done, total] = [next, bound.max(next)].map(|to| to.since(first));
         self.context.report(done, Some(total));
     }
 }

@@ -1,5 +1,6 @@
 use std::sync::atomic::Ordering;
 
+use kafka_assigner_types::id::{Epoch, HandoffId};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::mocking::MockCluster;
@@ -10,10 +11,10 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::claim::SessionClaim;
-use crate::context::{Alarm, Edges, Progress};
+use crate::clock::Clock;
+use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::kafka::Record;
-use crate::moment::Clock;
 
 struct Idle;
 
@@ -41,8 +42,8 @@ fn owned() -> OwnedContext {
     let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
     OwnedContext {
         group: "g".into(),
-        partition: TopicPartition::new("t", 0),
-        claim: SessionClaim::new(clock.clone()).partition(5, true),
+        partition: TopicPartition::try_from(("t", 0)).expect("a valid name"),
+        claim: SessionClaim::new(clock.clone()).partition(Epoch(5), true),
         start_offset: None,
         resumed: false,
         gate: Gate::new(wake.clone()).into(),
@@ -82,7 +83,7 @@ async fn any_number_of_records_at_once_is_accepted() {
 /// Writes down what was reported before each record that it catches up with: the offset, what was done, and the total.
 #[derive(Clone, Default)]
 struct Watching {
-    progress: Arc<Progress>,
+    progress: Arc<WarmUpProgress>,
     seen: Arc<Mutex<Vec<(i64, u64, u64)>>>,
 }
 
@@ -128,8 +129,8 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
     let handler = Watching::default();
     let context = WarmContext {
         group: "g".into(),
-        partition: TopicPartition::new("t", 0),
-        handoff_id: Some("h".into()),
+        partition: TopicPartition::try_from(("t", 0)).expect("a valid name"),
+        handoff: Some(HandoffId::new("h")),
         current_owner: None,
         progress: handler.progress.clone(),
         cancelled: CancellationToken::new(),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-// What failed is remembered and repeated, never skipped.
+// MessageBody failed is remembered and repeated, never skipped.
 #[test]
 fn a_failed_drain_keeps_the_partition_and_is_repeated() {
     let mut roles = owning();

@@ -4,24 +4,24 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a random run does next.
+/// The next step of a random run.
 #[derive(Debug, Clone)]
 enum Random {
-    Change(i32, Target),
-    Snapshot(Vec<(i32, Target)>),
-    End(i32, bool),
+    Change(u32, ConsumerRole),
+    Snapshot(Vec<(u32, ConsumerRole)>),
+    End(u32, bool),
     Lost,
     Lapsed,
     Valid,
-    Spoiled(i32),
+    Spoiled(u32),
     Wait,
 }
 
-fn target() -> impl Strategy<Value = Target> {
+fn target() -> impl Strategy<Value = ConsumerRole> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
     let grant = || (1..6_u64, 0..3_u64, prop::sample::select(vec!["", "a", "b"]));
     prop_oneof![
-        Just(Target::None),
+        Just(ConsumerRole::None),
         id.clone().prop_map(warming),
         id.clone().prop_map(|id| catching_up(id, 9, None)),
         grant().prop_map(|(run, more, id)| owner(run + more, run, id)),
@@ -33,18 +33,18 @@ fn target() -> impl Strategy<Value = Target> {
 
 fn random() -> impl Strategy<Value = Random> {
     prop_oneof![
-        4 => (0..3, target()).prop_map(|(n, t)| Random::Change(n, t)),
-        1 => prop::collection::vec((0..3, target()), 0..3).prop_map(Random::Snapshot),
-        6 => (0..3, prop::bool::weighted(0.8)).prop_map(|(n, ok)| Random::End(n, ok)),
+        4 => (0..3_u32, target()).prop_map(|(n, t)| Random::Change(n, t)),
+        1 => prop::collection::vec((0..3_u32, target()), 0..3).prop_map(Random::Snapshot),
+        6 => (0..3_u32, prop::bool::weighted(0.8)).prop_map(|(n, ok)| Random::End(n, ok)),
         1 => Just(Random::Lost),
         1 => Just(Random::Lapsed),
         1 => Just(Random::Valid),
-        1 => (0..3).prop_map(Random::Spoiled),
+        1 => (0..3_u32).prop_map(Random::Spoiled),
         2 => Just(Random::Wait),
     ]
 }
 
-/// What a handler would see of one partition.
+/// The state of one partition as a handler sees it.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 enum Seen {
     #[default]
@@ -175,13 +175,13 @@ fn settle(roles: &mut Roles, handler: &mut Handler, now: &mut Moment) {
     assert!(handler.running.is_empty(), "it never settles");
 }
 
-fn reached(target: &Target, seen: Seen, declined: bool) -> bool {
+fn reached(target: &ConsumerRole, seen: Seen, declined: bool) -> bool {
     match target {
-        Target::None | Target::Releasing(_) => seen == Seen::Nothing,
-        Target::Warming(_) => seen == Seen::Warm || (declined && seen == Seen::Nothing),
-        Target::CatchingUp(_) => seen == Seen::CaughtUp || (declined && seen == Seen::Nothing),
-        Target::Owner(_) => seen == Seen::Owned,
-        Target::Draining(_) => !matches!(seen, Seen::Owned | Seen::CaughtUp),
+        ConsumerRole::None | ConsumerRole::Releasing(_) => seen == Seen::Nothing,
+        ConsumerRole::Warming(_) => seen == Seen::Warm || (declined && seen == Seen::Nothing),
+        ConsumerRole::CatchingUp(_) => seen == Seen::CaughtUp || (declined && seen == Seen::Nothing),
+        ConsumerRole::Owner(_) => seen == Seen::Owned,
+        ConsumerRole::Draining(_) => !matches!(seen, Seen::Owned | Seen::CaughtUp),
     }
 }
 
@@ -235,7 +235,7 @@ proptest! {
         for n in 0..3 {
             let target = targets.get(&p(n)).cloned().unwrap_or_default();
             let drained = acks(&roles).iter().any(|(at, kind, _)| *at == n && *kind == AckKind::Drained);
-            prop_assert!(drained == matches!(target, Target::Draining(_)), "{n}: {target:?} is unanswered");
+            prop_assert!(drained == matches!(target, ConsumerRole::Draining(_)), "{n}: {target:?} is unanswered");
             let declined = acks(&roles).iter().any(|(at, kind, _)| *at == n && *kind == AckKind::WarmFailed);
             prop_assert!(reached(&target, handler.seen(&p(n)), declined), "{n}: {target:?}, {:?}", handler.seen(&p(n)));
         }

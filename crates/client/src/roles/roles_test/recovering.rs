@@ -1,4 +1,5 @@
-//! What failed, hangs or is over, and what goes on beside it. The numbers are those of `docs/design/scenarios.md`.
+//! Failures, hanging calls and endings, and the partitions that go on beside them. The numbers are those of
+//! `docs/design/scenarios.md`.
 
 use super::*;
 
@@ -45,7 +46,7 @@ fn a_failed_release_is_remembered_and_repeated_while_others_are_released() {
 // H42.
 #[test]
 fn a_resume_that_fails_is_tried_again_as_a_resume() {
-    let resume = call(0, Call::Assigned { epoch: 9, start_offset: None, resumed: true, strict: false });
+    let resume = call(0, Call::Assigned { epoch: Epoch(9), start: None, resumed: true, strict: false });
     let mut roles = owning();
     script(
         &mut roles,

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_new_owner_catches_up_under_the_reserved_epoch_and_starts_where_the_old_one_stopped() {
     let mut roles = Roles::new(8);
-    let catch_up = Call::CatchUp { handoff_id: "h".into(), epoch: 9, until_offset: Some(70) };
+    let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: Some(at_offset(70)) };
     script(
         &mut roles,
         [
@@ -25,14 +25,14 @@ fn a_new_owner_catches_up_under_the_reserved_epoch_and_starts_where_the_old_one_
 #[test]
 fn a_new_owner_whose_handoff_ends_while_it_catches_up_drops_everything() {
     let mut roles = Roles::new(8);
-    let catch_up = Call::CatchUp { handoff_id: "h".into(), epoch: 9, until_offset: None };
+    let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
         [
             (change([(0, warming("h"))]), vec![warm_call(0, "h")]),
             (ended(0, Ok(())), vec![]),
             (change([(0, catching_up("h", 9, None))]), vec![call(0, catch_up)]),
-            (change([(0, Target::None)]), vec![RoleAction::Cancel(p(0))]),
+            (change([(0, ConsumerRole::None)]), vec![RoleAction::Cancel(p(0))]),
             (ended(0, Err("cancelled")), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![RoleAction::Forget(p(0))]),
         ],
@@ -43,7 +43,7 @@ fn a_new_owner_whose_handoff_ends_while_it_catches_up_drops_everything() {
 #[test]
 fn a_failure_to_catch_up_is_declined_and_not_tried_again() {
     let mut roles = Roles::new(8);
-    let catch_up = Call::CatchUp { handoff_id: "h".into(), epoch: 9, until_offset: None };
+    let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
         [
@@ -60,7 +60,7 @@ fn a_failure_to_catch_up_is_declined_and_not_tried_again() {
 fn a_new_owner_that_lost_its_preparation_makes_another_before_it_catches_up() {
     let mut roles = Roles::new(8);
     let warm = Call::Warm { provenance: Provenance::Handoff("h".into()), current_owner: None };
-    let catch_up = Call::CatchUp { handoff_id: "h".into(), epoch: 9, until_offset: None };
+    let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
         [
@@ -126,7 +126,7 @@ fn a_released_owner_starts_as_new_when_it_is_granted_again() {
             (drained(0, 42), vec![]),
             (change([(0, releasing("h"))]), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![]),
-            (change([(0, Target::None)]), vec![RoleAction::Forget(p(0))]),
+            (change([(0, ConsumerRole::None)]), vec![RoleAction::Forget(p(0))]),
             (change([(0, starting_at(60, strict_owner(12, 12, "")))]), vec![direct_warm(0, 12)]),
             (ended(0, Ok(())), vec![strictly_assigned(0, 12, Some(60), false)]),
         ],
@@ -137,7 +137,7 @@ fn a_released_owner_starts_as_new_when_it_is_granted_again() {
 #[test]
 fn a_new_owner_of_a_cancelled_handoff_drops_what_it_caught_up_with() {
     let mut roles = Roles::new(8);
-    let catch_up = Call::CatchUp { handoff_id: "h".into(), epoch: 9, until_offset: None };
+    let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
         [
@@ -198,7 +198,7 @@ fn a_start_that_is_under_way_ends_before_the_drain_begins() {
     script(&mut roles, [(ended(0, Ok(())), vec![call(0, Call::Drain)])]);
 }
 
-// What was processed before it was lost has moved on from the start of the grant.
+// MessageBody was processed before it was lost has moved on from the start of the grant.
 #[test]
 fn an_owner_that_lost_the_partition_in_this_run_names_no_offset() {
     let mut roles = owning_strictly();
@@ -232,7 +232,7 @@ fn an_owner_that_is_prepared_again_in_the_same_run_ignores_the_start_of_its_gran
 fn an_owner_that_could_not_drain_goes_on_when_the_handoff_is_cancelled() {
     for granted in [5, 9] {
         let mut roles = owning_strictly();
-        let goes_on = RoleAction::RaiseEpoch { partition: p(0), epoch: granted, strict: true };
+        let goes_on = RoleAction::RaiseEpoch { partition: p(0), epoch: Epoch(granted), strict: true };
         script(
             &mut roles,
             [
@@ -248,7 +248,7 @@ fn an_owner_that_could_not_drain_goes_on_when_the_handoff_is_cancelled() {
 #[test]
 fn an_owner_whose_drain_still_waits_for_requests_goes_on_at_once_when_the_handoff_is_cancelled() {
     let mut roles = owning_strictly();
-    let goes_on = RoleAction::RaiseEpoch { partition: p(0), epoch: 9, strict: true };
+    let goes_on = RoleAction::RaiseEpoch { partition: p(0), epoch: Epoch(9), strict: true };
     script(
         &mut roles,
         [
@@ -318,7 +318,7 @@ fn a_reconnect_repeats_where_it_stopped() {
         &mut roles,
         [(change([(0, draining("h", 5, None))]), vec![call(0, Call::Drain)]), (drained(0, 42), vec![])],
     );
-    let said = RoleEvent::Acked { partition: p(0), kind: AckKind::Drained, handoff_id: "h".into() };
+    let said = RoleEvent::Acked { partition: p(0), kind: AckKind::Drained, handoff: "h".into() };
     roles.step(T0, said);
     assert_eq!(heard_drained(&roles, "h"), None);
     roles.step(T0, snapshot([(0, draining("h", 5, None))]));
@@ -328,7 +328,7 @@ fn a_reconnect_repeats_where_it_stopped() {
 #[test]
 fn an_undrained_owner_works_on_under_another_mode_and_answers_with_its_token() {
     let mut roles = owning();
-    let strict = RoleAction::RaiseEpoch { partition: p(0), epoch: 9, strict: true };
+    let strict = RoleAction::RaiseEpoch { partition: p(0), epoch: Epoch(9), strict: true };
     script(&mut roles, [(change([(0, strict_owner(9, 5, "token"))]), vec![strict])]);
     assert_eq!(acks(&roles), [(0, AckKind::Taken, "token".into())]);
     script(&mut roles, [(RoleEvent::ClaimLapsed, vec![call(0, Call::Lost)])]);
@@ -402,7 +402,7 @@ fn a_claim_that_lapses_during_the_drain_leaves_no_offset() {
 #[test]
 fn no_fence_is_taken_while_the_claim_has_lapsed() {
     let mut roles = Roles::new(8);
-    let catch_up = Call::CatchUp { handoff_id: "h".into(), epoch: 9, until_offset: None };
+    let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
         [

@@ -12,7 +12,7 @@ fn a_handoff_warms_then_takes_and_each_step_is_acknowledged() {
         [(change([(0, owner(5, 5, "h"))]), vec![assigned_call(0, 5)]), (ended(0, Ok(())), vec![])],
     );
     assert_eq!(acks(&roles), [(0, AckKind::Taken, "h".into())]);
-    roles.step(T0, RoleEvent::Acked { partition: p(0), kind: AckKind::Taken, handoff_id: "h".into() });
+    roles.step(T0, RoleEvent::Acked { partition: p(0), kind: AckKind::Taken, handoff: "h".into() });
     assert_eq!(acks(&roles), []);
 }
 
@@ -29,7 +29,7 @@ fn a_release_drains_first_and_is_acknowledged_only_when_nothing_is_held() {
     assert_eq!(acks(&roles), []);
     script(&mut roles, [(ended(0, Ok(())), vec![])]);
     assert_eq!(acks(&roles), [(0, AckKind::Released, "h".into())]);
-    script(&mut roles, [(change([(0, Target::None)]), vec![RoleAction::Forget(p(0))])]);
+    script(&mut roles, [(change([(0, ConsumerRole::None)]), vec![RoleAction::Forget(p(0))])]);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_drained_owner_of_the_same_run_resumes() {
             (change([(0, owner(9, 5, ""))]), vec![RoleAction::Recall(p(0))]),
             (
                 ended(0, Ok(())),
-                vec![call(0, Call::Assigned { epoch: 9, start_offset: None, resumed: true, strict: false })],
+                vec![call(0, Call::Assigned { epoch: Epoch(9), start: None, resumed: true, strict: false })],
             ),
         ],
     );
@@ -79,7 +79,7 @@ fn a_cancelled_preparation_is_dropped() {
         [
             (change([(0, warming("h"))]), vec![warm_call(0, "h")]),
             (ended(0, Ok(())), vec![]),
-            (change([(0, Target::None)]), vec![call(0, Call::Release)]),
+            (change([(0, ConsumerRole::None)]), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![RoleAction::Forget(p(0))]),
         ],
     );
@@ -169,7 +169,7 @@ fn what_the_service_cannot_decide_stays_as_it_is() {
 fn a_reconnect_repeats_acknowledgements() {
     let mut roles = Roles::new(8);
     script(&mut roles, [(change([(0, warming("h"))]), vec![warm_call(0, "h")]), (ended(0, Ok(())), vec![])]);
-    roles.step(T0, RoleEvent::Acked { partition: p(0), kind: AckKind::Ready, handoff_id: "h".into() });
+    roles.step(T0, RoleEvent::Acked { partition: p(0), kind: AckKind::Ready, handoff: "h".into() });
     assert_eq!(acks(&roles), []);
     roles.step(T0, snapshot([(0, warming("h"))]));
     assert_eq!(acks(&roles), [(0, AckKind::Ready, "h".into())]);

@@ -1,21 +1,21 @@
-//! Standbys that move because two copies are in one rack, or because somebody holds too many.
+//! Standbys that move because two copies are in one rack, or because some member holds too many.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::Copies;
+use super::StandbyTable;
 use crate::{MemberIndex, UnitIndex};
 
-/// How many standbys may be looked at: about half a second's worth, which only problems made to be hard need.
+/// The number of standbys that may be looked at: about half a second's worth, which only problems made to be hard need.
 const MOST_LOOKS: usize = 20_000_000;
-/// How many members of a rack are tried, from the one that holds the fewest.
+/// The number of members of a rack that are tried, from the one that holds the fewest.
 const TRIES: usize = 16;
 
 /// Moves standbys while that helps.
 ///
 /// It ends: each move lowers the number of copies that share a rack, or keeps it and lowers the sum of the squared
 /// levels.
-pub(super) fn spread(copies: &mut Copies<'_>) {
+pub(super) fn spread(copies: &mut StandbyTable<'_>) {
     let mut spreading = Spreading::new(copies);
     loop {
         let any = spreading.part() | spreading.even_out();
@@ -26,11 +26,11 @@ pub(super) fn spread(copies: &mut Copies<'_>) {
 }
 
 struct Spreading<'c, 'a> {
-    copies: &'c mut Copies<'a>,
+    copies: &'c mut StandbyTable<'a>,
     /// By unit: the number of its class.
     class_of: Vec<u32>,
     /// By member: the places it has.
-    shelves: Vec<Vec<u32>>,
+    held: Vec<Vec<u32>>,
     /// The members that may hold anything, by rack (the last for none): the one that holds the fewest first.
     racks: Vec<BTreeSet<(u64, MemberIndex)>>,
     /// The same of all racks together.
@@ -39,20 +39,20 @@ struct Spreading<'c, 'a> {
 }
 
 impl<'c, 'a> Spreading<'c, 'a> {
-    fn new(copies: &'c mut Copies<'a>) -> Self {
+    fn new(copies: &'c mut StandbyTable<'a>) -> Self {
         let mut class_of = vec![0; copies.problem.units()];
         for (number, class) in (0..).zip(&copies.classes.classes) {
             class.unit_indices().for_each(|unit| class_of[unit.index()] = number);
         }
-        let mut shelves = vec![Vec::new(); copies.problem.members().len()];
+        let mut held = vec![Vec::new(); copies.problem.members().len()];
         for (place, holder) in (0..).zip(&copies.places) {
             if let Some(holder) = holder {
-                shelves[holder.index()].push(place);
+                held[holder.index()].push(place);
             }
         }
         let racks = vec![BTreeSet::new(); copies.problem.racks().len() + 1];
         let mut spreading =
-            Self { copies, class_of, shelves, racks, levels: BTreeSet::new(), looks: MOST_LOOKS };
+            Self { copies, class_of, held, racks, levels: BTreeSet::new(), looks: MOST_LOOKS };
         for member in spreading.copies.problem.active() {
             spreading.enter(member);
         }
@@ -87,7 +87,7 @@ impl<'c, 'a> Spreading<'c, 'a> {
         self.levels.remove(&entry);
     }
 
-    /// Whether `taker` would hold fewer for its capacity than `giver` does now, with `more` more.
+    /// True if `taker` would hold fewer for its capacity than `giver` does now, with `more` more.
     fn is_below(&self, taker: MemberIndex, giver: MemberIndex, more: u64) -> bool {
         let [taken, given] = [
             u128::from(self.held(taker) + more) * u128::from(self.capacity(giver)),
@@ -174,11 +174,11 @@ impl<'c, 'a> Spreading<'c, 'a> {
         let mut fullest = self.levels.last().copied();
         while let Some((level, giver)) = fullest.filter(|(_, giver)| self.is_below(taker, *giver, 1)) {
             fullest = self.levels.range(..(level, giver)).next_back().copied();
-            for at in 0..self.shelves[giver.index()].len() {
+            for at in 0..self.held[giver.index()].len() {
                 if self.look().is_break() {
                     return None;
                 }
-                let place = self.shelves[giver.index()][at] as usize;
+                let place = self.held[giver.index()][at] as usize;
                 let unit = self.unit_of(place);
                 let company = |member| self.copies.company(unit, place, member);
                 if self.may_hold(unit, taker) && company(taker) <= company(giver) {
@@ -196,11 +196,11 @@ impl<'c, 'a> Spreading<'c, 'a> {
         self.copies.held[giver.index()] -= 1;
         self.copies.held[taker.index()] += 1;
         let number = u32::try_from(place).expect("standbys are counted in u32");
-        let shelf = &mut self.shelves[giver.index()];
-        let position = shelf.iter().position(|other| *other == number).expect("the giver has it");
-        shelf.swap_remove(position);
+        let places = &mut self.held[giver.index()];
+        let position = places.iter().position(|other| *other == number).expect("the giver has it");
+        places.swap_remove(position);
         self.looks = self.looks.saturating_sub(position);
-        self.shelves[taker.index()].push(number);
+        self.held[taker.index()].push(number);
         self.enter(giver);
         self.enter(taker);
     }

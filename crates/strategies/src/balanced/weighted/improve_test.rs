@@ -3,17 +3,18 @@ use crate::balanced::classes::Classes;
 use crate::balanced::roles::Roles;
 use crate::{MemberSpec, Place, Problem};
 
-/// Runs `check` on the market of the first circle, and returns how many looks that took.
-fn looks_of(problem: &Problem, looks: u64, check: impl FnOnce(&mut Market<'_, '_>)) -> u64 {
+/// Runs `check` on the search of the first component, and returns how many looks that took.
+fn looks_of(problem: &Problem, looks: u64, check: impl FnOnce(&mut LocalSearch<'_, '_>)) -> u64 {
     let roles = Roles::of(problem);
     let classes = Classes::of(problem, &roles, Place::Owner);
     let (mut scales, pool) = Scales::load(problem, &roles, &classes);
     assert!(pool.is_empty());
-    let mut shelves = Shelves::of(&scales);
-    let circle = Circle::of(&scales, &shelves, 0);
-    let mut market = Market { scales: &mut scales, shelves: &mut shelves, circle, looks: Cell::new(looks) };
-    check(&mut market);
-    looks - market.looks.get()
+    let mut givable = GivableUnits::of(&scales);
+    let component = Component::of(&scales, &givable, 0);
+    let mut search =
+        LocalSearch { scales: &mut scales, givable: &mut givable, component, looks: Cell::new(looks) };
+    check(&mut search);
+    looks - search.looks.get()
 }
 
 /// Members of some generations, each with units of those weights.
@@ -39,9 +40,9 @@ fn where_nobody_has_anything_to_give_nothing_is_looked_at() {
     let two: [(&str, &[f64]); 2] = [("2", &[1.0]), ("2", &[2.0, 2.0])];
     let mut members = two.repeat(2_000);
     members.push(("1", &[1.0]));
-    let looks = looks_of(&group(&members), MOST_LOOKS, |market| {
-        assert!(Circle::is_uneven(market.scales, 0));
-        assert!(!market.round());
+    let looks = looks_of(&group(&members), MOST_LOOKS, |search| {
+        assert!(Component::is_uneven(search.scales, 0));
+        assert!(!search.round());
     });
     assert_eq!(looks, 0);
 }
@@ -51,9 +52,9 @@ fn pairs_that_cannot_trade_cost_looks_too() {
     let problem = group(&[("1", &[1.0, 1.0, 1.0, 1.0]), ("1", &[1.0])]);
     let [a, b] = [0, 1].map(MemberIndex::new);
     for (giver, taker) in [(a, b), (b, a)] {
-        // One for the pair, and one for the shelf of the giver.
-        let looks = looks_of(&problem, 10, |market| {
-            market.can_trade(giver, taker);
+        // One for the pair, and one for the list of the giver.
+        let looks = looks_of(&problem, 10, |search| {
+            search.can_trade(giver, taker);
         });
         assert_eq!(looks, 2);
     }
@@ -62,10 +63,10 @@ fn pairs_that_cannot_trade_cost_looks_too() {
 #[test]
 fn who_owes_its_level_to_its_heaviest_unit_is_passed_over_once() {
     let problem = group(&[("1", &[9.0]), ("1", &[8.0]), ("1", &[2.0, 2.0]), ("1", &[1.0])]);
-    looks_of(&problem, MOST_LOOKS, |market| {
-        let heaviest = market.heavy().map(|(_, member)| member);
+    looks_of(&problem, MOST_LOOKS, |search| {
+        let heaviest = search.heavy().map(|(_, member)| member);
         assert_eq!(heaviest, Some(MemberIndex::new(2)));
-        assert_eq!((market.circle.hopeful.len(), market.circle.all.len()), (2, 4));
+        assert_eq!((search.component.untried.len(), search.component.all.len()), (2, 4));
     });
 }
 
@@ -74,9 +75,9 @@ fn without_looks_left_no_swap_is_found() {
     let problem = group(&[("1", &[6.0, 6.0]), ("1", &[4.0, 4.0])]);
     let [a, b] = [0, 1].map(MemberIndex::new);
     for (looks, finds) in [(MOST_LOOKS, true), (0, false)] {
-        looks_of(&problem, looks, |market| {
-            assert_eq!(market.best_swap(a, b).is_some(), finds);
-            assert_eq!(market.best([(a, b)].into_iter()).is_some(), finds);
+        looks_of(&problem, looks, |search| {
+            assert_eq!(search.best_swap(a, b).is_some(), finds);
+            assert_eq!(search.best([(a, b)].into_iter()).is_some(), finds);
         });
     }
 }

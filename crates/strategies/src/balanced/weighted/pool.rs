@@ -3,26 +3,26 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::scales::{Level, Pool, Scales};
-use crate::balanced::roles::Role;
+use super::scales::{Level, LoosePool, Scales};
+use crate::balanced::roles::MemberRole;
 use crate::{MemberIndex, RackIndex, RackReader, UnitIndex};
 
-/// Places the units of `pool`, the classes with the fewest takers first. Returns those that nobody can take, and that
-/// stay with who had them.
-pub(super) fn place(scales: &mut Scales<'_>, mut pool: Pool) -> Pool {
+/// Places the units of `pool`, the classes with the fewest takers first. Returns those that no member can take, and
+/// that stay with who had them.
+pub(super) fn place(scales: &mut Scales<'_>, mut pool: LoosePool) -> LoosePool {
     let takers: Vec<usize> =
         scales.classes.classes.iter().map(|class| scales.classes.takers(class).count()).collect();
     pool.sort_unstable_by_key(|(unit, _)| {
         let class = scales.class_of[unit.index()];
         (takers[class as usize], class, Reverse(scales.weight(*unit)), *unit)
     });
-    let mut left = Pool::new();
-    let mut current: Option<(u32, Takers)> = None;
+    let mut left = LoosePool::new();
+    let mut current: Option<(u32, ClassTakers)> = None;
     let mut reader = RackReader::of(scales.problem);
     for (unit, keeper) in pool {
         let class = scales.class_of[unit.index()];
         if current.as_ref().is_none_or(|(of, _)| *of != class) {
-            current = Some((class, Takers::of(scales, class)));
+            current = Some((class, ClassTakers::of(scales, class)));
         }
         let chosen = current.as_mut().and_then(|(_, takers)| takers.choose(scales, &mut reader, unit, class));
         scales.take(unit);
@@ -37,19 +37,19 @@ pub(super) fn place(scales: &mut Scales<'_>, mut pool: Pool) -> Pool {
 }
 
 /// The members that take units of one class.
-struct Takers {
+struct ClassTakers {
     /// Those of the newest generation, by rack (the last for all), and those of older ones.
     newest: Vec<Queue>,
     oldest: Queue,
 }
 
-impl Takers {
+impl ClassTakers {
     fn of(scales: &Scales<'_>, class: u32) -> Self {
         let racks = scales.problem.racks().len();
         let mut newest = vec![Queue::default(); racks + 1];
         let mut oldest = Queue::default();
         for member in scales.classes.takers(&scales.classes.classes[class as usize]) {
-            if scales.roles.role(member) == Role::TakesLast {
+            if scales.roles.role(member) == MemberRole::TakesLast {
                 oldest.enter(scales, member);
                 continue;
             }
@@ -61,8 +61,8 @@ impl Takers {
         Self { newest, oldest }
     }
 
-    /// Who gets `unit`: its nearest standby or somebody in one of its racks, if that stays within the target, else
-    /// the emptiest.
+    /// The member that gets `unit`: its nearest standby or a member in one of its racks, if that stays within the
+    /// target, else the emptiest.
     fn choose(
         &mut self,
         scales: &Scales<'_>,
@@ -78,7 +78,7 @@ impl Takers {
         let mut able = standbys.filter(|member| {
             scales.takes(*member, class)
                 && scales.has_room(*member)
-                && scales.roles.role(*member) == Role::Takes
+                && scales.roles.role(*member) == MemberRole::Takes
         });
         able.find(fits)
             .or_else(|| self.emptiest_near(scales, reader.racks(unit)).filter(fits))

@@ -1,20 +1,20 @@
-//! What everybody carries, and what would be right.
+//! Loads of members, and the levels that count as balanced.
 
-use super::circles::Circles;
-use super::target::{self, Target};
-use crate::balanced::classes::{Class, Classes};
-use crate::balanced::roles::{Role, Roles};
-use crate::balanced::stock::Eligible;
-use crate::{Member, MemberIndex, Problem, UnitIndex};
+use super::components::Components;
+use super::target::{self, LevelRange};
+use crate::balanced::classes::{Classes, UnitClass};
+use crate::balanced::holdings::Eligible;
+use crate::balanced::roles::{MemberRole, Roles};
+use crate::{MemberIndex, Problem, ProblemMember, UnitIndex};
 
 /// A load per capacity, comparable between members. Rounded down, on every machine alike.
 pub(super) type Level = u128;
 
-/// How finely levels are told apart: loads and capacities both are in thousandths, so that one unit of weight on one
-/// of capacity is this.
+/// The level of one unit of weight on one of capacity: loads and capacities both are in thousandths, so that levels are
+/// told apart this finely.
 pub(super) const ONE: Level = 1 << 20;
 
-/// A placement while it is made, with everybody's loads.
+/// A placement while it is made, with every member's loads.
 pub(super) struct Scales<'a> {
     pub(super) problem: &'a Problem,
     pub(super) roles: &'a Roles,
@@ -30,18 +30,18 @@ pub(super) struct Scales<'a> {
     count: Vec<u32>,
     /// By member: how many units it may come to have.
     most: Vec<u32>,
-    /// Who can trade with whom.
-    pub(super) circles: Circles,
-    /// By circle: which levels count as balanced.
-    pub(super) targets: Vec<Target>,
+    /// The components of members that can trade with each other.
+    pub(super) components: Components,
+    /// By component: which levels count as balanced.
+    pub(super) targets: Vec<LevelRange>,
 }
 
 /// Units that look for an owner, with the one that keeps them if there is no other.
-pub(super) type Pool = Vec<(UnitIndex, Option<MemberIndex>)>;
+pub(super) type LoosePool = Vec<(UnitIndex, Option<MemberIndex>)>;
 
 impl<'a> Scales<'a> {
     /// Leaves units with their owners as far as those may keep them; the others are the pool.
-    pub(super) fn load(problem: &'a Problem, roles: &'a Roles, classes: &'a Classes) -> (Self, Pool) {
+    pub(super) fn load(problem: &'a Problem, roles: &'a Roles, classes: &'a Classes) -> (Self, LoosePool) {
         let members = problem.members().len();
         let mut scales = Self {
             problem,
@@ -52,20 +52,20 @@ impl<'a> Scales<'a> {
             is_free: vec![true; problem.units()],
             load: vec![0; members],
             count: vec![0; members],
-            most: problem.members().iter().map(Member::limit).collect(),
-            circles: Circles::of(roles, classes),
+            most: problem.members().iter().map(ProblemMember::limit).collect(),
+            components: Components::of(roles, classes),
             targets: Vec::new(),
         };
-        let mut pool = Pool::new();
+        let mut pool = LoosePool::new();
         for (number, class) in classes.classes.iter().enumerate() {
             scales.load_class(u32::try_from(number).expect("classes are counted in u32"), class, &mut pool);
         }
         scales.shed(&mut pool);
-        scales.targets = target::of_circles(&scales, &pool);
+        scales.targets = target::of_components(&scales, &pool);
         (scales, pool)
     }
 
-    fn load_class(&mut self, number: u32, class: &Class, pool: &mut Pool) {
+    fn load_class(&mut self, number: u32, class: &UnitClass, pool: &mut LoosePool) {
         let eligible = Eligible::of(self.problem, self.classes, class);
         for unit in class.unit_indices() {
             self.class_of[unit.index()] = number;
@@ -73,7 +73,7 @@ impl<'a> Scales<'a> {
             if let Some(keeper) = self.roles.keeper(self.problem, unit, owner) {
                 self.is_free[unit.index()] = false;
                 self.put(unit, keeper);
-            } else if let Some(owner) = owner.filter(|owner| self.roles.role(*owner) == Role::Takes) {
+            } else if let Some(owner) = owner.filter(|owner| self.roles.role(*owner) == MemberRole::Takes) {
                 self.put(unit, owner);
             } else {
                 pool.push((unit, owner));
@@ -82,9 +82,9 @@ impl<'a> Scales<'a> {
     }
 
     /// Takes from members what they have above their limits, the highest units first.
-    fn shed(&mut self, pool: &mut Pool) {
+    fn shed(&mut self, pool: &mut LoosePool) {
         let is_over = |scales: &Self, member: MemberIndex| {
-            scales.is_over(member) && scales.roles.role(member) == Role::Takes
+            scales.is_over(member) && scales.roles.role(member) == MemberRole::Takes
         };
         if !self.problem.member_indices().any(|member| is_over(self, member)) {
             return;
@@ -115,27 +115,27 @@ impl<'a> Scales<'a> {
         self.load[member.index()]
     }
 
-    /// Which levels of `member`, which takes and gives, count as balanced.
-    pub(super) fn target(&self, member: MemberIndex) -> Target {
-        self.targets[self.circles.of_member(member).expect("who takes and gives is in a circle")]
+    /// The levels of `member`, which takes and gives, that count as balanced.
+    pub(super) fn target(&self, member: MemberIndex) -> LevelRange {
+        self.targets[self.components.of_member(member).expect("who takes and gives is in a component")]
     }
 
-    /// How many units `member` has.
+    /// The number of units of `member`.
     pub(super) fn count(&self, member: MemberIndex) -> u32 {
         self.count[member.index()]
     }
 
-    /// How many units more `member` may have.
+    /// The number of units more that `member` may have.
     pub(super) fn room(&self, member: MemberIndex) -> u32 {
         self.most[member.index()].saturating_sub(self.count[member.index()])
     }
 
-    /// Whether `member` has more units than its limit, and so takes none, not even for one of its own.
+    /// True if `member` has more units than its limit, and so takes none, not even for one of its own.
     pub(super) fn is_over(&self, member: MemberIndex) -> bool {
         self.count[member.index()] > self.most[member.index()]
     }
 
-    /// Whether `member` may have one unit more.
+    /// True if `member` may have one unit more.
     pub(super) fn has_room(&self, member: MemberIndex) -> bool {
         self.room(member) > 0
     }
@@ -168,7 +168,7 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// Whether `member` takes units of the class numbered `class`.
+    /// True if `member` takes units of the class numbered `class`.
     pub(super) fn takes(&self, member: MemberIndex, class: u32) -> bool {
         self.classes.takes(member, &self.classes.classes[class as usize])
     }

@@ -1,18 +1,18 @@
-//! Which levels count as balanced: [`Target`].
+//! Levels that count as balanced: [`LevelRange`].
 
-use super::scales::{Level, ONE, Pool, Scales};
+use super::scales::{Level, LoosePool, ONE, Scales};
 use crate::UnitIndex;
 
-/// Which levels count as balanced in one circle.
+/// The levels that count as balanced in one component.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(super) struct LevelRange {
     /// The mean, without what no placement can even out.
     mean: Level,
     /// In thousandths of the mean.
     tolerance: Level,
 }
 
-impl Target {
+impl LevelRange {
     /// The highest level at which a member counts as balanced whose heaviest unit alone brings it to `heaviest`.
     pub(super) fn high(self, heaviest: Level) -> Level {
         let level = self.mean.max(heaviest);
@@ -25,50 +25,53 @@ impl Target {
     }
 
     /// By how much a trade must lower a level: a quarter of what is tolerated, so that no unit moves for less than
-    /// anybody would notice.
+    /// any member would notice.
     pub(super) fn worthwhile(self) -> Level {
         self.mean * self.tolerance / 4_000
     }
 }
 
-/// By circle its target, once everybody has what it may keep and `pool` is to be placed.
-pub(super) fn of_circles(scales: &Scales<'_>, pool: &Pool) -> Vec<Target> {
-    let mut totals: Vec<u128> = scales.circles.members.iter().map(|_| 0).collect();
-    for (total, members) in totals.iter_mut().zip(&scales.circles.members) {
+/// By component its target, once every member has what it may keep and `pool` is to be placed.
+pub(super) fn of_components(scales: &Scales<'_>, pool: &LoosePool) -> Vec<LevelRange> {
+    let mut totals: Vec<u128> = scales.components.members.iter().map(|_| 0).collect();
+    for (total, members) in totals.iter_mut().zip(&scales.components.members) {
         *total = members.iter().map(|member| u128::from(scales.carried(*member))).sum();
     }
     for (unit, _) in pool {
-        if let Some(circle) = scales.circles.of_class(scales.class_of[unit.index()]) {
-            totals[circle] += u128::from(scales.weight(*unit));
+        if let Some(component) = scales.components.of_class(scales.class_of[unit.index()]) {
+            totals[component] += u128::from(scales.weight(*unit));
         }
     }
     let weights = weights(scales);
     let tolerance = Level::from(scales.problem.options().tolerance);
-    let circles = totals.into_iter().zip(weights).enumerate();
-    circles
-        .map(|(circle, (total, weights))| Target { mean: mean(scales, circle, total, weights), tolerance })
+    let components = totals.into_iter().zip(weights).enumerate();
+    components
+        .map(|(component, (total, weights))| LevelRange {
+            mean: mean(scales, component, total, weights),
+            tolerance,
+        })
         .collect()
 }
 
-/// By circle the weights of all units that its members have or might get.
+/// By component the weights of all units that its members have or might get.
 fn weights(scales: &Scales<'_>) -> Vec<Vec<u64>> {
-    let mut weights = vec![Vec::new(); scales.circles.members.len()];
-    let circle = |unit: UnitIndex| match scales.owner[unit.index()] {
-        Some(owner) => scales.circles.of_member(owner),
-        None => scales.circles.of_class(scales.class_of[unit.index()]),
+    let mut weights = vec![Vec::new(); scales.components.members.len()];
+    let component = |unit: UnitIndex| match scales.owner[unit.index()] {
+        Some(owner) => scales.components.of_member(owner),
+        None => scales.components.of_class(scales.class_of[unit.index()]),
     };
     for unit in scales.problem.unit_indices() {
-        if let Some(circle) = circle(unit) {
-            weights[circle].push(scales.weight(unit));
+        if let Some(component) = component(unit) {
+            weights[component].push(scales.weight(unit));
         }
     }
     weights
 }
 
-/// The mean level of a circle that is to carry `total`, without the units that are too heavy for any member to have
+/// The mean level of a component that is to carry `total`, without the units that are too heavy for any member to have
 /// only its share, and without a member for each of these.
-fn mean(scales: &Scales<'_>, circle: usize, mut total: u128, weights: Vec<u64>) -> Level {
-    let takers = &scales.circles.members[circle];
+fn mean(scales: &Scales<'_>, component: usize, mut total: u128, weights: Vec<u64>) -> Level {
+    let takers = &scales.components.members[component];
     let capacities = takers.iter().map(|taker| scales.problem.member(*taker).capacity.thousandths());
     let capacity: u128 = capacities.map(u128::from).sum();
     let members = takers.len() as u128;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::super::Group;
-use super::Shares;
+use super::EqualShares;
 use super::open::Open;
 use crate::{MemberIndex, UnitIndex};
 
 /// Members in a line, some of whom have left it, by rack.
 struct Line {
-    /// By place; whoever left is still here.
+    /// By place; a member that left is still here.
     members: Vec<MemberIndex>,
     /// By rack, the places of those that have not left.
     waiting: Vec<BTreeSet<usize>>,
@@ -47,11 +47,11 @@ impl Line {
 /// Gives what it can of `free` to members nearby; returns the rest.
 pub(super) fn give(
     group: &Group,
-    shares: &mut Shares,
+    shares: &mut EqualShares,
     open: &mut Open,
     free: Vec<UnitIndex>,
 ) -> Vec<UnitIndex> {
-    let mut giving = Giving {
+    let mut giving = NearGiving {
         group,
         under: Line::of(group, open.under.iter().copied()),
         exact: Line::of(group, open.exact.iter().copied()),
@@ -64,9 +64,9 @@ pub(super) fn give(
     rest
 }
 
-struct Giving<'a> {
+struct NearGiving<'a> {
     group: &'a Group,
-    shares: &'a mut Shares,
+    shares: &'a mut EqualShares,
     under: Line,
     exact: Line,
     /// By member, whether it left the line that it was in last.
@@ -75,7 +75,7 @@ struct Giving<'a> {
     cursor: usize,
 }
 
-impl Giving<'_> {
+impl NearGiving<'_> {
     fn give(&mut self, unit: UnitIndex) -> bool {
         if let Some(place) = self.under.near(self.group, unit, self.cursor) {
             self.give_under(unit, place);

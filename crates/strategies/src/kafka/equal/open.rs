@@ -1,4 +1,4 @@
-//! Who can take more.
+//! Members that can take more.
 
 use std::collections::VecDeque;
 

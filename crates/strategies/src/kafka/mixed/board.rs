@@ -1,11 +1,11 @@
-//! Who owns what while it is worked out.
+//! Owners of units while they are worked out.
 
 use super::super::Group;
 use super::super::claims::Claims;
 use crate::{MemberIndex, UnitIndex};
 
 /// A move, as it is to be undone.
-struct Moved {
+struct LoggedMove {
     unit: UnitIndex,
     from: MemberIndex,
     was_logged: u32,
@@ -15,11 +15,11 @@ struct Moved {
 pub(super) struct Board {
     owner: Vec<Option<MemberIndex>>,
     load: Vec<u32>,
-    /// Every unit each time that somebody got it, in order.
+    /// Every unit each time that some member got it, in order.
     log: Vec<UnitIndex>,
     /// By unit, where in `log` it is for the last time.
     logged: Vec<u32>,
-    moves: Vec<Moved>,
+    moves: Vec<LoggedMove>,
 }
 
 impl Board {
@@ -34,7 +34,7 @@ impl Board {
     }
 
     /// Leaves with members what they own, are subscribed to and, `by_rack`, is near; returns
-    /// whether that made somebody give anything.
+    /// whether that made some member give anything.
     pub(super) fn keep(&mut self, group: &Group, claims: &Claims, by_rack: bool) -> bool {
         let mut must_give = false;
         for member in group.member_indices() {
@@ -66,12 +66,12 @@ impl Board {
         self.load[member.index()]
     }
 
-    /// How many moves there were.
+    /// The number of moves so far.
     pub(super) fn moves(&self) -> usize {
         self.moves.len()
     }
 
-    /// Gives `unit`, which is nobody's, to `member`.
+    /// Gives `unit`, which has no owner, to `member`.
     pub(super) fn give(&mut self, unit: UnitIndex, member: MemberIndex) {
         self.owner[unit.index()] = Some(member);
         self.load[member.index()] += 1;
@@ -82,14 +82,14 @@ impl Board {
     /// Moves `unit` from its owner to `member`.
     pub(super) fn move_to(&mut self, unit: UnitIndex, member: MemberIndex) {
         let from = self.owner[unit.index()].expect("only what has an owner moves");
-        self.moves.push(Moved { unit, from, was_logged: self.logged[unit.index()] });
+        self.moves.push(LoggedMove { unit, from, was_logged: self.logged[unit.index()] });
         self.load[from.index()] -= 1;
         self.give(unit, member);
     }
 
     /// Undoes all moves.
     pub(super) fn undo_moves(&mut self) {
-        while let Some(Moved { unit, from, was_logged }) = self.moves.pop() {
+        while let Some(LoggedMove { unit, from, was_logged }) = self.moves.pop() {
             let to = self.owner[unit.index()].replace(from).expect("what moved has an owner");
             self.load[to.index()] -= 1;
             self.load[from.index()] += 1;

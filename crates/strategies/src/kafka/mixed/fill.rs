@@ -1,21 +1,21 @@
-//! Giving away what nobody owns.
+//! Giving away what no member owns.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::super::Group;
-use super::OfTopic;
+use super::TopicUnits;
 use super::board::Board;
 use crate::{MemberIndex, TopicIndex, UnitIndex};
 
-/// The units of `topics` that nobody owns.
-pub(super) fn free(group: &Group, topics: &[TopicIndex], board: &Board) -> Vec<OfTopic> {
+/// The units of `topics` that no member owns.
+pub(super) fn free(group: &Group, topics: &[TopicIndex], board: &Board) -> Vec<TopicUnits> {
     let of_topic = |topic: TopicIndex| group.units_of(topic).filter(|unit| board.owner(*unit).is_none());
     topics.iter().map(|topic| (*topic, of_topic(*topic).collect())).collect()
 }
 
 /// Gives `free` in order to the emptiest subscriber: `by_rack` first what has one nearby, to that.
-pub(super) fn fill(group: &Group, board: &mut Board, free: &[OfTopic], by_rack: bool) {
+pub(super) fn fill(group: &Group, board: &mut Board, free: &[TopicUnits], by_rack: bool) {
     if by_rack {
         for (topic, units) in free.iter().filter(|(_, units)| !units.is_empty()) {
             let mut takers = Takers::by_rack(group, board, *topic);

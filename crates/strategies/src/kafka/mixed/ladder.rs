@@ -50,7 +50,7 @@ impl Ladders {
         self.ends(classes).map(|(first, _)| first).min().expect("a served topic has subscribers")
     }
 
-    /// Whether the loads of two members of `classes` are two or more apart.
+    /// True if the loads of two members of `classes` are two or more apart.
     pub(super) fn can_level(&self, classes: &[usize]) -> bool {
         let most = self.ends(classes).map(|(_, (load, _))| load).max();
         most.is_some_and(|most| most > self.emptiest(classes).0 + 1)

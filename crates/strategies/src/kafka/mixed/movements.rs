@@ -1,4 +1,4 @@
-//! What has moved from whom to whom, so that nothing of a topic moves both ways.
+//! Moves from one member to another, so that no topic moves both ways.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ type Way = (TopicIndex, MemberIndex, MemberIndex);
 
 /// A unit that moved, once or more: whose it was, whose it is, and how it is filed under that.
 #[derive(Clone, Copy)]
-struct Moved {
+struct MovedUnit {
     from: MemberIndex,
     to: MemberIndex,
     entry: Entry,
@@ -64,9 +64,9 @@ impl JavaSet {
 /// All moves so far.
 #[derive(Default)]
 pub(super) struct Movements {
-    by_unit: FxHashMap<UnitIndex, Moved>,
+    by_unit: FxHashMap<UnitIndex, MovedUnit>,
     by_way: FxHashMap<Way, JavaSet>,
-    /// How many records were ever filed.
+    /// The number of entries that were ever filed.
     filed: u32,
 }
 
@@ -95,11 +95,11 @@ impl Movements {
         let first_owner = before.map_or(from, |moved| moved.from);
         if first_owner != to {
             let entry = self.file(group, (topic, first_owner, to), unit);
-            self.by_unit.insert(unit, Moved { from: first_owner, to, entry });
+            self.by_unit.insert(unit, MovedUnit { from: first_owner, to, entry });
         }
     }
 
-    fn unfile(&mut self, topic: TopicIndex, moved: &Moved) {
+    fn unfile(&mut self, topic: TopicIndex, moved: &MovedUnit) {
         let way = (topic, moved.from, moved.to);
         let set = self.by_way.get_mut(&way).expect("what moved is filed");
         set.remove(&moved.entry);

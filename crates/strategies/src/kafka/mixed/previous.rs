@@ -1,11 +1,11 @@
-//! Who had what in generations that are over.
+//! Owners in generations that are over.
 
 use rustc_hash::FxHashMap;
 
 use super::super::Group;
 use crate::{MemberIndex, UnitIndex};
 
-/// Claims of earlier generations than the newest: too old to count, but if somebody has to get a
+/// Claims of earlier generations than the newest: too old to count, but if some member has to get a
 /// unit, better who had it once.
 pub(super) struct Previous {
     owner: FxHashMap<UnitIndex, MemberIndex>,

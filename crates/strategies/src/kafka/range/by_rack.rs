@@ -7,7 +7,7 @@ use super::share::Share;
 use super::{OrderedAudiences, Owned};
 use crate::{RackIndex, TopicIndex};
 
-/// Whether racks make a difference for any topic.
+/// True if racks make a difference for any topic.
 pub(super) fn is_needed(group: &Group) -> bool {
     group.served_topics().any(|topic| matter(group, topic))
 }

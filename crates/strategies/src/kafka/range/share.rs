@@ -11,9 +11,9 @@ pub(super) struct Share<'a> {
     is_given: Vec<bool>,
     /// By position in `members`.
     taken: Vec<u32>,
-    /// What every member gets.
+    /// The number of partitions that every member gets.
     quota: u32,
-    /// How many members may still come to have one more than that.
+    /// The number of members that may still come to have one more than that.
     longer: u32,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// How many partitions the member at `position` may still get.
+    /// The number of partitions that the member at `position` may still get.
     pub(super) fn room(&self, position: usize) -> u32 {
         (self.quota + u32::from(self.longer > 0)).saturating_sub(self.taken[position])
     }

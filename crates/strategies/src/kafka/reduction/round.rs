@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::{Assignment, Group, GroupBuilder, GroupMemberSpec, SubscriptionHandle};
+use super::super::{Group, GroupAssignment, GroupBuilder, GroupMemberSpec, SubscriptionHandle};
 use super::Counting;
-use super::settled::{Settled, Shares};
+use super::settled::{RoundShares, SettledUnits};
 use crate::{
-    Member, MemberHandle, MemberIndex, Problem, RackReader, Subscription, TopicHandle, TopicIndex, UnitIndex,
+    MemberHandle, MemberIndex, Problem, ProblemMember, RackReader, Subscription, TopicHandle, TopicIndex,
+    UnitIndex,
 };
 
 /// A group of the open members and the units that are not settled.
@@ -17,8 +18,8 @@ pub(super) struct Round {
 }
 
 impl Round {
-    pub(super) fn of(problem: &Problem, settled: &Settled, counting: Counting) -> Self {
-        let mut telling = Telling::new(problem, settled);
+    pub(super) fn of(problem: &Problem, settled: &SettledUnits, counting: Counting) -> Self {
+        let mut telling = RoundGroup::new(problem, settled);
         problem.topic_indices().for_each(|topic| telling.topic(topic));
         let open = problem.member_indices().filter(|member| settled.is_open[member.index()]);
         for member in open {
@@ -29,8 +30,8 @@ impl Round {
         telling.into_round()
     }
 
-    /// Who gets what by `rule`, ascending.
-    pub(super) fn ask(&self, problem: &Problem, rule: fn(&Group) -> Assignment) -> Shares {
+    /// The owners that `rule` gives to units, ascending.
+    pub(super) fn ask(&self, problem: &Problem, rule: fn(&Group) -> GroupAssignment) -> RoundShares {
         let assignment = rule(&self.group);
         let mut shares = Vec::with_capacity(self.stands_for.len());
         for (member, known) in self.group.member_indices().zip(self.group.members()) {
@@ -44,9 +45,9 @@ impl Round {
 }
 
 /// A group being told.
-struct Telling<'a> {
+struct RoundGroup<'a> {
     problem: &'a Problem,
-    settled: &'a Settled,
+    settled: &'a SettledUnits,
     builder: GroupBuilder,
     /// By the problem's topic, the group's with those of its units that have no bans.
     topics: Vec<TopicHandle>,
@@ -60,8 +61,8 @@ struct Telling<'a> {
     last: Option<(&'a Subscription<TopicIndex>, SubscriptionHandle)>,
 }
 
-impl<'a> Telling<'a> {
-    fn new(problem: &'a Problem, settled: &'a Settled) -> Self {
+impl<'a> RoundGroup<'a> {
+    fn new(problem: &'a Problem, settled: &'a SettledUnits) -> Self {
         Self {
             problem,
             settled,
@@ -119,7 +120,7 @@ impl<'a> Telling<'a> {
 
     fn member(&mut self, member: MemberIndex, settled: Option<TopicHandle>) {
         let problem = self.problem;
-        let Member { id, subscription, rack, .. } = problem.member(member);
+        let ProblemMember { id, subscription, rack, .. } = problem.member(member);
         let spec = GroupMemberSpec {
             rack: rack.map(|rack| problem.racks()[rack.index()].clone()),
             generation: Some(0),

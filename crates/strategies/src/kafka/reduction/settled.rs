@@ -1,12 +1,12 @@
-//! What is decided already.
+//! Owners that are decided already.
 
-use crate::{Member, MemberIndex, MemberState, Problem, UnitIndex};
+use crate::{MemberIndex, MemberState, Problem, ProblemMember, UnitIndex};
 
-/// Who gets what in a round.
-pub(super) type Shares = Vec<(UnitIndex, MemberIndex)>;
+/// Units with the members that get them in a round.
+pub(super) type RoundShares = Vec<(UnitIndex, MemberIndex)>;
 
 /// Units whose owner is decided, and members that take no more.
-pub(super) struct Settled {
+pub(super) struct SettledUnits {
     /// By unit.
     pub(super) owner: Vec<Option<MemberIndex>>,
     /// By member, how many units those are.
@@ -15,7 +15,7 @@ pub(super) struct Settled {
     pub(super) is_open: Vec<bool>,
 }
 
-impl Settled {
+impl SettledUnits {
     /// Settles what is fixed and what members on hold keep. Only active members are open.
     pub(super) fn of(problem: &Problem) -> Self {
         let is_open = problem.members().iter().map(|member| member.state == MemberState::Active).collect();
@@ -36,16 +36,16 @@ impl Settled {
         self.load[owner.index()] += 1;
     }
 
-    pub(super) fn accept(&mut self, shares: &Shares) {
+    pub(super) fn accept(&mut self, shares: &RoundShares) {
         shares.iter().for_each(|(unit, member)| self.settle(*unit, *member));
     }
 
     /// Closes the members that `shares` would lead above their limits, and settles with each as
     /// much as that allows: what it owns today, and then of its share; returns whether there was any.
-    pub(super) fn close_above_limits(&mut self, problem: &Problem, shares: &Shares) -> bool {
+    pub(super) fn close_above_limits(&mut self, problem: &Problem, shares: &RoundShares) -> bool {
         let mut total = self.load.clone();
         shares.iter().for_each(|(_, member)| total[member.index()] += 1);
-        let limits = problem.members().iter().map(Member::room);
+        let limits = problem.members().iter().map(ProblemMember::room);
         let is_above: Vec<bool> = total.iter().zip(limits).map(|(total, limit)| *total > limit).collect();
         let closes = |member: MemberIndex| is_above[member.index()] && self.is_open[member.index()];
         let closing: Vec<MemberIndex> = problem.active().filter(|member| closes(*member)).collect();
@@ -77,7 +77,7 @@ impl Settled {
         }
     }
 
-    /// Leaves what nobody took where it is, unless it must not be there.
+    /// Leaves what no member took where it is, unless it must not be there.
     pub(super) fn leave_rest_with_owners(&mut self, problem: &Problem) {
         for unit in problem.unit_indices() {
             if self.owner[unit.index()].is_none() {

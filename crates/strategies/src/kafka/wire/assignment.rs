@@ -1,4 +1,4 @@
-//! What the leader answers.
+//! The leader's answer.
 
 use super::{Malformed, Reader, TopicPartitions, Writer};
 
@@ -7,9 +7,9 @@ use super::{Malformed, Reader, TopicPartitions, Writer};
 pub struct ConsumerAssignment<'a> {
     /// The version; all known ones look alike.
     pub version: u16,
-    /// What the member gets.
+    /// The partitions that the member gets.
     pub partitions: Vec<TopicPartitions<'a>>,
-    /// What the leader's assignor tells the member's.
+    /// Bytes from the leader's assignor for the member's.
     pub user_data: Option<&'a [u8]>,
 }
 

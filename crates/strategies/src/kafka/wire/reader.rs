@@ -2,7 +2,7 @@
 
 use super::Malformed;
 
-/// What is left of a message.
+/// The rest of a message.
 #[derive(Clone, Debug)]
 pub(super) struct Reader<'a>(&'a [u8]);
 

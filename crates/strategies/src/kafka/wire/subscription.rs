@@ -1,4 +1,4 @@
-//! What a member says when it joins.
+//! The message with which a member joins.
 
 use super::user_data::generation_in;
 use super::{Malformed, Reader, StickyUserData, TopicPartitions, Writer};
@@ -11,9 +11,9 @@ pub struct ConsumerSubscription<'a> {
     pub version: u16,
     /// The topics it is subscribed to.
     pub topics: Vec<&'a str>,
-    /// What its assignor tells the leader's.
+    /// Bytes from the member's assignor for the leader's.
     pub user_data: Option<&'a [u8]>,
-    /// What it owns; from version 1 on, otherwise empty.
+    /// The partitions that it owns; from version 1 on, otherwise empty.
     pub owned: Vec<TopicPartitions<'a>>,
     /// In which generation it got that; from version 2 on, otherwise `None`. Never negative.
     pub generation: Option<i32>,
@@ -21,7 +21,7 @@ pub struct ConsumerSubscription<'a> {
     pub rack: Option<&'a str>,
 }
 
-/// What was added to version 0.
+/// The fields that were added to version 0.
 type Additions<'a> = (Vec<TopicPartitions<'a>>, Option<i32>, Option<&'a str>);
 
 impl<'a> ConsumerSubscription<'a> {
@@ -67,13 +67,13 @@ impl<'a> ConsumerSubscription<'a> {
         writer.into_bytes()
     }
 
-    /// What `sticky` takes for the member's claims: its user data alone.
+    /// The claims of the member as `sticky` reads them: its user data alone.
     pub fn sticky_claims(&self) -> StickyUserData<'a> {
         self.user_data.map(StickyUserData::read).unwrap_or_default()
     }
 
-    /// What `cooperative-sticky` takes for the generation of [`owned`](Self::owned): the field, or
-    /// if there is none the user data.
+    /// The generation of [`owned`](Self::owned) as `cooperative-sticky` reads it: the field, or if there is none the
+    /// user data.
     pub fn cooperative_generation(&self) -> Option<i32> {
         let from_user_data = || self.user_data.and_then(generation_in);
         self.generation.or_else(from_user_data).filter(|generation| *generation >= 0)

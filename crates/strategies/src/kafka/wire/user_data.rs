@@ -1,11 +1,11 @@
-//! What the sticky assignors tell themselves through their members.
+//! The message of the sticky assignors to themselves, through their members.
 
 use super::{Reader, TopicPartitions, Writer};
 
 /// The user data of `sticky`: what the member got, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StickyUserData<'a> {
-    /// What it got.
+    /// The partitions that the member got.
     pub partitions: Vec<TopicPartitions<'a>>,
     /// In which generation; `None` if that is not said, as in version 0.
     pub generation: Option<i32>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_strategies::kafka::{
-    Assignment, Group, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
+    Group, GroupAssignment, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
 };
 use serde::Deserialize;
 
@@ -55,7 +55,7 @@ impl Vector {
         by_name(&group, &self.assign(&group))
     }
 
-    pub(crate) fn assign(&self, group: &Group) -> Assignment {
+    pub(crate) fn assign(&self, group: &Group) -> GroupAssignment {
         match self.assignor.as_str() {
             "range" => range(group),
             "rr" => roundrobin(group),
@@ -118,7 +118,7 @@ impl Member {
 }
 
 /// What each member gets, by topic in the order in which each comes first.
-pub(crate) fn by_name(group: &Group, assignment: &Assignment) -> Outcome {
+pub(crate) fn by_name(group: &Group, assignment: &GroupAssignment) -> Outcome {
     let members = group.members().iter().map(|member| {
         let index = group.member_named(&member.id).unwrap();
         let mut lists: Vec<OfTopic> = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler};
-use kafka_assigner_client::{HandlerError, OwnedContext, PartitionHandler, TopicPartition};
+use kafka_assigner_client::{HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -122,7 +122,7 @@ impl PartitionHandler for Summing {
         Ok(())
     }
 
-    async fn drain(&self, _: &OwnedContext) -> Result<Option<i64>, HandlerError> {
+    async fn drain(&self, _: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.note(Fate::Drained);
         if one_of(&self.drain_failures) { Err("not this time".into()) } else { Ok(None) }
     }

@@ -1,0 +1,119 @@
+//! The clock of a client: its moments are counted from the client's start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_types::moment::Moment;
+use tokio::time::{Instant, sleep_until};
+
+use crate::suspensions::{self, Suspensions};
+
+/// The longest time after its end until a suspension is noticed: it stops the runtime's timers as well, so none of them
+/// runs for longer than this in one piece. Short against the third of a time to live in which others wait.
+const LONGEST_NAP: Duration = Duration::from_secs(1);
+
+/// Reads the time of the runtime, so that a paused clock works, and counts suspended time with it.
+///
+/// Wall-clock time is read once, at the start; afterwards it advances with the same clock, so that differences
+/// between two readings are exact. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    origin: Instant,
+    wall_origin: Duration,
+    suspensions: Option<Arc<dyn Suspensions>>,
+}
+
+impl Clock {
+    /// A clock that starts now. Suspended time counts where the system tells of it, which Linux does; what it means
+    /// elsewhere is said at [`Suspensions`].
+    #[must_use]
+    pub fn start() -> Self {
+        Self { suspensions: suspensions::of_the_system(), ..Self::of_the_runtime() }
+    }
+
+    /// A clock that starts now and knows nothing but the runtime's time: with that paused, readings repeat exactly.
+    #[must_use]
+    pub fn of_the_runtime() -> Self {
+        let wall_origin = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        Self { origin: Instant::now(), wall_origin, suspensions: None }
+    }
+
+    /// A clock that starts now and counts these suspensions.
+    #[must_use]
+    pub fn counting(suspensions: Arc<dyn Suspensions>) -> Self {
+        Self { suspensions: Some(suspensions), ..Self::of_the_runtime() }
+    }
+
+    /// Now. Sequential readings never go back, but for suspensions that add up to the shortest that counts (10 ms).
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        // In this order, or a suspension in between would be missed.
+        let awake = self.awake();
+        Moment(awake + self.suspended())
+    }
+
+    /// The time for which the process could run since the clock started, without suspensions, by which to judge whether a
+    /// task stands still.
+    #[must_use]
+    pub fn awake(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Waits until `moment` has come; wakes within a second of the end of a suspension past it.
+    ///
+    /// Cancel safe.
+    pub async fn sleep_until(&self, moment: Moment) {
+        loop {
+            let wake = self.origin + moment.0.saturating_sub(self.suspended());
+            if self.suspensions.is_none() {
+                return sleep_until(wake).await;
+            }
+            sleep_until(wake.min(Instant::now() + LONGEST_NAP)).await;
+            if moment <= self.now() {
+                return;
+            }
+        }
+    }
+
+    fn suspended(&self) -> Duration {
+        self.suspensions.as_ref().map_or(Duration::ZERO, |suspensions| suspensions.total())
+    }
+
+    /// Now in milliseconds since 1970.
+    #[must_use]
+    pub fn unix_ms(&self) -> i64 {
+        let wall = self.wall_origin + self.now().0;
+        i64::try_from(wall.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suspensions::Scripted;
+
+    #[tokio::test(start_paused = true)]
+    async fn suspended_time_counts_for_everything_but_time_awake() {
+        let suspensions = Arc::new(Scripted::default());
+        let clock = Clock::counting(suspensions.clone());
+        let wall = clock.unix_ms();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        suspensions.suspend(Duration::from_secs(30));
+        assert_eq!(clock.now(), Moment(Duration::from_secs(32)));
+        assert_eq!(clock.unix_ms() - wall, 32_000);
+        assert_eq!(clock.awake(), Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sleeper_is_woken_soon_after_a_suspension_and_on_time_without_one() {
+        let suspensions = Arc::new(Scripted::default());
+        let clock = Clock::counting(suspensions.clone());
+        let at = |seconds| Moment(Duration::from_secs(seconds));
+        clock.sleep_until(at(10)).await;
+        assert_eq!(clock.now(), at(10));
+        let (sleeping, begun) = (clock.sleep_until(at(100)), Instant::now());
+        suspensions.suspend(Duration::from_secs(3_600));
+        sleeping.await;
+        assert!(begun.elapsed() <= LONGEST_NAP, "{:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,187 @@
+//! The role that the service wants this member to have for a partition, read from the wire.
+
+use kafka_assigner_proto::v1;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
+use tracing::error;
+
+/// The role that the service gave this member for one partition.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ConsumerRole {
+    /// No role.
+    #[default]
+    None,
+    /// Prepare to own it.
+    Warming(WarmingRole),
+    /// Be about to own it: take its fences, and read what is left.
+    CatchingUp(CatchingUpRole),
+    /// Own it.
+    Owner(OwnerRole),
+    /// Stop, say where, and keep the state for now.
+    Draining(DrainingRole),
+    /// Give it up.
+    Releasing(ReleasingRole),
+}
+
+/// A preparation that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarmingRole {
+    /// The handoff that it is for.
+    pub handoff: HandoffId,
+    /// The name of the present owner; `None` = the partition has none.
+    pub current_owner: Option<String>,
+}
+
+/// A partition that is kept for this member until it has caught up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatchingUpRole {
+    /// The handoff that it is for.
+    pub handoff: HandoffId,
+    /// The epoch that is reserved.
+    pub epoch: Epoch,
+    /// The offset at which the old owner stopped; `None` = it did not say.
+    pub until: Option<Offset>,
+}
+
+/// A grant of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerRole {
+    /// The fencing token.
+    pub epoch: Epoch,
+    /// The epoch of the first grant of this unbroken run.
+    pub run: Epoch,
+    /// The offset to start reading at; `None` = the committed one. Only for one who has started no epoch of the run.
+    pub start: Option<Offset>,
+    /// True if the mode promises one owner at a time: such an owner stops by its own clock.
+    pub strict: bool,
+    /// The handoff whose `PartitionTaken` the service waits for; `None` = it does not wait.
+    pub taking: Option<HandoffId>,
+    /// The handoff whose preparation counts for this grant; `None` = only one made for the run itself counts.
+    pub prepared_by: Option<HandoffId>,
+}
+
+/// A partition to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrainingRole {
+    /// The handoff to acknowledge.
+    pub handoff: HandoffId,
+    /// The epoch of the first grant of its run.
+    pub run: Epoch,
+    /// The offset at which its grant told it to start: the answer of a member that has started no epoch of the run.
+    pub start: Option<Offset>,
+}
+
+/// A partition to give up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleasingRole {
+    /// The handoff to acknowledge; `None` = leave without telling (a local stop).
+    pub handoff: Option<HandoffId>,
+    /// The name of the new owner; `None` = not known.
+    pub new_owner: Option<String>,
+}
+
+/// The purpose of a preparation, so that a stale one is never used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Provenance {
+    /// For a handoff.
+    Handoff(HandoffId),
+    /// For a direct grant: the epoch of the run's first grant.
+    Run(Epoch),
+}
+
+impl OwnerRole {
+    /// Returns true if a preparation made for `provenance` may be used for this grant.
+    pub(crate) fn accepts(&self, provenance: &Provenance) -> bool {
+        match provenance {
+            Provenance::Handoff(id) => self.prepared_by.as_ref() == Some(id),
+            Provenance::Run(run) => *run == self.run,
+        }
+    }
+
+    /// The purpose of a preparation that is begun for this grant.
+    pub(crate) fn provenance(&self) -> Provenance {
+        self.prepared_by.clone().map_or(Provenance::Run(self.run), Provenance::Handoff)
+    }
+
+    /// Carries over, from the target before, which preparation counts.
+    ///
+    /// A member that is granted a partition while it prepares for it keeps its preparation, even when the
+    /// handoff is gone because the old owner died. Only a change on an unbroken stream shows that; after a
+    /// snapshot, handoffs in between may have been missed, and only the handoff's own id counts.
+    pub(crate) fn follow(&mut self, before: &ConsumerRole, unbroken: bool) {
+        if self.prepared_by.is_some() {
+            return;
+        }
+        self.prepared_by = match before {
+            ConsumerRole::Warming(WarmingRole { handoff, .. })
+            | ConsumerRole::CatchingUp(CatchingUpRole { handoff, .. })
+                if unbroken =>
+            {
+                Some(handoff.clone())
+            }
+            ConsumerRole::Owner(grant) if grant.run == self.run => grant.prepared_by.clone(),
+            _ => None,
+        };
+    }
+}
+
+impl From<v1::AssignedPartition> for OwnerRole {
+    fn from(wire: v1::AssignedPartition) -> Self {
+        let strict = wire.mode() != v1::Mode::Overlap;
+        let handoff = some_handoff(&wire.handoff_id);
+        Self {
+            strict,
+            epoch: Epoch(wire.epoch),
+            run: Epoch(wire.run),
+            start: known("start_offset", wire.start_offset),
+            taking: handoff.clone(),
+            prepared_by: handoff,
+        }
+    }
+}
+
+impl From<v1::WarmPartition> for WarmingRole {
+    fn from(wire: v1::WarmPartition) -> Self {
+        Self { handoff: HandoffId::new(&wire.handoff_id), current_owner: non_empty(wire.current_owner) }
+    }
+}
+
+impl From<v1::CatchUpPartition> for CatchingUpRole {
+    fn from(wire: v1::CatchUpPartition) -> Self {
+        Self {
+            handoff: HandoffId::new(&wire.handoff_id),
+            epoch: Epoch(wire.epoch),
+            until: known("until_offset", wire.until_offset),
+        }
+    }
+}
+
+impl From<v1::DrainPartition> for DrainingRole {
+    fn from(wire: v1::DrainPartition) -> Self {
+        Self {
+            handoff: HandoffId::new(&wire.handoff_id),
+            run: Epoch(wire.run),
+            start: known("start_offset", wire.start_offset),
+        }
+    }
+}
+
+impl From<v1::ReleasePartition> for ReleasingRole {
+    fn from(wire: v1::ReleasePartition) -> Self {
+        Self { handoff: some_handoff(&wire.handoff_id), new_owner: non_empty(wire.new_owner) }
+    }
+}
+
+/// An offset of the service; a negative one counts as not known, so that the committed offset counts. It can't be refused:
+/// the partition would have no owner.
+fn known(field: &str, offset: Option<i64>) -> Option<Offset> {
+    let checked = Offset::new(offset?);
+    checked.inspect_err(|error| error!(field, %error, "an offset of the service counts as not known")).ok()
+}
+
+fn some_handoff(id: &str) -> Option<HandoffId> {
+    (!id.is_empty()).then(|| HandoffId::new(id))
+}
+
+fn non_empty(text: String) -> Option<String> {
+    if text.is_empty() { None } else { Some(text) }
+}

@@ -1,0 +1,163 @@
+//! Invariants of a plan as a whole: the consumers to which it brings the partitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Invariant;
+use crate::action::{Action, Step};
+use crate::facts::may_have;
+use crate::plan::Plan;
+use crate::record::Phase;
+use crate::state::{GroupState, Presence};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::name::MemberName;
+
+/// A plan beside the state that it was made on.
+pub(super) struct Outlook<'a> {
+    state: &'a GroupState,
+    plan: &'a Plan,
+    /// The consumer to which the plan brings a partition, now or once there is room.
+    given: BTreeMap<&'a TopicPartition, &'a MemberName>,
+    /// The partitions about which the plan leaves open where they go: those that stay with a name whatever the strategy
+    /// wants, and those that wait.
+    open: BTreeSet<&'a TopicPartition>,
+}
+
+impl<'a> Outlook<'a> {
+    pub(super) fn new(state: &'a GroupState, plan: &'a Plan) -> Self {
+        let mut outlook = Self { state, plan, given: BTreeMap::new(), open: BTreeSet::new() };
+        for Action { unit, step, .. } in &plan.actions {
+            match step {
+                Step::Grant { to, from, .. } if from.as_ref() == Some(&to.name) => outlook.open.extend(unit),
+                Step::Grant { to, .. } | Step::Begin { to, .. } => outlook.give(unit, &to.name),
+                _ => {}
+            }
+        }
+        for deferral in &plan.deferred {
+            match &deferral.to {
+                Some(to) => outlook.give(&deferral.unit, to),
+                None => outlook.open.extend(&deferral.unit),
+            }
+        }
+        outlook
+    }
+
+    /// The invariants that the plan breaks, each with the values that contradict it.
+    pub(super) fn broken(&self) -> Vec<(Invariant, String)> {
+        let found = [
+            (Invariant::OneDecision, self.one_decision()),
+            (Invariant::MovesWithinBudget, self.moves_within_budget()),
+            (Invariant::WarmUpsWithinBudget, self.warm_ups_within_budget()),
+            (Invariant::LimitsHold, self.limits_hold()),
+            (Invariant::SetsStayTogether, self.sets_stay_together()),
+        ];
+        found.into_iter().filter_map(|(invariant, detail)| Some((invariant, detail?))).collect()
+    }
+
+    fn give(&mut self, unit: &'a [TopicPartition], to: &'a MemberName) {
+        self.given.extend(unit.iter().map(|at| (at, to)));
+    }
+
+    fn begun(&self) -> impl Iterator<Item = &'a MemberName> {
+        self.plan.actions.iter().filter_map(|action| match &action.step {
+            Step::Begin { to, .. } => Some(&to.name),
+            _ => None,
+        })
+    }
+
+    fn one_decision(&self) -> Option<String> {
+        let decides = |step: &Step| matches!(step, Step::Grant { .. } | Step::Begin { .. } | Step::Forget);
+        let decided = self.plan.actions.iter().filter(|action| decides(&action.step));
+        let mut seen = BTreeSet::new();
+        let again = decided.flat_map(|action| &action.unit).find(|at| !seen.insert(*at))?;
+        Some(format!("{again}: two actions decide about it"))
+    }
+
+    fn moves_within_budget(&self) -> Option<String> {
+        let limit = self.state.configured(|config| config.max_moves_in_flight) as usize;
+        let (moving, begun) = (self.handoffs(Phase::is_in_flight).count(), self.begun().count());
+        (begun > 0 && moving + begun > limit)
+            .then(|| format!("{begun} begin beside {moving} in flight, at most {limit}"))
+    }
+
+    fn warm_ups_within_budget(&self) -> Option<String> {
+        let limit = self.state.configured(|config| config.max_warming) as usize;
+        let mut warming: BTreeMap<&MemberName, usize> = BTreeMap::new();
+        for to in self.handoffs(|phase| phase == Phase::Warming) {
+            *warming.entry(to).or_default() += 1;
+        }
+        self.begun().find_map(|to| {
+            let count = warming.entry(to).or_default();
+            *count += 1;
+            (*count > limit).then(|| format!("{to} warms {count}, at most {limit}"))
+        })
+    }
+
+    /// The new owner of each handoff in such a phase.
+    fn handoffs(&self, is_meant: impl Fn(Phase) -> bool + 'a) -> impl Iterator<Item = &'a MemberName> {
+        let state = self.state;
+        let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
+        handoffs.filter(move |handoff| is_meant(handoff.phase)).map(|handoff| &handoff.new.name)
+    }
+
+    /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time.
+    fn limits_hold(&self) -> Option<String> {
+        let gaining: BTreeSet<&MemberName> = self.given.values().copied().collect();
+        let limit = |name: &MemberName| self.state.registration(name)?.max_partitions;
+        let limits: BTreeMap<&MemberName, u32> =
+            gaining.into_iter().filter_map(|name| Some((name, limit(name)?))).collect();
+        if limits.is_empty() {
+            return None;
+        }
+        let mut loads: BTreeMap<&MemberName, u32> = BTreeMap::new();
+        for name in self.state.assignments().keys().chain(self.unassigned()).filter_map(|at| self.owner(at)) {
+            *loads.entry(name).or_default() += 1;
+        }
+        let over = limits.into_iter().find(|(name, limit)| loads.get(name).is_some_and(|load| load > limit));
+        over.map(|(name, limit)| format!("{name} gets {}, at most {limit}", loads[name]))
+    }
+
+    /// The partitions that the plan gives and that have no assignment yet.
+    fn unassigned(&self) -> impl Iterator<Item = &'a TopicPartition> {
+        self.given.keys().copied().filter(|at| !self.state.assignments().contains_key(*at))
+    }
+
+    /// The consumer that has `at` once everything is done; `None` where that is open.
+    fn owner(&self, at: &TopicPartition) -> Option<&MemberName> {
+        if self.open.contains(at) {
+            return None;
+        }
+        if let Some(to) = self.given.get(at) {
+            return Some(to);
+        }
+        if !self.state.exists(at) {
+            return None;
+        }
+        let moving = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight());
+        if let Some(handoff) = moving {
+            let arrives = self.state.presence(&handoff.new) == Presence::Here
+                && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode);
+            return arrives.then_some(&handoff.new.name);
+        }
+        let owner = self.state.assignment(at)?.owner.as_ref()?;
+        (self.state.presence(&owner.member()) == Presence::Here).then_some(&owner.name)
+    }
+
+    fn sets_stay_together(&self) -> Option<String> {
+        self.given.iter().find_map(|(at, to)| {
+            let other = self.unit_of(at).into_iter().find_map(|other| {
+                let owner = self.owner(&other).filter(|_| !self.state.handoffs().contains_key(&other))?;
+                (owner != *to).then(|| format!("{at} goes to {to}, and {other} to {owner}"))
+            });
+            other.filter(|_| !self.state.handoffs().contains_key(*at))
+        })
+    }
+
+    /// The partitions that carry the label and the number of `at`, but for itself.
+    fn unit_of(&self, at: &TopicPartition) -> Vec<TopicPartition> {
+        let topics = self.state.topics();
+        let label = |name| topics.get(name)?.last_good()?.copartition.as_deref();
+        let Some(wanted) = label(&at.topic) else { return Vec::new() };
+        let others = topics.keys().filter(|name| **name != at.topic && label(name) == Some(wanted));
+        others.map(|name| TopicPartition::new(name.clone(), at.partition)).collect()
+    }
+}
