@@ -265,7 +265,7 @@ impl<D: Dialect> Session<D> {
         self.saw(&cluster_id, revision);
         match what {
             MessageBody::Snapshot { session, part, more } => {
-                self.snapshot(now, session, (part, more), actions)
+                self.snapshot(now, session, (part, more), actions);
             }
             MessageBody::Fenced(fenced) => self.fenced(now, fenced, actions),
             MessageBody::GoAway(go_away) => self.go_away(now, &go_away, actions),

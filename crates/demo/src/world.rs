@@ -44,8 +44,6 @@ pub(crate) struct Killed {
     at: Micros,
     /// The partitions that were on the move.
     moving: usize,
-    /// The moves completed until then.
-    completed: usize,
 }
 
 /// The parts of a run.
@@ -180,10 +178,7 @@ impl World {
 
     /// The leading instance is killed.
     pub(crate) fn kill_leader(&mut self) -> Option<Killed> {
-        let (leader, completed) = {
-            let seen = self.observer.look();
-            (seen.leader()?, seen.completed())
-        };
+        let leader = self.observer.look().leader()?;
         let (at, moving) = (now_micros(), self.moving());
         self.fleet.kill(&leader)?;
         self.moving_at_leader_kills += moving;
@@ -191,20 +186,14 @@ impl World {
             "leader_killed",
             format!("{leader}, which leads, is killed while {moving} partitions move"),
         );
-        Some(Killed { id: leader, at, moving, completed })
+        Some(Killed { id: leader, at, moving })
     }
 
     pub(crate) fn note_leader(&mut self, killed: &Killed) {
         self.incidents.push(Incident::LeaderKilled { at: killed.at, led_again: now_micros() });
-        let (leader, completed) = {
-            let seen = self.observer.look();
-            (seen.leader().unwrap_or_default(), seen.completed().saturating_sub(killed.completed))
-        };
-        let (alone, moving) = (completed.min(killed.moving), killed.moving);
-        self.note(
-            "leader_elected",
-            format!("{leader} leads; {alone} of the {moving} moves were completed without a leader"),
-        );
+        let leader = self.observer.look().leader().unwrap_or_default();
+        let moving = killed.moving;
+        self.note("leader_elected", format!("{leader} leads, and goes on with the {moving} moves"));
         self.show_address();
     }
 

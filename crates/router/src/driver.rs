@@ -197,7 +197,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             SessionAction::CloseStream => self.commands.close(),
             SessionAction::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
             SessionAction::SendDeregister { endpoint, incarnation, .. } => {
-                self.send_detach(endpoint, incarnation)
+                self.send_detach(endpoint, incarnation);
             }
             SessionAction::Claim(term) => self.claim(term.map(|term| term.strict)),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),

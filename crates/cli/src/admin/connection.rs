@@ -24,7 +24,7 @@ const LARGEST_ANSWER: usize = 64 << 20;
 
 /// The flags for the connection to an instance.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "ConnectionFlags")]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionFlags {
     /// The gRPC address of any instance
     #[arg(

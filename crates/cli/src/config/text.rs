@@ -4,8 +4,7 @@ use std::fmt;
 
 use kafka_assigner_types::name::MemberName;
 use tonic::transport::Uri;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::value::Value;
 
@@ -116,14 +115,14 @@ const fn is_any(_: &str) -> bool {
 }
 
 fn is_filter(text: &str) -> bool {
-    !text.is_empty() && text.split(',').all(is_directive) && EnvFilter::try_new(text).is_ok()
+    !text.is_empty() && text.split(',').all(is_directive) && text.parse::<Targets>().is_ok()
 }
 
-/// A level, or a module or span with one. A filter takes a lone word that is no level for a module, and so shows
+/// A level, or a module with one. A filter takes a lone word that is no level for a module, and so shows
 /// nothing of anything else; nobody means that.
 fn is_directive(text: &str) -> bool {
     let text = text.trim();
-    text.contains(['=', ':', '[']) || text.parse::<LevelFilter>().is_ok()
+    text.contains(['=', ':']) || text.parse::<LevelFilter>().is_ok()
 }
 
 #[cfg(test)]
@@ -157,6 +156,9 @@ mod tests {
     #[test]
     fn a_log_level_is_a_filter() {
         assert_eq!(taken(is_filter, &["info", "warn,kafka_assigner_server=trace"]), [true; 2]);
-        assert_eq!(taken(is_filter, &["", "server=loud", "chatty", "info,wran"]), [false; 4]);
+        assert_eq!(
+            taken(is_filter, &["", "server=loud", "chatty", "info,wran", "server[span]=info"]),
+            [false; 5]
+        );
     }
 }

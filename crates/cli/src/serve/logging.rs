@@ -3,18 +3,22 @@
 use std::env;
 use std::io::{self, IsTerminal as _};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt, registry};
 
 use crate::config::{LogFormat, LogLevel};
 use crate::output::Style;
 
 /// Begins to write what happens. To be called once in a process.
 pub(super) fn begin(level: &LogLevel, format: LogFormat) {
-    let filter = EnvFilter::try_new(level.to_string()).expect("the level was checked when it was read");
+    let filter: Targets = level.to_string().parse().expect("the level was checked when it was read");
     let style = Style::new(io::stderr().is_terminal(), env::var_os("NO_COLOR").as_deref());
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    match format {
-        LogFormat::Text => lines.with_ansi(style.colours).init(),
-        LogFormat::Json => lines.json().init(),
-    }
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(style.colours).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    registry().with(lines.with_filter(filter)).init();
 }

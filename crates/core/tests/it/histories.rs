@@ -143,7 +143,7 @@ impl Story {
                 self.group.topic_in_set(TOPICS[*which], *partitions, "s");
             }
             Event::Topic { which, partitions, in_set: false } => {
-                self.group.topic(TOPICS[*which], *partitions)
+                self.group.topic(TOPICS[*which], *partitions);
             }
             Event::NoTopic(which) => self.group.remove(&Key::Topic(TOPICS[*which].parse().unwrap())),
             Event::Say { who, what, at } => self.say(*who, *what, *at),

@@ -6,8 +6,8 @@ use kafka_assigner_core::leader::Pass;
 use kafka_assigner_core::lint::{Invariant, lint};
 use kafka_assigner_core::test_group::TestGroup;
 
-fn broken_by(lab: &TestGroup, pass: &Pass) -> Vec<Invariant> {
-    lint(&lab.state, pass, lab.context()).into_iter().map(|violation| violation.invariant).collect()
+fn broken_by(group: &TestGroup, pass: &Pass) -> Vec<Invariant> {
+    lint(&group.state, pass, group.context()).into_iter().map(|violation| violation.invariant).collect()
 }
 
 /// A test for each pass of [`broken`], with the invariant that it breaks.
@@ -16,8 +16,8 @@ macro_rules! passes {
         $(
             #[test]
             fn $test() {
-                let (lab, pass) = broken::$test();
-                assert_eq!(broken_by(&lab, &pass), [Invariant::$invariant]);
+                let (group, pass) = broken::$test();
+                assert_eq!(broken_by(&group, &pass), [Invariant::$invariant]);
             }
         )*
 
@@ -69,7 +69,7 @@ fn every_invariant_has_a_pass_that_breaks_it() {
     expected = "StoppedOwnersResume (an owner that was asked to stop is granted its partitions again)"
 )]
 fn a_violation_names_the_invariant() {
-    let (lab, pass) = broken::a_cancel_that_leaves_the_old_owner_stopped();
-    let violations = lint(&lab.state, &pass, lab.context());
+    let (group, pass) = broken::a_cancel_that_leaves_the_old_owner_stopped();
+    let violations = lint(&group.state, &pass, group.context());
     panic!("{}", violations[0]);
 }
