@@ -99,9 +99,12 @@ impl<'a> Outlook<'a> {
         handoffs.filter(move |handoff| is_meant(handoff.phase)).map(|handoff| &handoff.new.name)
     }
 
-    /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time.
+    /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time. One that gets a
+    /// part of a set which has grown meanwhile gets the rest too, whatever its limit is, until a later plan.
     fn limits_hold(&self) -> Option<String> {
-        let gaining: BTreeSet<&MemberName> = self.given.values().copied().collect();
+        let outgrown: BTreeSet<&MemberName> = self.outgrown().collect();
+        let gaining: BTreeSet<&MemberName> =
+            self.given.values().copied().filter(|name| !outgrown.contains(name)).collect();
         let limit = |name: &MemberName| self.state.registration(name)?.max_partitions;
         let limits: BTreeMap<&MemberName, u32> =
             gaining.into_iter().filter_map(|name| Some((name, limit(name)?))).collect();
@@ -114,6 +117,19 @@ impl<'a> Outlook<'a> {
         }
         let over = limits.into_iter().find(|(name, limit)| loads.get(name).is_some_and(|load| load > limit));
         over.map(|(name, limit)| format!("{name} gets {}, at most {limit}", loads[name]))
+    }
+
+    /// The new owner of each handoff in flight whose co-partitioned unit has more partitions than the handoff moves.
+    fn outgrown(&self) -> impl Iterator<Item = &'a MemberName> {
+        let state = self.state;
+        let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
+        let has_grown = |at: &TopicPartition, unit: &[TopicPartition]| {
+            self.unit_of(at).iter().any(|other| state.exists(other) && !unit.contains(other))
+        };
+        let moving = handoffs.filter(|handoff| handoff.phase.is_in_flight());
+        moving
+            .filter(move |handoff| has_grown(handoff.lead(), &handoff.unit))
+            .map(|handoff| &handoff.new.name)
     }
 
     /// The partitions that the plan gives and that have no assignment yet.
