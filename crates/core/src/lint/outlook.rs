@@ -6,7 +6,7 @@ use super::Invariant;
 use crate::action::{Action, Step};
 use crate::facts::may_have;
 use crate::plan::Plan;
-use crate::record::Phase;
+use crate::record::{Handoff, Phase};
 use crate::state::{GroupState, Presence};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::MemberName;
@@ -74,7 +74,7 @@ impl<'a> Outlook<'a> {
 
     fn moves_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_moves_in_flight) as usize;
-        let (moving, begun) = (self.handoffs(Phase::is_in_flight).count(), self.begun().count());
+        let (moving, begun) = (self.in_flight().count(), self.begun().count());
         (begun > 0 && moving + begun > limit)
             .then(|| format!("{begun} begin beside {moving} in flight, at most {limit}"))
     }
@@ -82,8 +82,8 @@ impl<'a> Outlook<'a> {
     fn warm_ups_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_warming) as usize;
         let mut warming: BTreeMap<&MemberName, usize> = BTreeMap::new();
-        for to in self.handoffs(|phase| phase == Phase::Warming) {
-            *warming.entry(to).or_default() += 1;
+        for handoff in self.in_flight().filter(|handoff| handoff.phase == Phase::Warming) {
+            *warming.entry(&handoff.new.name).or_default() += 1;
         }
         self.begun().find_map(|to| {
             let count = warming.entry(to).or_default();
@@ -92,11 +92,10 @@ impl<'a> Outlook<'a> {
         })
     }
 
-    /// The new owner of each handoff in such a phase.
-    fn handoffs(&self, is_meant: impl Fn(Phase) -> bool + 'a) -> impl Iterator<Item = &'a MemberName> {
+    fn in_flight(&self) -> impl Iterator<Item = &'a Handoff> {
         let state = self.state;
         let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
-        handoffs.filter(move |handoff| is_meant(handoff.phase)).map(|handoff| &handoff.new.name)
+        handoffs.filter(|handoff| handoff.phase.is_in_flight())
     }
 
     /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time. One that gets a
@@ -121,15 +120,11 @@ impl<'a> Outlook<'a> {
 
     /// The new owner of each handoff in flight whose co-partitioned unit has more partitions than the handoff moves.
     fn outgrown(&self) -> impl Iterator<Item = &'a MemberName> {
-        let state = self.state;
-        let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
-        let has_grown = |at: &TopicPartition, unit: &[TopicPartition]| {
-            self.unit_of(at).iter().any(|other| state.exists(other) && !unit.contains(other))
+        let has_grown = |handoff: &&Handoff| {
+            let rest = self.unit_of(handoff.lead());
+            rest.iter().any(|at| self.state.exists(at) && !handoff.unit.contains(at))
         };
-        let moving = handoffs.filter(|handoff| handoff.phase.is_in_flight());
-        moving
-            .filter(move |handoff| has_grown(handoff.lead(), &handoff.unit))
-            .map(|handoff| &handoff.new.name)
+        self.in_flight().filter(has_grown).map(|handoff| &handoff.new.name)
     }
 
     /// The partitions that the plan gives and that have no assignment yet.
