@@ -268,7 +268,7 @@ fn named_leases(state: &GroupState) -> BTreeSet<LeaseId> {
     assignments.filter_map(|assignment| Some(assignment.owner.as_ref()?.lease)).collect()
 }
 
-/// Whether `plan` leaves something out that ending handoffs make room for.
+/// True if `plan` leaves something out that ending handoffs make room for.
 fn waits_for_room(plan: &Plan) -> bool {
     plan.deferred.iter().any(|deferral| deferral.why.is_for_room())
 }

@@ -9,7 +9,7 @@ settings! {
     pub(crate) struct Small {
         /// How often.
         every_time: Duration = "1s",
-        /// Whether at all.
+        /// True if at all.
         at_all: bool = "true",
         /// Where to, if anywhere.
         where_to: Option<PathBuf> = "",

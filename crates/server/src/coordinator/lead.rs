@@ -26,9 +26,9 @@ struct Leading<'a> {
     executor: &'a Executor,
     leader: Leader,
     updates: Listener<Touched>,
-    /// Whether something was heard since the last step.
+    /// True if something was heard since the last step.
     has_news: bool,
-    /// Whether the view has stopped.
+    /// True if the view has stopped.
     has_stopped: bool,
 }
 
