@@ -159,7 +159,7 @@ pub struct Snapshot {
     /// What it is about to own.
     #[prost(message, repeated, tag = "7")]
     pub catching_up: ::prost::alloc::vec::Vec<CatchUpPartition>,
-    /// True if another part follows.
+    /// Whether another part follows.
     #[prost(bool, tag = "16")]
     pub more: bool,
 }
@@ -2026,7 +2026,7 @@ pub struct RouteTable {
     /// has; where it has none, it holds requests back as for UNOWNED.
     #[prost(message, repeated, tag = "3")]
     pub undecided: ::prost::alloc::vec::Vec<UndecidedPartition>,
-    /// True if another part follows.
+    /// Whether another part follows.
     #[prost(bool, tag = "4")]
     pub more: bool,
 }
@@ -3097,7 +3097,7 @@ pub struct PartitionAssignment {
     /// The mode of the grant; without meaning where the epoch is 0.
     #[prost(enumeration = "Mode", tag = "8")]
     pub mode: i32,
-    /// True if it was granted in another mode than before, and its owner has not confirmed it yet.
+    /// Whether it was granted in another mode than before, and its owner has not confirmed it yet.
     #[prost(bool, tag = "9")]
     pub switching: bool,
     /// The gap that the move to the owner left: from the old owner's last record to the new one's first, by their own

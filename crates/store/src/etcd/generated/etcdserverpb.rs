@@ -90,7 +90,7 @@ pub struct RangeResponse {
     /// In the order of the keys.
     #[prost(message, repeated, tag = "2")]
     pub kvs: ::prost::alloc::vec::Vec<KeyValue>,
-    /// True if the limit cut the answer off.
+    /// Whether the limit cut the answer off.
     #[prost(bool, tag = "3")]
     pub more: bool,
 }
