@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// The exit code of a second, impatient signal: 128 + SIGINT, as shells count.
 const IMPATIENT: i32 = 130;
 
-/// Whether the user has asked us to stop.
+/// True once the user has asked us to stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 

@@ -258,6 +258,7 @@ mod tests {
     use crate::ack::Ack;
     use crate::key::Key;
     use crate::test_group::{TestGroup, tp};
+    use kafka_assigner_types::id::Member;
 
     fn told(group: &TestGroup, at: &TopicPartition) -> Vec<String> {
         explain(&group.state, at, Ok(&group.plan())).iter().map(ToString::to_string).collect()
@@ -285,14 +286,20 @@ mod tests {
         assert_eq!(epoch, assignment.held_epoch());
     }
 
-    #[test]
-    fn a_move_says_what_it_waits_for() {
+    /// A partition on its way to the second consumer.
+    fn moving() -> (TestGroup, Member, TopicPartition) {
         let mut group = TestGroup::with_topics(&[("t", 2)]);
         group.join("a");
         group.settle();
         let b = group.join("b");
         group.pass();
         let at = group.state.handoffs().keys().next().unwrap().clone();
+        (group, b, at)
+    }
+
+    #[test]
+    fn a_move_says_what_it_waits_for() {
+        let (mut group, b, at) = moving();
         assert!(told(&group, &at)[1].contains("is warming, waiting for b to warm up"));
         assert!(!told(&group, &at).iter().any(|cause| cause.contains("leaves it where it is")));
         group.say(&b, &at, None, &Ack::Ready);
@@ -303,12 +310,7 @@ mod tests {
 
     #[test]
     fn a_failed_move_shows_who_is_passed_over() {
-        let mut group = TestGroup::with_topics(&[("t", 2)]);
-        group.join("a");
-        group.settle();
-        let b = group.join("b");
-        group.pass();
-        let at = group.state.handoffs().keys().next().unwrap().clone();
+        let (mut group, b, at) = moving();
         group.say(&b, &at, None, &Ack::WarmFailed { reason: "disk full".to_owned() });
         group.carry_out(group.steps());
         let told = told(&group, &at).join(" ");

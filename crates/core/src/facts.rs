@@ -9,6 +9,7 @@ use crate::rules::{Extent, Facts};
 use crate::state::GroupState;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
 /// True if all records of the handoff's unit can be read, of partitions too that no longer move with the others.
@@ -41,11 +42,11 @@ pub(crate) fn facts<'a>(
         new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         wish: wish(state, handoff),
         overdue: context.memory.is_overdue(handoff, context.moment),
-        deadline_ms: u64::try_from(phase_deadline(state, handoff.phase).as_millis()).unwrap_or(u64::MAX),
+        deadline_ms: millis(phase_deadline(state, handoff.phase)),
     }
 }
 
-/// Whether the old owner of a handoff may still act anywhere in its unit.
+/// The end of the old owner's claims of a handoff, over all of its unit.
 fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> ClaimEnd {
     let running = |at| Some(claim_end(state, at, context)).filter(|end| !end.is_over());
     handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)

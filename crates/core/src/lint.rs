@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The rules that decide and the invariants here are written independently of each other: these look at records and
-//! guards alone, whatever step wrote them. A leader has its passes linted in debug builds
-//! ([`Leader::step`](crate::leader::Leader::step) panics on a violation), and the simulation asks for the same in
+//! guards alone, whatever step wrote them. The server has its leaders' passes linted in debug builds
+//! ([`Leader::lint`](crate::leader::Leader::lint)) and logs violations; the simulation asks for the same in
 //! release builds. Production lints nothing.
 
 mod effect;

@@ -72,7 +72,7 @@ impl Facts<'_> {
         matches!(self.new, Presence::Here) && self.new_may_have_it
     }
 
-    /// Whether somebody may act in the old owner's place.
+    /// True if somebody may act in the old owner's place.
     const fn old_done(&self) -> bool {
         self.old_over() && self.old_claim.is_over()
     }
@@ -111,7 +111,7 @@ pub enum Follow {
     Complete,
     /// The old owner, which still works, stays the owner; with the failure noted or not.
     GiveBack {
-        /// Whether the new owner is passed over for a while.
+        /// True if the new owner is passed over for a while.
         avoid: bool,
     },
     /// The old owner's session is ended.

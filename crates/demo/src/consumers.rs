@@ -16,6 +16,7 @@ use kafka_assigner_client::{
     WarmContext,
 };
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::micros;
 use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -108,7 +109,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 pub(crate) fn now_micros() -> Micros {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    micros(since)
 }
 
 /// Counts records by key, and writes down each that it handles.

@@ -8,6 +8,7 @@ use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
 use kafka_assigner_server::{Instance, KafkaTopics, Options as InstanceOptions};
 use kafka_assigner_store::MemoryStore;
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -116,7 +117,7 @@ impl Fleet {
 }
 
 fn options(id: &str, address: &str, mode: Mode, seed: u64) -> InstanceOptions {
-    let session_timeout_ms = u64::try_from(Options::SESSION_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+    let session_timeout_ms = millis(Options::SESSION_TIMEOUT);
     InstanceOptions {
         leader_ttl: Options::LEADER_TTL,
         group_defaults: GroupConfig { session_timeout_ms, mode, ..GroupConfig::default() },

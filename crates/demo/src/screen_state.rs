@@ -8,6 +8,7 @@ use kafka_assigner_audit::watcher::Observer;
 use kafka_assigner_core::record::Progress;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, sleep};
 
@@ -161,8 +162,4 @@ pub(crate) async fn show(state: ScreenState, screen: Arc<Screen>) {
         handled = view.done;
         screen.view(&view);
     }
-}
-
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -12,6 +12,7 @@ use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_store::MemoryStore;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinHandle;
@@ -26,7 +27,7 @@ use crate::producer::Produced;
 use crate::report::RunReport;
 use crate::routing::{Answered, Routing};
 use crate::screen::Screen;
-use crate::screen_state::{ScreenState, millis};
+use crate::screen_state::ScreenState;
 use crate::workload::Workload;
 
 /// Consumers at the start.

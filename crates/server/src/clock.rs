@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kafka_assigner_types::moment::{Moment, WallMillis};
+use kafka_assigner_types::moment::{Moment, WallMillis, millis};
 use tokio::time::Instant;
 
 /// The monotonic clock of a process, as the core counts it.
@@ -35,7 +35,7 @@ impl WallClock {
     pub fn system() -> Self {
         Self::new(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            WallMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+            WallMillis(millis(since))
         })
     }
 

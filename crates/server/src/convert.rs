@@ -13,7 +13,7 @@ use kafka_assigner_proto::v1::{
 use kafka_assigner_types::id::{Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{Lease, Revision};
 use kafka_assigner_types::mode::Mode;
-use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::moment::{WallMillis, millis};
 use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
@@ -274,11 +274,7 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
 
 /// The description of its session that a stream is told.
 pub(crate) fn session_info(member: &Member, lease: Lease) -> SessionInfo {
-    SessionInfo {
-        incarnation: member.incarnation.to_string(),
-        lease: lease.id.0,
-        ttl_ms: u64::try_from(lease.ttl.as_millis()).unwrap_or(u64::MAX),
-    }
+    SessionInfo { incarnation: member.incarnation.to_string(), lease: lease.id.0, ttl_ms: millis(lease.ttl) }
 }
 
 /// The farewell of a stream once the instance stops, with the addresses of others.

@@ -198,7 +198,7 @@ fn refuse_exposure(listeners: &Listeners, options: &ServeOptions) -> Result<(), 
     refuse_addresses(grpc, http, options)
 }
 
-/// Whether everybody on the network could listen in.
+/// Refuses addresses on which everybody on the network could listen in.
 fn refuse_addresses(grpc: SocketAddr, http: Option<SocketAddr>, options: &ServeOptions) -> Result<(), Error> {
     let is_exposed = |address: &SocketAddr| !options.insecure && !address.ip().is_loopback();
     if options.tls.is_none() && is_exposed(&grpc) {

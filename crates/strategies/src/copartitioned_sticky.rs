@@ -25,7 +25,7 @@ use copartitioned_set::CopartitionedSet;
 /// 1. **Keep.** A slot stays with its owner. One that is spread over several members gathers at the
 ///    one that has most of it, if that may have all of it and has room.
 /// 2. **Share.** In each set every active member gets its share of the slots in proportion to its
-///    [capacity](crate::Member::capacity), rounded down or up. Who has more keeps what rounding
+///    [capacity](crate::ProblemMember::capacity), rounded down or up. Who has more keeps what rounding
 ///    leaves open; otherwise it goes to who has least over all sets. Limits turn slots away to the
 ///    members that are furthest below their shares.
 /// 3. **Promote.** A slot whose owner left or must give it goes to the member whose copy is least
@@ -35,7 +35,7 @@ use copartitioned_set::CopartitionedSet;
 /// 4. **Exchange.** If a slot without a live owner went to a member without a copy, while another
 ///    has a copy within [`acceptable_lag`](crate::Options::acceptable_lag), the two exchange: that
 ///    one gives a slot of its own for it. So work goes on at once and stays even, for one more move.
-/// 5. **Stand by.** Each topic has as many standbys as it [wants](crate::Topic::standbys), or as
+/// 5. **Stand by.** Each topic has as many standbys as it [wants](crate::ProblemTopic::standbys), or as
 ///    there are members beside the owner. They are shared out like slots, in proportion to capacity,
 ///    and stay where they are; who gives a slot keeps its copy if one is wanting. A new one goes to
 ///    a rack in which the slot is not yet, if there is one to take it, and an owner's slots go to

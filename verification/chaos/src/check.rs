@@ -24,7 +24,7 @@ use crate::stage::Revoked;
 /// What is known of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
-    /// Whether two owners at a time are a violation.
+    /// True if two owners at a time are a violation.
     pub(crate) is_exclusive: bool,
     /// When faults began and ended.
     pub(crate) faulty: (Moment, Moment),

@@ -65,7 +65,7 @@ fn hits(links: &[Arc<Link>]) -> u64 {
 }
 
 impl Disturbed {
-    /// Whether anybody noticed so far.
+    /// True if anybody noticed so far.
     pub(crate) fn was_felt(&self) -> bool {
         hits(&self.links) > self.hits_before
     }

@@ -96,7 +96,7 @@ impl World {
         Ok(world)
     }
 
-    /// Whether consumers take requests.
+    /// True if consumers take requests.
     pub(crate) fn is_routed(&self) -> bool {
         self.arguments.mode == Mode::Routed
     }
@@ -106,7 +106,7 @@ impl World {
         self.arguments.scale()
     }
 
-    /// Whether enough was produced and moved. A leader's death takes some of the moves out of the planned ones, so
+    /// True if enough was produced and moved. A leader's death takes some of the moves out of the planned ones, so
     /// there must be more than have to be planned.
     pub(crate) fn has_seen_enough(&self) -> bool {
         let moves = self.observer.look().completed();

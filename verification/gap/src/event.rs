@@ -46,7 +46,7 @@ impl Event {
         }
     }
 
-    /// Whether all that moves is handed over by an owner that lives, to one that has it from then on.
+    /// True if all that moves is handed over by an owner that lives, to one that has it from then on.
     pub(crate) const fn is_planned(self) -> bool {
         matches!(self, Self::Join | Self::Leave | Self::RollNewNames)
     }

@@ -44,7 +44,7 @@ pub(crate) struct Row {
     unowned_partition_s: f64,
     /// The longest that somebody took to leave, from the signal to the end of the process; none where nobody left.
     leave_ms: Option<f64>,
-    /// Whether everybody had their share in time after each step. Where not, the figures tell only what came till then.
+    /// True if everybody had their share in time after each step. Where not, the figures tell only what came till then.
     settled: bool,
 }
 

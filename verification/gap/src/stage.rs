@@ -14,7 +14,7 @@ pub(crate) struct Stage {
     pub(crate) size: Size,
     /// How long the state of a partition takes to rebuild; zero where there is none.
     pub(crate) rebuild: Duration,
-    /// Whether members come back under their names, and their partitions are kept for them: static members of Kafka.
+    /// True if members come back under their names, and their partitions are kept for them: static members of Kafka.
     pub(crate) keeps_names: bool,
 }
 

@@ -14,9 +14,9 @@ pub(crate) struct System {
     /// What it is called in rows.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Whether it is measured when there is little time.
+    /// True if it is measured when there is little time.
     is_quick: bool,
-    /// Whether the gaps of its planned moves have an aim, beyond which the command fails.
+    /// True if the gaps of its planned moves have an aim, beyond which the command fails.
     pub(crate) has_aim: bool,
 }
 

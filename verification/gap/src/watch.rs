@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_audit::Micros;
+use kafka_assigner_types::moment::micros;
 
 use crate::check::{Handled, Who};
 
@@ -27,7 +28,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// Nothing was seen yet; each partition gets a record each `interval`.
     pub(crate) fn new(interval: Duration) -> Self {
-        let recent = u64::try_from((RECENT + 5 * interval).as_micros()).unwrap_or(u64::MAX);
+        let recent = micros(RECENT + 5 * interval);
         Self { recent, last: BTreeMap::new(), reached: BTreeMap::new() }
     }
 
@@ -39,7 +40,7 @@ impl Watch {
         *reached = (*reached).max(handled.offset + 1);
     }
 
-    /// Whether every partition was handled up to its end.
+    /// True if every partition was handled up to its end.
     pub(crate) fn has_reached(&self, ends: &BTreeMap<i32, i64>) -> bool {
         ends.iter().all(|(partition, end)| self.reached.get(partition).is_some_and(|reached| reached >= end))
     }
@@ -57,7 +58,7 @@ impl Watch {
     }
 }
 
-/// Whether so many members have equal shares, as far as that can be.
+/// True if so many members have equal shares, as far as that can be.
 pub(crate) fn is_even(owners: &Owners, members: usize) -> bool {
     let mut shares: BTreeMap<Who, usize> = BTreeMap::new();
     for owner in owners.values() {

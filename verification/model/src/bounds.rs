@@ -8,13 +8,13 @@ use serde::Serialize;
 pub struct Bounds {
     /// The group's mode at the start.
     pub mode: Mode,
-    /// Whether new owners in `exclusive` catch up.
+    /// True if new owners in `exclusive` catch up.
     pub catch_up: bool,
-    /// Whether the group waits out revocations.
+    /// True if the group waits out revocations.
     pub waits_out: bool,
     /// Partitions of the one topic, or of a set one of each topic.
     pub partitions: u32,
-    /// Whether the partitions belong to a topic each, which move as one.
+    /// True if the partitions belong to a topic each, which move as one.
     pub is_set: bool,
     /// Consumers, by name; the first owns everything at the start.
     pub names: u8,
@@ -72,7 +72,7 @@ pub struct Bounds {
     pub routers: u8,
     /// Routers that may join later, under a new name or one that was there.
     pub router_joins: u8,
-    /// Whether those that join later never say a word.
+    /// True if those that join later never say a word.
     pub mute: bool,
     /// Routers that may die.
     pub router_crashes: u8,

@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// Whether a router that the freeze of the unit led by `lead` had to wait for has a request for `at` under way.
+    /// True if a router that the freeze of the unit led by `lead` had to wait for has a request for `at` under way.
     fn is_disturbed(&self, before: &Scene, lead: &TopicPartition, at: &TopicPartition) -> bool {
         let Some(request) = self.request.as_ref().filter(|r| r.at == *at && r.sent.is_some()) else {
             return false;
@@ -68,7 +68,7 @@ impl World {
         router.alive && self.now.state.is_routing(&router.member) && came < froze
     }
 
-    /// Whether what the phase of the handoff says was said by the sessions concerned, in this attempt and of all its
+    /// True if what the phase of the handoff says was said by the sessions concerned, in this attempt and of all its
     /// partitions.
     fn is_said(&self, handoff: &Handoff) -> bool {
         let says = |member: &Member, is_it: &dyn Fn(Said) -> bool| {
@@ -90,7 +90,7 @@ impl World {
         is_warm && is_taken && has_read && is_stopped
     }
 
-    /// Whether a session may still act for all that anybody knows; whose lease was revoked is nobody's promise.
+    /// True if a session may still act for all that anybody knows; whose lease was revoked is nobody's promise.
     fn is_unstoppable(&self, session: &Session) -> bool {
         session.is_active() && session.claim && !self.logs.values().any(|log| log.is_revoked)
     }
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// Whether the session may have work that it did not commit.
+    /// True if the session may have work that it did not commit.
     fn is_work_lost_with(&self, dead: usize, at: &TopicPartition) -> bool {
         let session = &self.sessions[dead];
         let named = self.now.state.assignment(at).and_then(|a| a.owner.as_ref());
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// Whether the session that the assignment names is there.
+    /// True if the session that the assignment names is there.
     pub(crate) fn owner_lives(&self, at: &TopicPartition) -> bool {
         let owner = self.now.state.assignment(at).and_then(|assignment| assignment.owner.as_ref());
         owner.is_some_and(|owner| self.lives(&owner.member()))

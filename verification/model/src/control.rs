@@ -18,7 +18,7 @@ pub struct Control {
     pub scenario: &'static str,
     /// Distinct states.
     pub states: usize,
-    /// Whether every state was visited, and nothing is violated in any.
+    /// True if every state was visited, and nothing is violated in any.
     pub holds: bool,
 }
 

@@ -15,9 +15,9 @@ pub struct Log {
     pub sink: Epoch,
     /// The session that took the log's fence last: what others send is refused.
     pub holder: Option<usize>,
-    /// Whether an owner's session ended since somebody began to work: what it did not commit is done again.
+    /// True if an owner's session ended since somebody began to work: what it did not commit is done again.
     pub is_excused: bool,
-    /// Whether an owner's lease was revoked from outside: only the sink is promised to hold then.
+    /// True if an owner's lease was revoked from outside: only the sink is promised to hold then.
     pub is_revoked: bool,
 }
 

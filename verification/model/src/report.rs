@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use serde::Serialize;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
@@ -27,7 +28,7 @@ pub struct Explored {
     pub bounds: BTreeMap<String, serde_json::Value>,
     /// Distinct states.
     pub states: usize,
-    /// Whether all states within the bounds were visited.
+    /// True if all states within the bounds were visited.
     pub complete: bool,
     /// What became of each property.
     pub properties: BTreeMap<&'static str, Verdict>,
@@ -121,10 +122,6 @@ fn named(bounds: &Bounds) -> BTreeMap<String, serde_json::Value> {
     fields.into_iter().filter(|(_, value)| allows(value)).collect()
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Searches until what the fault breaks is seen to be broken: how many steps lead to that, where it is.
 #[must_use]
 pub fn search(fault: &Fault) -> Option<usize> {
@@ -175,7 +172,7 @@ impl Report {
         report
     }
 
-    /// Whether every property holds, everything was visited, every premise is reached in its mode, and every rule that
+    /// True if every property holds, everything was visited, every premise is reached in its mode, and every rule that
     /// was taken out is missed where nothing is wrong with it.
     #[must_use]
     pub fn is_good(&self) -> bool {

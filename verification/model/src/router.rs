@@ -13,9 +13,9 @@ pub struct Router {
     pub member: Member,
     /// Its lease.
     pub lease: LeaseId,
-    /// Whether the process runs.
+    /// True if the process runs.
     pub alive: bool,
-    /// Whether it never says a word.
+    /// True if it never says a word.
     pub is_mute: bool,
     /// The instance that holds its stream.
     pub instance: usize,

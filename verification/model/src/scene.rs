@@ -43,7 +43,7 @@ pub struct Scene {
     pub leases: Leases,
     /// The leases that are gone for longer than a claim lasts.
     pub waited_out: BTreeSet<LeaseId>,
-    /// Whether a leader has seen the grants as they are for longer than any claim lasts.
+    /// True if a leader has seen the grants as they are for longer than any claim lasts.
     pub is_quiet: bool,
     /// How many handoffs have begun so far: new ids are dealt from here.
     pub begun: u64,

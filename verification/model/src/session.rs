@@ -20,13 +20,13 @@ pub struct Session {
     pub lease: LeaseId,
     /// What is left of the lease.
     pub life: Life,
-    /// Whether its own clock says that it may act.
+    /// True if its own clock says that it may act.
     pub claim: bool,
-    /// Whether a heartbeat of it has kept the lease alive and waits for its second read.
+    /// True if a heartbeat of it has kept the lease alive and waits for its second read.
     pub is_beating: bool,
-    /// Whether the process runs.
+    /// True if the process runs.
     pub alive: bool,
-    /// Whether it knows that its session is over.
+    /// True if it knows that its session is over.
     pub fenced: bool,
     /// The instance that holds its stream.
     pub instance: usize,
@@ -60,9 +60,9 @@ pub struct Hold {
     pub epoch: Epoch,
     /// The next record; `None`: it has read nothing so far.
     pub position: Option<u8>,
-    /// Whether it stands: it was drained, or has not begun.
+    /// True if it stands: it was drained, or has not begun.
     pub is_stopped: bool,
-    /// Whether it knows the log's fence to be its own.
+    /// True if it knows the log's fence to be its own.
     pub has_fence: bool,
 }
 
@@ -102,13 +102,13 @@ impl Said {
 }
 
 impl Session {
-    /// Whether it takes part: its process runs, and it does not know of an end.
+    /// True if it takes part: its process runs, and it does not know of an end.
     #[must_use]
     pub const fn is_active(&self) -> bool {
         self.alive && !self.fenced
     }
 
-    /// Whether it would act on `at` now: it was told that it is the owner, and its clock lets it.
+    /// True if it would act on `at` now: it was told that it is the owner, and its clock lets it.
     #[must_use]
     pub fn may_act(&self, at: &TopicPartition) -> bool {
         self.is_active()
@@ -174,7 +174,7 @@ const fn is_strict(role: Option<&Role>) -> bool {
 }
 
 impl Hold {
-    /// Whether the state is kept under `role`, which it then follows: an owner that is granted the partition again in
+    /// True if the state is kept under `role`, which it then follows: an owner that is granted the partition again in
     /// the same run goes on.
     fn follows(&mut self, role: Option<&Role>, variant: Variant) -> bool {
         match role {

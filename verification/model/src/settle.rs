@@ -31,7 +31,7 @@ impl Rests {
 }
 
 impl Protocol {
-    /// Whether the group comes to rest within [`MOST_STEPS`] of a scheduler that always takes the first step that
+    /// True if the group comes to rest within [`MOST_STEPS`] of a scheduler that always takes the first step that
     /// changes something, and no trouble.
     #[must_use]
     pub fn settles(&self, world: &World) -> bool {

@@ -53,7 +53,7 @@ pub struct World {
     pub left: Bounds,
     /// The partitions whose owner died and that no owner works on since.
     pub excused: BTreeSet<TopicPartition>,
-    /// Whether the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
+    /// True if the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
     pub has_three_phases: bool,
     /// What is broken.
     pub broken: Option<Invariant>,
@@ -169,7 +169,7 @@ impl World {
         scene.written(topics.chain(others).collect())
     }
 
-    /// Whether the modes that promise a single owner occur.
+    /// True if the modes that promise a single owner occur.
     pub(crate) fn is_strict(&self) -> bool {
         !self.logs.is_empty()
     }
@@ -226,7 +226,7 @@ impl World {
         };
     }
 
-    /// Whether the partitions are granted as the instance knows.
+    /// True if the partitions are granted as the instance knows.
     fn has_the_same_grants(&self, instance: usize) -> bool {
         let (known, now) = (&self.views[instance].state, &self.now.state);
         known.assignments() == now.assignments() && known.handoffs() == now.handoffs()
@@ -261,7 +261,7 @@ impl World {
         self.apply(&Txn::guarded(Vec::new(), ops));
     }
 
-    /// Whether the registration of a session is there, readable or not.
+    /// True if the registration of a session is there, readable or not.
     pub(crate) fn is_registered(&self, session: &Session) -> bool {
         matches!(self.now.state.presence(&session.member), Presence::Here | Presence::Unknown)
             && self.registered_lease(session) == Some(session.lease)
@@ -272,7 +272,7 @@ impl World {
         self.now.shelf.get(&key).map(|record| record.lease)
     }
 
-    /// Whether a live session of the store's own account works on `at`.
+    /// The number of live sessions, by the store's own account, that work on `at`.
     pub(crate) fn workers(&self, at: &TopicPartition) -> usize {
         self.sessions.iter().filter(|session| session.alive && session.works.contains(at)).count()
     }

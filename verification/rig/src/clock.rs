@@ -4,6 +4,7 @@ use std::ops::Add;
 use std::time::{Duration, UNIX_EPOCH};
 
 use kafka_assigner_audit::Micros;
+use kafka_assigner_types::moment::micros;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[must_use]
 pub fn wall() -> Micros {
     let since = UNIX_EPOCH.elapsed().unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    micros(since)
 }
 
 /// Microseconds of the machine's monotonic clock, by which claims are counted too.
@@ -39,6 +40,6 @@ impl Add<Duration> for Moment {
     type Output = Self;
 
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(micros(span)))
     }
 }

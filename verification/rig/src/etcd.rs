@@ -155,7 +155,7 @@ impl Etcd {
         self.running()?.thaw()
     }
 
-    /// Whether it says that it is healthy: it runs, and sees a leader of its cluster.
+    /// True if it says that it is healthy: it runs, and sees a leader of its cluster.
     #[must_use]
     pub fn answers(&self) -> bool {
         is_healthy(self.ports.metrics)

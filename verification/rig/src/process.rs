@@ -100,7 +100,7 @@ impl Drop for Process {
 /// How long the threads of a stopped process may take to stand still.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Whether every thread of a process stands still, as Linux tells it; elsewhere nobody can tell.
+/// True if every thread of a process stands still, as Linux tells it; elsewhere nobody can tell.
 fn is_stopped(process: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return true };
     threads.flatten().all(|thread| {

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use kafka_assigner_audit::{Micros, Spread};
 use kafka_assigner_store::{EtcdOptions, EtcdStore, Store as _};
 use kafka_assigner_types::kv::{Op, Txn};
+use kafka_assigner_types::moment::micros;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde::Serialize;
@@ -124,10 +125,6 @@ async fn write(etcd: &EtcdStore) -> Option<Micros> {
     let begun = Instant::now();
     etcd.txn(Txn::guarded(Vec::new(), vec![Op::put(KEY, "")])).await.ok()?;
     Some(micros(begun.elapsed()))
-}
-
-fn micros(duration: Duration) -> Micros {
-    Micros::try_from(duration.as_micros()).unwrap_or(Micros::MAX)
 }
 
 struct Commits {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Short enough to go unnoticed in a test's time, long enough to leave the server its processor.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Whether `condition` came to hold within `bound`; it is looked at least once.
+/// True if `condition` came to hold within `bound`; it is looked at least once.
 pub fn holds_within(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + bound;
     loop {

@@ -72,7 +72,7 @@ impl Step<'_> {
         self.changes.iter().filter_map(|(key, _)| if let Key::Handoff(at) = key { Some(at) } else { None })
     }
 
-    /// Whether the writer held the leadership in the moment of its write.
+    /// True if the writer held the leadership in the moment of its write.
     fn leader_wrote(&self) -> bool {
         let leader = self.before.leader().and_then(|entry| entry.last_good());
         self.writer.is_some() && leader.map(|leader| leader.instance.as_str()) == self.writer

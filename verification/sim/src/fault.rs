@@ -167,7 +167,7 @@ impl Fault {
         Self::RouterLeaves,
     ];
 
-    /// Whether it takes routers and their requests to happen.
+    /// True if it takes routers and their requests to happen.
     pub(crate) const fn needs_routers(self) -> bool {
         matches!(
             self,
@@ -225,7 +225,7 @@ pub enum Party {
 }
 
 impl Party {
-    /// Whether it is about a router.
+    /// True if it is about a router.
     #[must_use]
     pub const fn routes(self) -> bool {
         matches!(self, Self::Router | Self::Joiner | Self::Leaver)
@@ -261,7 +261,7 @@ pub struct Strike {
 }
 
 impl Strike {
-    /// Whether a handoff in `mode` comes to that moment. What is taken before it is released is no moment of the strict
+    /// True if a handoff in `mode` comes to that moment. What is taken before it is released is no moment of the strict
     /// modes, since the words come in any order there.
     #[must_use]
     pub const fn is_in(self, mode: Mode) -> bool {

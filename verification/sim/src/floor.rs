@@ -21,7 +21,7 @@ struct Post {
     consumer: Arc<str>,
     context: OwnedContext,
     works: bool,
-    /// Whether it has worked since it was told to begin.
+    /// True if it has worked since it was told to begin.
     started: bool,
 }
 

@@ -81,7 +81,7 @@ impl Hole {
         if self == Self::StaleSnapshot { Revision(1) } else { revision }
     }
 
-    /// Whether an instance gets to see `record`.
+    /// True if an instance gets to see `record`.
     pub(crate) fn shows(self, layout: &Layout, record: &Record) -> bool {
         self != Self::UnreadableIsGone || !is_unreadable_consumer(layout, record)
     }

@@ -95,7 +95,7 @@ struct Fate {
     back: Duration,
     loses_request: bool,
     loses_answer: bool,
-    /// Whether the caller hears of a loss, by a broken connection, or nothing at all.
+    /// True if the caller hears of a loss, by a broken connection, or nothing at all.
     breaks: bool,
     /// When the call arrives once more.
     again_after: Option<Duration>,

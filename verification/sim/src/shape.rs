@@ -27,9 +27,9 @@ pub(crate) struct Shape {
     pub(crate) send_timeout: Duration,
     /// The topics with their partition counts.
     pub(crate) topics: Vec<(&'static str, u32)>,
-    /// Whether the topics move together.
+    /// True if the topics move together.
     pub(crate) copartitioned: bool,
-    /// Whether the mode changes under way.
+    /// True if the mode changes under way.
     pub(crate) mode_switches: bool,
     pub(crate) config: GroupConfig,
     pub(crate) leader_ttl: Duration,

@@ -14,7 +14,7 @@ use crate::world::World;
 /// How a world is run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Whether everything that happens goes to standard output.
+    /// True if everything that happens goes to standard output.
     pub trace: bool,
     /// A hole to be found.
     pub hole: Option<Hole>,

@@ -32,7 +32,7 @@ enum Fate {
 #[derive(Debug)]
 pub(crate) struct Temper {
     mood: Mutex<Mood>,
-    /// Whether partitions are given up without being handed over.
+    /// True if partitions are given up without being handed over.
     leaves_alone: AtomicBool,
 }
 

@@ -72,7 +72,7 @@ fn is_left_out(name: &str) -> bool {
     name == "tests" || name == "generated" || name.ends_with("_test")
 }
 
-/// Whether an item is compiled for tests only.
+/// True if an item is compiled for tests only.
 pub(super) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")

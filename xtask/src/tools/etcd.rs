@@ -138,7 +138,7 @@ fn version(binary: &Path, interrupt: &Interrupt) -> Result<String> {
     Ok(version.with_context(|| format!("{} does not look like etcd", binary.display()))?.trim().to_owned())
 }
 
-/// Whether a version is one of the [`OLDEST`] or a later release of its line, or of a later line.
+/// True if a version is one of the [`OLDEST`] or a later release of its line, or of a later line.
 fn is_supported(version: &str) -> bool {
     let parts: Vec<u32> = version.split('.').map(|part| part.parse().unwrap_or(0)).collect();
     let [_, last] = OLDEST;

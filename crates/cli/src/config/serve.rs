@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::record::{GroupConfig, InvalidConfig};
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::moment::millis;
 
 use super::secret::{Properties, Secret};
 use super::setting::settings;
@@ -153,11 +154,6 @@ impl ServeConfig {
     fn uses_https_for_etcd(&self) -> bool {
         self.etcd.iter().any(|endpoint| endpoint.to_string().starts_with("https:"))
     }
-}
-
-/// More than fits is far beyond every bound that a span is checked against.
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Resolved<ServeConfig> {

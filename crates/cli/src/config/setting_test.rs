@@ -9,7 +9,7 @@ settings! {
     pub(crate) struct Small {
         /// How often.
         every_time: Duration = "1s",
-        /// Whether at all.
+        /// True if at all.
         at_all: bool = "true",
         /// Where to, if anywhere.
         where_to: Option<PathBuf> = "",
@@ -109,7 +109,7 @@ fn a_page_names_each_setting_with_its_value_and_origin() {
 # How often.
 every_time = \"1s\" # default
 
-# Whether at all.
+# True if at all.
 at_all = false # from --at-all
 
 # Where to, if anywhere.

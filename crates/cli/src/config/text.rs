@@ -122,7 +122,8 @@ fn is_filter(text: &str) -> bool {
 /// nothing of anything else; nobody means that.
 fn is_directive(text: &str) -> bool {
     let text = text.trim();
-    text.contains(['=', ':']) || text.parse::<LevelFilter>().is_ok()
+    let names_no_span = !text.contains('[');
+    names_no_span && text.contains(['=', ':']) || text.parse::<LevelFilter>().is_ok()
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl Told<'_> {
             .reduce(|common, pins| common.into_iter().filter(|id| pins.contains(id)).collect())
     }
 
-    /// Whether the partition may be with `id`.
+    /// True if the partition may be with `id`.
     fn may_own(&self, id: &str, set: &[Value], partition: u64) -> bool {
         let can_have = |id: &str| self.is_subscribed(id, set) && !self.is_banned(id, set, partition);
         let can_take =

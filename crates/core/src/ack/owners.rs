@@ -52,7 +52,7 @@ pub(super) fn confirm(state: &GroupState, assignment: &Assignment, acks: &[&Memb
     Verdict::Record { write: draft.into_write(), handoff: None }
 }
 
-/// Whether `ack` changes the handoff, as it stands.
+/// Judges if `ack` changes the handoff, as it stands.
 fn changes(state: &GroupState, caller: &Member, handoff: &Handoff, ack: &MemberAck) -> Result<(), Verdict> {
     let is_old_owners = matches!(ack.ack, Ack::Drained(_) | Ack::Released { .. });
     let speaker = if is_old_owners { &handoff.old } else { &handoff.new };
@@ -74,7 +74,7 @@ fn changes(state: &GroupState, caller: &Member, handoff: &Handoff, ack: &MemberA
     }
 }
 
-/// Whether the new owner has not acknowledged the partition in this phase. What lies complete counts once more, since
+/// Judges if the new owner has not acknowledged the partition in this phase. What lies complete counts once more, since
 /// nothing followed from it.
 fn is_new(handoff: &Handoff, ack: &MemberAck) -> Result<(), Verdict> {
     let counts = !handoff.said.contains(&ack.at) || has_whole_unit(&handoff.said, handoff);

@@ -26,9 +26,9 @@ const MOST_DEBOUNCES: u32 = 5;
 #[derive(Debug, Clone)]
 pub(super) struct Agenda {
     touched: Touched,
-    /// Whether everything has to be looked at.
+    /// True if everything has to be looked at.
     everything: bool,
-    /// Whether the last plan left something out that ending handoffs make room for.
+    /// True if the last plan left something out that ending handoffs make room for.
     has_more: bool,
     plan: Option<Timer>,
     next_tick: Moment,

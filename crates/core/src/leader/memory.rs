@@ -42,7 +42,7 @@ struct Misses {
 /// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
 const MOST_MISSED_FREEZES: u32 = 2;
 
-/// What has to stay the same for the deadline of a phase to be the same one.
+/// The parts of a handoff that stay the same as long as the deadline of its phase is the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PhaseKey {
     id: HandoffId,
@@ -55,7 +55,7 @@ impl PhaseKey {
         Self { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
     }
 
-    /// Whether `other` is the same phase, whoever has taken meanwhile.
+    /// True if `other` is the same phase, whoever has taken meanwhile.
     fn is_phase(&self, other: &Self) -> bool {
         self.id == other.id && self.phase == other.phase
     }

@@ -6,7 +6,7 @@ use super::Invariant;
 use crate::action::{Action, Step};
 use crate::facts::may_have;
 use crate::plan::Plan;
-use crate::record::Phase;
+use crate::record::{Handoff, Phase};
 use crate::state::{GroupState, Presence};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::MemberName;
@@ -74,7 +74,7 @@ impl<'a> Outlook<'a> {
 
     fn moves_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_moves_in_flight) as usize;
-        let (moving, begun) = (self.handoffs(Phase::is_in_flight).count(), self.begun().count());
+        let (moving, begun) = (self.in_flight().count(), self.begun().count());
         (begun > 0 && moving + begun > limit)
             .then(|| format!("{begun} begin beside {moving} in flight, at most {limit}"))
     }
@@ -82,8 +82,8 @@ impl<'a> Outlook<'a> {
     fn warm_ups_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_warming) as usize;
         let mut warming: BTreeMap<&MemberName, usize> = BTreeMap::new();
-        for to in self.handoffs(|phase| phase == Phase::Warming) {
-            *warming.entry(to).or_default() += 1;
+        for handoff in self.in_flight().filter(|handoff| handoff.phase == Phase::Warming) {
+            *warming.entry(&handoff.new.name).or_default() += 1;
         }
         self.begun().find_map(|to| {
             let count = warming.entry(to).or_default();
@@ -92,16 +92,18 @@ impl<'a> Outlook<'a> {
         })
     }
 
-    /// The new owner of each handoff in such a phase.
-    fn handoffs(&self, is_meant: impl Fn(Phase) -> bool + 'a) -> impl Iterator<Item = &'a MemberName> {
+    fn in_flight(&self) -> impl Iterator<Item = &'a Handoff> {
         let state = self.state;
         let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
-        handoffs.filter(move |handoff| is_meant(handoff.phase)).map(|handoff| &handoff.new.name)
+        handoffs.filter(|handoff| handoff.phase.is_in_flight())
     }
 
-    /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time.
+    /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time. One that gets a
+    /// part of a set which has grown meanwhile gets the rest too, whatever its limit is, until a later plan.
     fn limits_hold(&self) -> Option<String> {
-        let gaining: BTreeSet<&MemberName> = self.given.values().copied().collect();
+        let outgrown: BTreeSet<&MemberName> = self.outgrown().collect();
+        let gaining: BTreeSet<&MemberName> =
+            self.given.values().copied().filter(|name| !outgrown.contains(name)).collect();
         let limit = |name: &MemberName| self.state.registration(name)?.max_partitions;
         let limits: BTreeMap<&MemberName, u32> =
             gaining.into_iter().filter_map(|name| Some((name, limit(name)?))).collect();
@@ -114,6 +116,15 @@ impl<'a> Outlook<'a> {
         }
         let over = limits.into_iter().find(|(name, limit)| loads.get(name).is_some_and(|load| load > limit));
         over.map(|(name, limit)| format!("{name} gets {}, at most {limit}", loads[name]))
+    }
+
+    /// The new owner of each handoff in flight whose co-partitioned unit has more partitions than the handoff moves.
+    fn outgrown(&self) -> impl Iterator<Item = &'a MemberName> {
+        let has_grown = |handoff: &&Handoff| {
+            let rest = self.unit_of(handoff.lead());
+            rest.iter().any(|at| self.state.exists(at) && !handoff.unit.contains(at))
+        };
+        self.in_flight().filter(has_grown).map(|handoff| &handoff.new.name)
     }
 
     /// The partitions that the plan gives and that have no assignment yet.

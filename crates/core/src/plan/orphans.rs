@@ -15,6 +15,7 @@ use crate::record::{Assignment, Handoff, Phase};
 use crate::state::Presence;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
 /// What becomes of a partition in the search for orphans.
@@ -96,7 +97,7 @@ impl Planner<'_> {
     fn claim_runs(&self, owner: &MemberName, at: &TopicPartition) -> Option<DeferReason> {
         let left_ms = match claim_end(self.state, at, self.context) {
             ClaimEnd::Over => return None,
-            ClaimEnd::Running(left) => Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            ClaimEnd::Running(left) => Some(millis(left)),
             ClaimEnd::Unasked => None,
         };
         Some(DeferReason::ClaimRunning { owner: owner.clone(), left_ms })
@@ -111,7 +112,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the partition's handoff finds it an owner by a rule of its own.
+    /// True if the partition's handoff finds it an owner by a rule of its own.
     fn is_driven(&self, at: &TopicPartition) -> bool {
         self.state.handoff_of(at).is_some_and(|handoff| match handoff.phase {
             Phase::Complete if handoff.mode.is_strict() => false,
@@ -126,7 +127,7 @@ impl Planner<'_> {
             && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode)
     }
 
-    /// Whether the vanished owner's name is here again and may have the unit.
+    /// True if the vanished owner's name is here again and may have the unit.
     fn returned(&self, name: &MemberName, unit: &Unit) -> bool {
         may_have(self.state, name, &unit.partitions, self.state.mode_of(&unit.partitions))
     }

@@ -10,6 +10,7 @@ use crate::reason::FenceReason;
 use crate::record::{Consumer, Router, Standing};
 use crate::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
 /// The record of one session, which hangs on the session's lease.
@@ -96,8 +97,4 @@ impl Registration for Router {
     fn with_ttl(self, ttl: Duration) -> Self {
         Self { ttl_ms: millis(ttl), ..self }
     }
-}
-
-fn millis(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
 }

@@ -86,7 +86,7 @@ impl Touched {
     }
 }
 
-/// Whether two registrations say the same of what the consumer is and takes, whatever progress they report.
+/// True if two registrations say the same of what the consumer is and takes, whatever progress they report.
 fn is_same_member(a: &Consumer, b: &Consumer) -> bool {
     a.incarnation == b.incarnation
         && a.standing == b.standing

@@ -28,10 +28,7 @@ fn group(mode: Mode) -> TestGroup {
 /// `a` owns both partitions, and one is on its way to `b`, which warms.
 fn warming(mode: Mode) -> (TestGroup, Member, Member) {
     let mut group = group(mode);
-    let a = group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
+    let (a, b) = one_after_the_other(&mut group);
     assert_eq!(phase(&group), Some(Phase::Warming));
     (group, a, b)
 }
@@ -44,6 +41,23 @@ fn draining(mode: Mode) -> (TestGroup, Member, Member) {
         assert!(!group.pass().is_empty(), "it does not drain: {:?}", phase(&group));
     }
     (group, a, b)
+}
+
+/// Joins `a`, which gets everything, and `b`, to which the leader begins a handoff.
+fn one_after_the_other(group: &mut TestGroup) -> (Member, Member) {
+    let a = group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    (a, b)
+}
+
+/// The same, once `b` is ready and the leader has seen it.
+fn ready(group: &mut TestGroup) -> (Member, Member) {
+    let (a, b) = one_after_the_other(group);
+    group.say(&b, &at(), Some(&id(group)), &Ack::Ready);
+    group.pass();
+    (a, b)
 }
 
 fn phase(group: &TestGroup) -> Option<Phase> {
@@ -128,12 +142,7 @@ fn a_handoff_is_over_once_the_new_owner_works_and_the_old_one_let_go_in_either_o
 fn nobody_owns_it_while_the_new_owner_catches_up_under_a_reserved_epoch() {
     let mut group = group(Mode::Exclusive);
     group.configure(&GroupConfig { mode: Mode::Exclusive, catch_up: true, ..GroupConfig::default() });
-    let a = group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
-    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
-    group.pass();
+    let (a, b) = ready(&mut group);
     let Some(Role::Draining { epoch: held, .. }) = role(&group, &a) else { panic!() };
     is_recorded(&group.say(&a, &at(), Some(&id(&group)), &stopped_at(7)));
     let Some(Role::CatchingUp { epoch: reserved, until, .. }) = role(&group, &b) else { panic!() };
@@ -306,12 +315,7 @@ fn one_that_lacks_what_a_mode_needs_neither_gets_nor_keeps_it() {
 #[test]
 fn a_reservation_whose_handoff_vanished_is_granted_again_above_it() {
     let mut group = group(Mode::Routed);
-    let a = group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
-    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
-    group.pass();
+    let (a, b) = ready(&mut group);
     group.pass();
     group.say(&a, &at(), Some(&id(&group)), &stopped_at(3));
     let Some(Role::CatchingUp { epoch: reserved, .. }) = role(&group, &b) else {

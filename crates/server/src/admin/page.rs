@@ -94,7 +94,7 @@ struct Room {
 }
 
 impl Room {
-    /// Whether `entry` still fits; the first one always does, or a list would never get past it.
+    /// True if `entry` still fits; the first one always does, or a list would never get past it.
     fn takes(&mut self, entry: &impl Message) -> bool {
         let is_first = self.used == 0;
         // A tag and a length precede each entry.

@@ -1,7 +1,5 @@
 //! Records as operators see them.
 
-use std::time::Duration;
-
 use kafka_assigner_core::census::{self, Census, is_owned};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
@@ -9,7 +7,7 @@ use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_proto::v1;
 use kafka_assigner_types::id::TopicPartition;
-use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::moment::{WallMillis, millis};
 use kafka_assigner_types::name::{MemberName, TopicName};
 
 use crate::convert::{wire_mode, wire_partition};
@@ -202,10 +200,6 @@ pub(super) fn handoff(
         mode: wire_mode(handoff.mode).into(),
         missing_routers: missing_routers(state, handoff),
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {

@@ -54,7 +54,7 @@ impl ConsumerService {
     }
 }
 
-/// Whether the member's own processing has stood still for longer than it said it may.
+/// True if the member's own processing has stood still for longer than it said it may.
 fn is_stuck(group: &ServedGroup, member: &Member, counter: u64) -> bool {
     group.read(|state| {
         let limit = state.registration(&member.name).and_then(|consumer| consumer.max_poll_interval_ms);

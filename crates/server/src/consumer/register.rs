@@ -7,6 +7,7 @@ use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
@@ -68,7 +69,7 @@ impl ConsumerService {
     }
 
     fn registration_record(&self, registration: &CheckedRegister, ttl: Duration) -> Consumer {
-        let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let ttl_ms = millis(ttl);
         let wall = self.instance.options().wall.now();
         Consumer {
             topics: registration.topics.clone(),

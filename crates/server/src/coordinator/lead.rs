@@ -7,6 +7,7 @@ use futures::FutureExt as _;
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::leader::{EndedPhase, Leader, Pass, StepInputs};
+use kafka_assigner_core::lint::Violation;
 use kafka_assigner_core::plan::{NoPlan, Plan};
 use kafka_assigner_core::state::Touched;
 use kafka_assigner_core::write::Write;
@@ -16,7 +17,7 @@ use kafka_assigner_types::moment::Moment;
 
 use super::Coordinator;
 use super::execute::{Executor, WriteOutcome};
-use crate::{background, leases};
+use crate::{Options, background, leases};
 
 /// One term of a leader.
 #[derive(Debug)]
@@ -25,9 +26,9 @@ struct Leading<'a> {
     executor: &'a Executor,
     leader: Leader,
     updates: Listener<Touched>,
-    /// Whether something was heard since the last step.
+    /// True if something was heard since the last step.
     has_news: bool,
-    /// Whether the view has stopped.
+    /// True if the view has stopped.
     has_stopped: bool,
 }
 
@@ -123,9 +124,9 @@ impl Leading<'_> {
             let wall = options.wall.now();
             let inputs = StepInputs { moment, wall, nonce, strategies: &options.strategies };
             let pass = metrics.timed_step(|| leader.step(&state, said.as_ref(), inputs));
-            if let Some(listener) = &options.on_violation {
+            if cfg!(debug_assertions) || options.on_violation.is_some() {
                 let violations = leader.lint(&state, &pass, &said.unwrap_or_default(), inputs);
-                violations.iter().for_each(|violation| listener.hear(violation));
+                violations.iter().for_each(|violation| tell(&options, violation));
             }
             (leader, pass)
         };
@@ -209,5 +210,13 @@ impl Leading<'_> {
         let Coordinator { group, metrics, .. } = self.coordinator;
         group.phases().show(self.leader.memory().phases());
         ended.iter().for_each(|ended| metrics.phase_ended(group.name(), ended));
+    }
+}
+
+/// Tells whoever listens to violations; where nobody does, the log.
+fn tell(options: &Options, violation: &Violation) {
+    match &options.on_violation {
+        Some(listener) => listener.hear(violation),
+        None => tracing::error!(%violation, "a pass of the leader breaks an invariant"),
     }
 }

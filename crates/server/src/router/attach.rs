@@ -5,6 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::record::Router;
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::AttachRequest;
+use kafka_assigner_types::moment::millis;
 use tonic::Status;
 
 use super::request::Attachment;
@@ -51,7 +52,7 @@ impl RouterService {
 
     fn record(&self, attachment: &Attachment, ttl: Duration) -> Router {
         let options = self.instance.options();
-        let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let ttl_ms = millis(ttl);
         Router {
             instance: options.id.clone(),
             client: attachment.client.clone(),

@@ -165,7 +165,7 @@ impl Cluster {
     }
 }
 
-/// Whether every partition is owned by somebody who is here, and nothing moves.
+/// True if every partition is owned by somebody who is here, and nothing moves.
 pub(crate) fn is_settled(state: &GroupState) -> bool {
     let wanted: usize =
         state.topics().values().filter_map(Entry::last_good).map(|topic| topic.partitions as usize).sum();

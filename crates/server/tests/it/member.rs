@@ -29,7 +29,7 @@ pub(crate) struct Roles {
     pub(crate) draining: BTreeMap<At, DrainPartition>,
     pub(crate) catching_up: BTreeMap<At, CatchUpPartition>,
     pub(crate) releasing: BTreeMap<At, ReleasePartition>,
-    /// Whether more of a snapshot is to come.
+    /// True if more of a snapshot is to come.
     pub(crate) has_more: bool,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
@@ -121,7 +121,7 @@ impl Member {
         true
     }
 
-    /// Whether nothing waits to be read, and the stream goes on.
+    /// True if nothing waits to be read, and the stream goes on.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.more().now_or_never().is_none()
     }

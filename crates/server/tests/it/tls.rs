@@ -45,7 +45,7 @@ impl Authority {
     }
 }
 
-/// Whether a call over `scheme` with `tls` comes through.
+/// True if a call over `scheme` with `tls` comes through.
 async fn reaches(served: &Served, scheme: &str, tls: Option<ClientTlsConfig>) -> bool {
     let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", served.grpc)).expect("an address");
     if let Some(tls) = tls {

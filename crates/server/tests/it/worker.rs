@@ -121,7 +121,7 @@ struct Work {
     /// What had a definite answer, by handoff.
     said: BTreeMap<String, Word>,
     sender: watch::Sender<Roles>,
-    /// Whether it shall leave.
+    /// True once it shall leave.
     asked: watch::Receiver<bool>,
     heard: Instant,
 }

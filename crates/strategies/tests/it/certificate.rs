@@ -98,7 +98,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Whether some cycle costs less than nothing (Bellman and Ford).
+/// True if some cycle costs less than nothing (Bellman and Ford).
 fn has_negative_cycle(costs: &[Vec<i64>]) -> bool {
     let mut distance = vec![0_i64; costs.len()];
     for _ in 0..=costs.len() {

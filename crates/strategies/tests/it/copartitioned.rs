@@ -28,7 +28,7 @@ fn set_of(problem: &Problem, topic: TopicIndex) -> Vec<TopicIndex> {
     problem.topic_indices().filter(alike).collect()
 }
 
-/// Whether anything keeps the slot of `unit` from being wherever it fits best.
+/// True if anything keeps the slot of `unit` from being wherever it fits best.
 fn is_free(problem: &Problem, unit: UnitIndex) -> bool {
     let holds = |member: MemberIndex| problem.member(member).state == MemberState::Hold;
     let members = || problem.member_indices();

@@ -61,7 +61,7 @@ fn loads(problem: &Problem, owners: &Owners) -> Vec<u32> {
     loads
 }
 
-/// Whether nobody that takes a unit ends above its limit.
+/// True if nobody that takes a unit ends above its limit.
 fn is_legal(problem: &Problem, owners: &Owners, loads: &[u32]) -> bool {
     problem.unit_indices().all(|unit| {
         let Some(owner) = owners[unit.index()].filter(|_| problem.fixed(unit).is_none()) else { return true };

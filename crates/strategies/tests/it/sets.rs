@@ -123,7 +123,7 @@ impl Units {
         self.problem.member(member).state
     }
 
-    /// Whether `member` may own the unit: it is subscribed to all topics of the set, and banned from nothing in it.
+    /// True if `member` may own the unit: it is subscribed to all topics of the set, and banned from nothing in it.
     fn may_own(&self, sketch: &Sketch, unit: usize, member: MemberIndex) -> bool {
         let first = self.problem.topic_of(self.units[unit][0]).0;
         let set = if sketch.set.contains(&first.index()) { sketch.set.clone() } else { vec![first.index()] };
@@ -171,7 +171,7 @@ impl Units {
         loads
     }
 
-    /// Whether nobody above its limit has taken anything.
+    /// True if nobody above its limit has taken anything.
     fn is_legal(&self, owners: &Owners, loads: &[u32]) -> bool {
         owners.iter().enumerate().all(|(unit, owner)| {
             owner.is_none_or(|owner| {

@@ -74,7 +74,7 @@ impl<'a> Outcome<'a> {
         topics.map(move |topic| self.problem.unit(topic, partition))
     }
 
-    /// Whether what is said of a unit that `from` could keep is true.
+    /// True if what is said of a unit that `from` could keep is true.
     fn is_why(&self, unit: UnitIndex, from: MemberIndex, reason: MoveReason) -> bool {
         let placed = |unit: &UnitIndex| self.owner(*unit) == Some(from);
         match reason {

@@ -25,7 +25,7 @@ fn without_last(scenario: &Scenario) -> (Scenario, ProblemMember) {
     (fewer, problem.member(problem.member_named(&id).unwrap()).clone())
 }
 
-/// Whether the racks of the two are the same, as a rack is told with the first that is in it.
+/// True if the racks of the two are the same, as a rack is told with the first that is in it.
 fn racks_are_alike(a: &Problem, b: &Problem) -> bool {
     a.racks() == b.racks()
 }

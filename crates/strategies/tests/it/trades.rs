@@ -203,7 +203,7 @@ struct Group {
     buckets: Vec<Vec<usize>>,
     /// The members' ids, each with its bucket.
     members: Vec<(usize, usize)>,
-    /// Whether some members can do more than others.
+    /// True if some members can do more than others.
     differ: bool,
 }
 
@@ -328,7 +328,7 @@ impl Outcome<'_> {
         offered.map(|unit| self.problem.weight(unit).thousandths() as f64).collect()
     }
 
-    /// Whether one of the two is out of tolerance on its side.
+    /// True if one of the two is out of tolerance on its side.
     fn is_out(&self, giver: MemberIndex, taker: MemberIndex) -> bool {
         let [given, taken] = [giver, taker].map(|member| self.level(member, self.load(member)));
         let Target { low, high, .. } = self.targets[giver.index()];

@@ -67,7 +67,7 @@ impl Run {
         held
     }
 
-    /// Whether the claim with the older epoch is that of a session that somebody outside had ended. What its holder
+    /// True if the claim with the older epoch is that of a session that somebody outside had ended. What its holder
     /// believes then, and takes up again, is over within a session's time to live; what it writes, the sink refuses.
     fn is_of_a_revoked_session(&self, overlap: &Overlap<'_>) -> bool {
         let Overlap { older, newer, from, to, .. } = overlap;

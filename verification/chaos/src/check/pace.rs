@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_rig::clock::Moment;
+use kafka_assigner_types::moment::millis;
 
 use super::{Findings, Run};
 use crate::consumers::SESSION_TIMEOUT;
@@ -52,7 +53,7 @@ impl Run {
         }
         let partitions = moments.len().max(1);
         let outages: Duration = moments.into_values().map(outages).sum();
-        u64::try_from(outages.as_millis()).unwrap_or(u64::MAX) / partitions as u64
+        millis(outages) / partitions as u64
     }
 }
 

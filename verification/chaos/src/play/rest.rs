@@ -52,7 +52,7 @@ pub(crate) async fn come_to_rest(setting: &Setting) -> Result<Rest> {
     }
 }
 
-/// Whether nothing moves, and every partition is worked on by somebody who lives.
+/// True if nothing moves, and every partition is worked on by somebody who lives.
 pub(crate) fn is_at_rest(setting: &Setting) -> bool {
     unrest(setting, Moment::default()).is_empty()
 }
@@ -91,7 +91,7 @@ fn problem(
     Some(format!("makes no progress with {} in epoch {epoch}", owner.name))
 }
 
-/// Whether a running process has the very session that owns.
+/// True if a running process has the very session that owns.
 fn lives(state: &GroupState, living: &[String], owner: &Owner) -> bool {
     let registered = state.registration(&owner.name);
     let is_registered = registered.is_some_and(|consumer| consumer.incarnation == owner.incarnation);

@@ -9,7 +9,7 @@ use super::{Handled, Who};
 /// One change of hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Whether the new owner has another name.
+    /// True if the new owner has another name.
     pub(super) is_move: bool,
     /// When the new owner handled its first record.
     pub(super) at: Micros,

@@ -129,7 +129,7 @@ fn count_quorum(view: &Scene) -> Vec<Action> {
     view.state.handoffs().keys().filter(is_met).filter_map(|at| quiet.step(at)).collect()
 }
 
-/// Whether a freeze would end though a router that is registered now has not spoken of it.
+/// True if a freeze would end though a router that is registered now has not spoken of it.
 pub(super) fn is_left_while_awaited(view: &Scene, action: &Action) -> bool {
     let at = &action.unit[0];
     let freezes = view.state.handoff(at).is_some_and(|handoff| handoff.phase == Phase::Freezing);
@@ -273,14 +273,14 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
     Some(())
 }
 
-/// Whether something is still granted in `overlap` that should not be.
+/// True if something is still granted in `overlap` that should not be.
 fn waits_to_switch(view: &Scene) -> bool {
     let state = &view.state;
     state.configured(|config| config.mode).is_strict()
         && state.assignments().keys().any(|at| state.assignment(at).is_some_and(|a| !a.mode.is_strict()))
 }
 
-/// Whether the instance may have seen the grants as they are for longer than the claims last of all who were over
+/// True if the instance may have seen the grants as they are for longer than the claims last of all who were over
 /// when it saw them first.
 fn is_quiet(protocol: &Protocol, world: &World, instance: usize) -> bool {
     let state = &world.views[instance].state;

@@ -196,7 +196,7 @@ fn mark(session: usize) -> Lease {
 }
 
 impl World {
-    /// Whether the mark of a session is there that said that it comes back.
+    /// True if the mark of a session is there that said that it comes back.
     pub(crate) fn is_awaited(&self, session: usize) -> bool {
         self.now.shelf.records().any(|record| record.lease == mark(session).id)
     }

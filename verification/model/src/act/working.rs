@@ -69,7 +69,7 @@ fn start_at(world: &mut World, number: usize, at: &TopicPartition, epoch: Epoch,
     hold(world, number, at, epoch, position, false);
 }
 
-/// Whether what it holds it has only caught up on so far: then it starts where it is told.
+/// True if what it holds it has only caught up on so far: then it starts where it is told.
 fn is_caught_up(session: &Session, at: &TopicPartition) -> bool {
     session.holds.get(at).is_some_and(|hold| hold.has_fence)
 }

@@ -102,7 +102,7 @@ impl NoFailure {
         }
     }
 
-    /// Whether the consumer came to own the partition since the call, or was the last to do so before.
+    /// True if the consumer came to own the partition since the call, or was the last to do so before.
     fn owns(&self, consumer: &Arc<str>, ask: &Ask) -> bool {
         let Some(owners) = self.owners.get(&ask.of) else { return false };
         let before = owners.iter().rposition(|(at, _)| *at + self.patience <= ask.since).unwrap_or_default();

@@ -29,7 +29,7 @@ impl Invariant for OneWriter {
     }
 }
 
-/// Whether the change is one that any instance makes for a member's word.
+/// True if the change is one that any instance makes for a member's word.
 pub(super) fn is_ack(step: &Step<'_>, at: &TopicPartition) -> bool {
     let Some(before) = step.before.handoff_of(at) else { return false };
     match step.after.handoff_of(at) {
@@ -44,7 +44,7 @@ pub(super) fn is_ack(step: &Step<'_>, at: &TopicPartition) -> bool {
     }
 }
 
-/// Whether the assignment changed with a member's word that hands the partition over, or confirms its mode.
+/// True if the assignment changed with a member's word that hands the partition over, or confirms its mode.
 fn is_switch(step: &Step<'_>, at: &TopicPartition) -> bool {
     let moves = step.before.handoff_of(at).zip(step.after.handoff_of(at));
     moves.is_some_and(|(before, after)| before.id == after.id && is_hand_over(before, after))
@@ -76,7 +76,7 @@ fn is_taken(before: &Handoff, after: &Handoff) -> bool {
     before.phase == Phase::Complete && after.phase == Phase::Complete && after.taken.is_some()
 }
 
-/// Whether nothing but the word of one partition more was noted.
+/// True if nothing but the word of one partition more was noted.
 fn is_said(before: &Handoff, after: &Handoff) -> bool {
     let noted = Handoff {
         said: after.said.clone(),

@@ -116,21 +116,21 @@ const fn old_owners_word(handoff: &Handoff) -> Word {
     }
 }
 
-/// Whether the old owner is told to stop because nobody sends to it any more.
+/// True if the old owner is told to stop because nobody sends to it any more.
 fn froze(before: &Handoff, after: &Handoff) -> bool {
     before.mode == Mode::Routed
         && matches!(before.phase, Phase::Ready | Phase::Freezing)
         && after.phase == Phase::Draining
 }
 
-/// Whether it went on by the old owner's word: an owner that is there is not passed over.
+/// True if it went on by the old owner's word: an owner that is there is not passed over.
 fn stopped(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
     before.phase == Phase::Draining
         && matches!(after.phase, Phase::CatchingUp | Phase::Complete)
         && step.before.presence(&before.old) == Presence::Here
 }
 
-/// Whether it went on by what was said.
+/// True if it went on by what was said.
 fn went_on(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
     let taken = before.taken.is_none() && after.taken.is_some() && !was_given_back(step, before, after);
     let ready = before.phase == Phase::Warming && after.phase == Phase::Ready;
@@ -138,14 +138,14 @@ fn went_on(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
     ready || caught_up || taken
 }
 
-/// Whether the leader gave the unit back in `overlap`: the parties change places, the old owner works as it did, and the
+/// True if the leader gave the unit back in `overlap`: the parties change places, the old owner works as it did, and the
 /// new one has still to let go. Nobody has said anything.
 fn was_given_back(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
     let changed_places = after.new == before.old && after.old == before.new;
     changed_places && !before.mode.is_strict() && step.leader_wrote()
 }
 
-/// Whether only the old owner's word may end a handoff: it was taken, both parties are there, and the unit is as it
+/// True if only the old owner's word may end a handoff: it was taken, both parties are there, and the unit is as it
 /// was. In the strict modes the leader ends it at its deadline without that.
 fn must_be_released(step: &Step<'_>, handoff: &Handoff) -> bool {
     let state: &GroupState = step.before;

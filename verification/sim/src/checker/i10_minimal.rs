@@ -41,7 +41,7 @@ impl Minimal {
         self.past.push_front(Past { state: Arc::clone(state), wanted: None });
     }
 
-    /// Whether some state that the leader may have seen asks for this move.
+    /// True if some state that the leader may have seen asks for this move.
     fn is_wanted(&mut self, handoff: &Handoff) -> bool {
         self.past.iter_mut().any(|past| {
             let wanted = past.wanted.get_or_insert_with(|| begun(&past.state));

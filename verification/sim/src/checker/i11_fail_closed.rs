@@ -21,7 +21,7 @@ impl FailClosed {
         }
     }
 
-    /// Whether an owner who may well be there lost its partition without a handoff to who has it now.
+    /// Finds an owner who may well be there and lost its partition without a handoff to who has it now.
     fn takes(step: &Step<'_>, at: &TopicPartition, findings: &mut Findings) {
         let Some(before) = step.before.assignment(at).and_then(|a| a.owner.as_ref()) else { return };
         let after = step.after.assignment(at).and_then(|a| a.owner.as_ref());

@@ -28,7 +28,7 @@ impl Revoked {
         }
     }
 
-    /// Whether what `consumer` does beside its successor is forgiven; not where revocations are waited out.
+    /// True if what `consumer` does beside its successor is forgiven; not where revocations are waited out.
     pub(super) fn forgives(&self, consumer: &str, now: Duration) -> bool {
         let is_late = |at: &Duration| now < *at + LONGEST_SESSION;
         !self.waits_out && self.leases.get(consumer).is_some_and(is_late)

@@ -29,7 +29,7 @@ pub(crate) struct Process {
     pub(crate) ice: Ice,
     pub(crate) temper: Arc<Temper>,
     pub(crate) on_stop: OnStop,
-    /// Whether it was told to stop.
+    /// True if it was told to stop.
     pub(crate) leaves: bool,
     handle: ConsumerHandle,
     shutdown: CancellationToken,

@@ -9,7 +9,7 @@ use kafka_assigner_server::{
     ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
 };
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
-use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::moment::{WallMillis, millis};
 use prometheus_client::registry::Registry;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep};
@@ -124,7 +124,7 @@ impl World {
     fn instance_options(&mut self, slot: usize, id: &str) -> Options {
         let start = Instant::now() - self.history.now();
         let wall = move || {
-            let since = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let since = millis(start.elapsed());
             WallMillis(EPOCH_MS + since)
         };
         let (history, instance) = (self.history.clone(), Arc::<str>::from(id));

@@ -29,7 +29,7 @@ pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) struct RouterProcess {
     pub(crate) name: Arc<str>,
     pub(crate) ice: Ice,
-    /// Whether it was told to stop.
+    /// True if it was told to stop.
     pub(crate) leaves: bool,
     pub(super) requests: Arc<Forwarder<Carrier>>,
     /// Nobody hears of it any more.

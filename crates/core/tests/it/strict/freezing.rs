@@ -12,19 +12,14 @@ use kafka_assigner_core::view::Role;
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 
-use super::{at, group, id, id_at, is_recorded, moving, phase, role};
+use super::{at, group, id, id_at, is_recorded, moving, phase, ready, role};
 
 #[test]
 fn a_freeze_waits_for_the_routers_that_were_there_before_it_and_for_no_other() {
     let mut group = group(Mode::Routed);
     let r = group.route_as("r");
     let s = group.route_as("s");
-    let a = group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
-    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
-    group.pass();
+    let (a, _) = ready(&mut group);
     assert_eq!(phase(&group), Some(Phase::Freezing));
     let handoff = id(&group);
     assert_eq!(route(&group.state, &at()), Some(Route::Stash { handoff: handoff.clone() }));
@@ -45,12 +40,7 @@ fn the_word_of_a_departed_router_counts_for_no_other() {
     let mut group = group(Mode::Routed);
     let r = group.route_as("r");
     let s = group.route_as("s");
-    group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
-    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
-    group.pass();
+    ready(&mut group);
     let handoff = id(&group);
     is_recorded(&group.freeze(&r, &at(), &handoff));
     group.remove(&Key::Router(r.name.clone()));
@@ -65,12 +55,7 @@ fn a_silent_router_that_leaves_is_not_waited_for() {
     // H12, H17
     let mut group = group(Mode::Routed);
     let r = group.route_as("r");
-    group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
-    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
-    group.pass();
+    ready(&mut group);
     assert_eq!(phase(&group), Some(Phase::Freezing));
     group.remove(&Key::Router(r.name));
     group.pass();
@@ -82,12 +67,7 @@ fn an_old_word_of_a_router_or_of_its_last_session_does_not_count() {
     // H11, M13
     let mut group = group(Mode::Routed);
     let r = group.route_as("r");
-    group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
-    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
-    group.pass();
+    let (_, b) = ready(&mut group);
     let first = id(&group);
     group.route_as("s");
     is_recorded(&group.freeze(&r, &at(), &first));

@@ -50,7 +50,7 @@ pub(crate) struct Plain<'a> {
     members: JavaMap<String, &'a Member>,
     /// Those that have partitions and subscribers, by name.
     topics: Vec<&'a Topic>,
-    /// Whether racks count, in all rules but `range`.
+    /// True if racks count, in all rules but `range`.
     by_rack: bool,
 }
 

@@ -203,7 +203,7 @@ fn admin(address: &str) -> AdminClient<DefaultClientContext> {
     ClientConfig::new().set("bootstrap.servers", address).create().expect("a client")
 }
 
-/// Whether the topic was new.
+/// True if the topic was new.
 async fn create_topic(admin: &AdminClient<DefaultClientContext>, topic: &str) -> bool {
     let new = NewTopic::new(topic, 2, TopicReplication::Fixed(1));
     let made = admin.create_topics([&new], &AdminOptions::new()).await.expect("an answer");
