@@ -39,10 +39,14 @@ use roles::Roles;
 ///
 /// # Without weights
 ///
-/// The first three terms are exact: no placement is better. Only where the least common multiple of all capacities is
-/// more than 2⁴⁰ times the smallest of them, in thousandths, each capacity counts as slightly larger than it is: by
-/// less than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the smallest. Then the sum of squares is that close to the
-/// least, a part of 10⁻⁹ at most if no capacity is more than a thousand times another.
+/// The first three terms are exact: no placement is better, but for two cases:
+///
+/// - Several members have more than their limits today. While a member has, it takes nothing; which of them are
+///   relieved first is not searched for. No placement in which they take nothing is better.
+/// - The least common multiple of all capacities is more than 2⁴⁰ times the smallest of them, in thousandths. Then each
+///   capacity counts as slightly larger than it is: by less than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the
+///   smallest. So the sum of squares is that close to the least, a part of 10⁻⁹ at most if no capacity is more than a
+///   thousand times another.
 ///
 /// Units that the same members can take count as one class, members that take the same units as one kind, and the
 /// cheapest flow from classes to members is found: a first flow fills up the emptiest, then units are shifted along any
