@@ -10,6 +10,7 @@ mod assign;
 mod copartition;
 mod instance;
 mod lines;
+mod reported;
 mod scripts;
 mod serve;
 mod spread;
