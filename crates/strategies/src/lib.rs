@@ -59,7 +59,7 @@ mod strategy;
 pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
-pub use placement::{Choice, Move, MoveReason, Placement, Run, Standbys, Unassigned};
+pub use placement::{Choice, Move, MoveReason, Placement, Standbys, Unassigned};
 pub use problem::{
     Capacity, InvalidProblem, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
     ProblemBuilder, ProblemMember, ProblemTopic, RackHandle, RackIndex, ReplicaRacks, Standby, Subscription,

@@ -8,8 +8,8 @@ mod unassigned;
 use std::fmt;
 
 use crate::{MemberIndex, Problem, UnitIndex};
+pub use moves::Move;
 pub(crate) use moves::Surplus;
-pub use moves::{Move, Run};
 pub use standbys::Standbys;
 pub use unassigned::Unassigned;
 
