@@ -11,7 +11,6 @@ mod fill;
 mod holdings;
 mod level;
 mod network;
-mod owner_runs;
 mod release;
 mod roles;
 mod spread_topics;
