@@ -142,12 +142,6 @@ impl Scenario {
         }
     }
 
-    /// The id of the member at that position.
-    pub(crate) fn member_id(&self, at: usize) -> String {
-        assert!(at < self.members.len(), "there is such a member");
-        member_id(at)
-    }
-
     /// The same after `placement`, which is of [`problem`](Self::problem), has come true.
     pub(crate) fn after(&self, placement: &Placement) -> Self {
         let mut after = self.clone();
