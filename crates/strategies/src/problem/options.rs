@@ -20,7 +20,8 @@ pub struct Options {
 /// The price that `balanced` may pay to spread each topic evenly over members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TopicSpread {
-    /// None: of placements with equal balance and equally few moves the most even one.
+    /// None: of placements with equal balance and equally few moves the most even one. In groups of more than some
+    /// thousand pairs of a topic and a member the search for it may end early.
     #[default]
     Ties,
     /// Moves, at equal balance: of the placements with that balance the most even one, and of these one with the fewest
