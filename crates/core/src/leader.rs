@@ -18,6 +18,7 @@
 mod agenda;
 mod context;
 mod memory;
+mod warm_up;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
