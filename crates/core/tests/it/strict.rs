@@ -360,6 +360,24 @@ fn a_topic_that_comes_back_finds_the_owner_that_may_still_act_on_it() {
     assert!(group.state.assignments().is_empty());
 }
 
+/// The old owner has said where it stopped and died, and the new one never gets there: nobody owns it meanwhile.
+#[test]
+fn the_offset_at_which_an_owner_stopped_outlives_a_handoff_that_nobody_ends() {
+    let mut group = group(Mode::Exclusive);
+    group.configure(&GroupConfig { mode: Mode::Exclusive, catch_up: true, ..GroupConfig::default() });
+    let (a, _) = ready(&mut group);
+    is_recorded(&group.say(&a, &at(), Some(&id(&group)), &stopped_at(7)));
+    assert_eq!(phase(&group), Some(Phase::CatchingUp));
+    group.crash("a");
+    group.later(Duration::from_secs(300));
+    let steps = group.pass();
+    assert!(steps.iter().any(|action| matches!(action.step, Step::Clear { .. })), "{steps:?}");
+    group.settle();
+    let assignment = group.state.assignment(&at()).unwrap();
+    assert!(assignment.owner.is_some());
+    assert_eq!(assignment.start, Offset::new(7).ok());
+}
+
 /// A log may be truncated, and an owner whose start is gone goes back: rather a record twice than a record lost.
 #[test]
 fn an_owner_that_stops_below_its_start_is_believed() {
