@@ -43,6 +43,8 @@ pub enum Reason {
     },
     /// Its epoch was reserved for a handoff that somebody removed.
     ReservationLost,
+    /// Its topic was gone meanwhile, and is there again.
+    TopicReturned,
     /// The strategy moves it.
     Strategy {
         /// The strategy's name.
@@ -63,6 +65,7 @@ impl fmt::Display for Reason {
             Self::TookOverWarm { owner } => write!(f, "it was warming up when the owner {owner} vanished"),
             Self::ModeChanged { mode } => write!(f, "its mode became {mode}"),
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
+            Self::TopicReturned => f.write_str("its topic was gone and is there again"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
         }
     }

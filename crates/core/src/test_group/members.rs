@@ -1,6 +1,6 @@
 //! The members of a [`TestGroup`]: they join, answer and leave.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::TestGroup;
