@@ -33,12 +33,7 @@ impl Planner<'_> {
         if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
             return;
         }
-        let Some(target) = desired.target(unit) else {
-            if let Some(why) = desired.why_split(unit) {
-                self.defer(&unit.partitions, None, why);
-            }
-            return;
-        };
+        let Some(target) = desired.target(unit) else { return self.keep_in_place(unit, desired) };
         let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
         for at in &unit.partitions {
             if let Some(owner) = self.worker(at).filter(|owner| owner.name != *target) {
@@ -48,6 +43,18 @@ impl Planner<'_> {
         let because = desired.because(unit);
         for (owner, partitions) in parts {
             self.begin(&Part { unit, partitions, owner, target, because: &because }, ids);
+        }
+    }
+
+    /// Says why what somebody works on stays there, although no consumer should have the unit.
+    fn keep_in_place(&mut self, unit: &Unit, desired: &Desired) {
+        if let Some(why) = desired.why_split(unit) {
+            return self.defer(&unit.partitions, None, why);
+        }
+        let kept: Vec<TopicPartition> =
+            unit.partitions.iter().filter(|at| self.worker(at).is_some()).cloned().collect();
+        if !kept.is_empty() {
+            self.defer(&kept, None, desired.why_nobody(unit));
         }
     }
 

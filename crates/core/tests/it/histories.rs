@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::leader::Pass;
-use kafka_assigner_core::lint::lint;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Taken, Topic, encode};
 use kafka_assigner_core::session::Leaving;
@@ -250,11 +248,8 @@ impl Story {
         }
     }
 
-    /// One pass; every write of it carries the fence of the leader, and it breaks none of the lint's invariants.
+    /// One pass; every write of it carries the fence of the leader.
     fn pass(&mut self) -> usize {
-        let pass = Pass { steps: self.group.steps(), plan: Some(Ok(self.group.plan())), ..Pass::default() };
-        let violations = lint(&self.group.state, &pass, self.group.context());
-        assert!(violations.is_empty(), "{}", violations[0]);
         for action in self.group.plan().actions.iter().chain(&self.group.steps()) {
             assert!(!action.write.guards.is_empty(), "{action:?}");
             let is_spoiled = |at: &TopicPartition| self.spoiled.contains_key(at);
