@@ -9,8 +9,11 @@ use crate::assign::{answers, assign, sets};
 /// A problem in each line, with the strategies that are to solve it.
 const REPORTED: &str = include_str!("../reported.jsonl");
 
-/// The checks of the answers, by the name of the problem; the first argument is the strategy.
-const CHECKS: [(&str, fn(&str, &Value)); 11] = [
+/// A check of the answer of a strategy.
+type Check = fn(&str, &Value);
+
+/// The checks of the answers, by the name of the problem.
+const CHECKS: [(&str, Check); 11] = [
     ("two topics of one partition", one_each_but_with_range),
     ("a worker joins one with two topics", |_, answer| {
         assert_eq!(counts(answer), [[6, 6], [6, 6]]);
@@ -84,7 +87,7 @@ fn problems_reported_of_other_assignors_are_solved_as_expected() {
     let problems: Vec<Value> = REPORTED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(problems.len(), CHECKS.len());
     for (problem, line) in problems.iter().zip(REPORTED.lines()) {
-        let is_of_it = |(name, _): &&(&str, fn(&str, &Value))| problem["n"] == *name;
+        let is_of_it = |(name, _): &&(&str, Check)| problem["n"] == *name;
         let (name, check) = CHECKS.iter().find(is_of_it).unwrap();
         for strategy in problem["assignor"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()) {
             let answer = answers(&assign(strategy, line.as_bytes())).remove(0);
