@@ -14,6 +14,7 @@ use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::leader::{EndedPhase, Pass};
 use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::{DeferReason, Reason};
+use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_store::Store;
 use kafka_assigner_types::name::GroupName;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -152,9 +153,14 @@ impl Metrics {
         if let Step::Cancel { why, .. } = &action.step {
             self.0.cancelled.get_or_create(&because(group, why.label())).inc();
         }
-        if let Some(reason) = moved_because(&action.step) {
-            let partitions = u64::try_from(action.unit.len()).unwrap_or(u64::MAX);
-            self.0.moves.get_or_create(&because(group, reason)).inc_by(partitions);
+    }
+
+    /// Counts the partitions of `touched` that have another owner in `state`, by the reason of its grant, whoever wrote
+    /// it: in the strict modes the instance that hears a member's last word writes the switch.
+    pub(crate) fn moved(&self, group: &GroupName, state: &GroupState, touched: &Touched) {
+        let owned = touched.owners.iter().filter_map(|at| state.assignment(at));
+        for assignment in owned.filter(|assignment| assignment.owner.is_some()) {
+            self.0.moves.get_or_create(&because(group, reason_label(&assignment.why))).inc();
         }
     }
 
@@ -210,15 +216,6 @@ impl Metrics {
         let label =
             PhaseModeLabel { group: group.to_string(), phase: phase.to_string(), mode: mode.to_string() };
         self.0.phases.get_or_create(&label).observe(lasted.as_secs_f64());
-    }
-}
-
-/// Why partitions change their owner by `step`; `None` where they don't.
-const fn moved_because(step: &Step) -> Option<&'static str> {
-    match step {
-        Step::Grant { why, .. } => Some(reason_label(why)),
-        Step::Complete { .. } => Some("handed_over"),
-        _ => None,
     }
 }
 

@@ -193,11 +193,13 @@ impl Leading<'_> {
 
     /// Takes a notice in; none comes any more once the view has stopped.
     fn take_in(&mut self, notice: Option<Notice<Touched>>) {
-        let Coordinator { group, clock, .. } = self.coordinator;
+        let Coordinator { group, clock, metrics, .. } = self.coordinator;
         self.has_news = true;
         match notice {
             Some(Notice::Touched(touched)) => {
-                let ended = self.leader.observe(&group.snapshot(), &touched, clock.now());
+                let state = group.snapshot();
+                metrics.moved(group.name(), &state, &touched);
+                let ended = self.leader.observe(&state, &touched, clock.now());
                 self.show(&ended);
             }
             Some(Notice::Everything) => self.leader.observe_everything(clock.now()),

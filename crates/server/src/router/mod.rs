@@ -13,7 +13,6 @@ mod stream;
 use kafka_assigner_core::record::Router;
 use kafka_assigner_proto::v1::{HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
 use kafka_assigner_types::id::{Incarnation, Member};
-use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::name::MemberName;
 use tokio::time::Instant;
 use tonic::Status;
@@ -45,10 +44,11 @@ impl RouterService {
     /// # Errors
     /// See the definition of the call.
     pub async fn heartbeat(&self, request: RouterHeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+        let lease = crate::consumer::request::lease(request.lease)?;
         let (group, router) = self.named(request.caller.as_ref()).await?;
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
-        let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
+        let confirmation = registered.confirm(lease, deadline).await;
         self.instance.metrics().heartbeat(group.name(), confirmation.label());
         Ok(confirmation.answer(&self.instance, &group, &router, group.routers().told(&router)))
     }
