@@ -16,8 +16,8 @@ use crate::transport::Transport;
 
 /// A named member of a group that owns partitions.
 ///
-/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. MessageBody the
-/// service wants is turned into calls of a [`PartitionHandler`].
+/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. The commands
+/// of the service become calls of a [`PartitionHandler`].
 #[derive(Debug)]
 pub struct Consumer<T = GrpcTransport> {
     pub(crate) options: ConsumerOptions,

@@ -127,11 +127,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
             Some(reply) = self.replies.join_next() => joined(reply).map_or(Turn::Timer, Turn::Reply),
-            // MessageBody the service wants, in order.
+            // The commands of the service, in order.
             event = self.commands.next() => Turn::Stream(event),
-            // MessageBody handlers have finished. Their panics are caught, so one fails to join only while the runtime shuts down.
+            // Calls that ended. Their panics are caught, so one fails to join only while the runtime shuts down.
             Some(Ok(end)) = self.calls.join_next() => Turn::Call(end),
-            // MessageBody handlers can't go on with, and what is not in flight any more.
+            // Alarms of handlers that can't go on, and gates that are empty now.
             () = self.alarms.notified() => Turn::Alarm,
             // The wish to stop, once.
             () = shutdown.cancelled(), if self.stage.is_running() => Turn::Shutdown,

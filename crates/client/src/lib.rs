@@ -31,14 +31,14 @@
 //! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
 //!   Kafka yourself.
 //!
-//! # MessageBody holds
+//! # Guarantees
 //!
 //! A handler acts only while its [`Claim`] is valid, and asks before each side effect. Restarts of instances and
 //! broken connections change nothing. When no instance answers, the claim lapses at two thirds of the session's time
 //! to live. In the mode `overlap` it comes back with the next confirmation, and a store outage changes nothing for
 //! `outage_grace`. In the stricter modes, where nobody else may act before it is over, a claim that lapses is lost, also
-//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. MessageBody was taken
-//! away is told by [`PartitionHandler::lost`].
+//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. A partition that
+//! was taken away is told by [`PartitionHandler::lost`].
 //!
 //! Of the project the crate uses the proto and the shared types, among them the rules that both sides must hold to: names,
 //! and the span of a claim.

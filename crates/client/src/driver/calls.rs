@@ -95,7 +95,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         };
         let held = self.held_mut(partition);
         held.warm = Some(context.clone());
-        // MessageBody was handled in an earlier life of the partition is of no interest any more.
+        // The records of an earlier life of the partition are of no interest any more.
         held.edges = None;
         let handler = self.handler.clone();
         async move { handler.warm(&context).await.map(|()| None) }.boxed()

@@ -250,7 +250,7 @@ impl Fenced {
     }
 
     fn failure(&self, at: &TopicPartition, source: KafkaError) -> WriteError {
-        // MessageBody was in flight when the fence was taken fails for a reason of its own.
+        // A record that was in flight when the fence was taken fails for a reason of its own.
         let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
         match source.rdkafka_error_code().into_iter().chain(fatal).any(is_fenced) {
             true => WriteError::Fenced(at.clone()),

@@ -300,7 +300,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition()).await;
         self.handler.lost(context).await;
-        // MessageBody follows may tell others that this member has stopped.
+        // The next step may tell others that this member has stopped.
         self.client.commit_landed().await;
     }
 
@@ -316,7 +316,7 @@ async fn while_wanted<T>(
 ) -> Result<T, HandlerError> {
     tokio::select! {
         biased;
-        // MessageBody there is already is dropped by the call that follows.
+        // The call that follows drops all that there is already.
         () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
         // The usual case.
         done = work => done,

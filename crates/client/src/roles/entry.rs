@@ -214,7 +214,7 @@ impl Entry {
                 grant.prepared_by.as_ref() == Some(handoff)
             }
             (Call::Warm { .. } | Call::CatchUp { .. }, _) => false,
-            // MessageBody has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
+            // A start in the same run is drained once it runs: cut short, it could not say where it stopped.
             (Call::Assigned { epoch, .. }, ConsumerRole::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, ConsumerRole::Owner(_)),
             (Call::Drain | Call::Release | Call::Lost, _) => true,

@@ -23,7 +23,7 @@ const CATCH_UP_BATCH: usize = 256;
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// The wait for each further one. MessageBody was read so far is lost then, so this is as long as the service waits by
+/// The wait for each further one. All that was read so far is lost then, so this is as long as the service waits by
 /// default for a preparation without progress: long against the restart of a broker.
 const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 
