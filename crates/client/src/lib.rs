@@ -54,6 +54,7 @@ mod grpc;
 mod handler;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod named_partition;
 mod options;
 pub mod prelude;
 pub mod roles;

@@ -5,14 +5,25 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
 use tonic::Status;
 
-use super::ClaimTerm;
+use super::claim_clock::ClaimTerm;
+
+/// The options of the machine.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// The instances, as "http://host:port"; at least one.
+    pub endpoints: Vec<String>,
+    /// The time for which the claim goes on while instances answer that the store can't be reached.
+    pub outage_grace: Duration,
+    /// Seeds incarnations and jitter.
+    pub seed: u64,
+}
 
 /// An event that the machine takes in.
 #[derive(Debug)]
 pub enum Event<C> {
     /// Begin. Once, first of all.
     Start,
-    /// The time of [`Session::next_wake`](super::Session::next_wake) has come.
+    /// The time of [`Session::next_wake`](crate::session::Session::next_wake) has come.
     Timer,
     /// A stream delivered a command.
     Command {

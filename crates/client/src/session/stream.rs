@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Dialect;
+use super::dialect::Dialect;
 use kafka_assigner_types::moment::Moment;
 
 /// An instance that does not send the whole first snapshot for this long is given up. Its worst case is a slow store: it
