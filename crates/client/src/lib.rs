@@ -78,8 +78,9 @@ pub use handler::{HandlerError, PartitionHandler, Spoiled};
 pub use kafka_assigner_proto as proto;
 /// The identities that handlers and records carry.
 pub use kafka_assigner_types::id::{
-    Epoch, HandoffId, InvalidOffset, InvalidPartition, Offset, TopicPartition,
+    Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,
 };
+pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::moment::Moment;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use options::{ConsumerOptions, OnStop, OptionsError};

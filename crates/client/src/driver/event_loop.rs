@@ -27,6 +27,8 @@ use crate::session_io::CommandSource;
 use crate::status::{ConsumerStatus, SessionStatus};
 use crate::stopped::{ConsumerError, Stopped};
 use crate::transport::Transport;
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
 /// The longest sleep of the loop; nothing depends on it, since every deadline wakes it.
@@ -207,7 +209,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             SessionAction::CloseStream => self.commands.close(),
             SessionAction::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
             SessionAction::SendDeregister { endpoint, incarnation, mode } => {
-                self.service.deregister(endpoint, incarnation, mode);
+                self.service.deregister(endpoint, &incarnation, mode);
             }
             SessionAction::Claim(term) => self.set_claim(term),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
@@ -236,8 +238,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
     }
 
-    fn opened(&self, incarnation: String, lease: i64) {
-        info!(group = &*self.group, consumer = self.options.name, incarnation, lease, "session opened");
+    fn opened(&self, incarnation: Incarnation, lease: LeaseId) {
+        info!(group = &*self.group, consumer = self.options.name, %incarnation, %lease, "session opened");
         let session = Some(SessionStatus { incarnation, lease });
         self.status.send_modify(|status| status.session = session);
     }
@@ -292,7 +294,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let Some(incarnation) = self.session.incarnation() else { return };
         for batch in self.acks.take_due(&self.roles, &self.held) {
             let (endpoint, acks) = (self.session.endpoint().to_owned(), batch.to_wire(&self.held));
-            self.service.acknowledge(endpoint, incarnation.to_owned(), batch, acks);
+            self.service.acknowledge(endpoint, incarnation, batch, acks);
         }
     }
 
@@ -343,7 +345,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn say_farewell(&mut self) {
         let has_stopped = || !self.roles.has_lost() && !self.held.has_requests();
         let Some(incarnation) = self.farewell.take_due(has_stopped) else { return };
-        info!(group = &*self.group, incarnation, "nothing of the session that was lost acts any more");
+        info!(group = &*self.group, %incarnation, "nothing of the session that was lost acts any more");
         let current = self.session.endpoint();
         let others = self.options.endpoints.iter().filter(|other| *other != current).cloned();
         let instances = std::iter::once(current.to_owned()).chain(others).collect();

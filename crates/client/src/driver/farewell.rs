@@ -4,15 +4,17 @@
 //! everything that the session held was dropped and no request is left that it admitted. Nothing depends on it: unsaid,
 //! or not heard in time, the session runs out.
 
+use kafka_assigner_types::id::Incarnation;
+
 /// The notice that is owed to the service for a session that is over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StoppedNotice {
     /// Nothing.
     Settled,
     /// Something of this incarnation may still act.
-    Owed { incarnation: String },
+    Owed { incarnation: Incarnation },
     /// It is being said.
-    UnderWay { incarnation: String },
+    UnderWay { incarnation: Incarnation },
 }
 
 impl StoppedNotice {
@@ -21,18 +23,18 @@ impl StoppedNotice {
     }
 
     /// The incarnation of which it is to be said now, if `has_stopped` says that it is true.
-    pub(super) fn take_due(&mut self, has_stopped: impl FnOnce() -> bool) -> Option<String> {
+    pub(super) fn take_due(&mut self, has_stopped: impl FnOnce() -> bool) -> Option<Incarnation> {
         let Self::Owed { incarnation } = self else { return None };
         if !has_stopped() {
             return None;
         }
-        let incarnation = std::mem::take(incarnation);
+        let incarnation = incarnation.clone();
         *self = Self::UnderWay { incarnation: incarnation.clone() };
         Some(incarnation)
     }
 
     /// It was said, or nobody heard it in time.
-    pub(super) fn said(&mut self, incarnation: String) {
+    pub(super) fn said(&mut self, incarnation: Incarnation) {
         // Another session may have been lost meanwhile.
         if *self == (Self::UnderWay { incarnation }) {
             *self = Self::Settled;

@@ -7,6 +7,7 @@ use kafka_assigner_proto::v1::{
     Caller, DeregisterMode, DeregisterRequest, HeartbeatRequest, HeartbeatResponse, RegisterRequest,
     WarmProgress,
 };
+use kafka_assigner_types::id::Incarnation;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
@@ -40,7 +41,7 @@ pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
     Deregister { mode: DeregisterMode, result: Result<(), Status> },
     Acks(AckReply),
-    Farewell { incarnation: String },
+    Farewell { incarnation: Incarnation },
 }
 
 impl<T: Transport> ServiceCalls<T> {
@@ -62,6 +63,7 @@ impl<T: Transport> ServiceCalls<T> {
         request: RegisterRequest,
     ) -> impl Future<Output = Result<CommandStream, Status>> + Send + 'static {
         let OpenStream { endpoint, incarnation, resume_lease, seen, .. } = open;
+        let (incarnation, resume_lease) = (incarnation.to_string(), resume_lease.0);
         let request = RegisterRequest { incarnation, resume_lease, seen: Some(seen), ..request };
         let transport = self.transport.clone();
         async move { transport.register(&endpoint, request).await }
@@ -74,9 +76,15 @@ impl<T: Transport> ServiceCalls<T> {
         warming: Vec<WarmProgress>,
     ) {
         let SendHeartbeat { number, endpoint, incarnation, lease, seen, bound } = heartbeat;
-        let (group, consumer_name, seen) = (self.group.clone(), self.consumer_name.clone(), Some(seen));
-        let request =
-            HeartbeatRequest { group, consumer_name, incarnation, lease, seen, poll_progress, warming };
+        let request = HeartbeatRequest {
+            group: self.group.clone(),
+            consumer_name: self.consumer_name.clone(),
+            incarnation: incarnation.to_string(),
+            lease: lease.0,
+            seen: Some(seen),
+            poll_progress,
+            warming,
+        };
         let transport = self.transport.clone();
         self.running.spawn(async move {
             let result = bounded(bound, transport.heartbeat(&endpoint, request)).await;
@@ -84,7 +92,7 @@ impl<T: Transport> ServiceCalls<T> {
         });
     }
 
-    pub(super) fn deregister(&mut self, endpoint: String, incarnation: String, mode: DeregisterMode) {
+    pub(super) fn deregister(&mut self, endpoint: String, incarnation: &Incarnation, mode: DeregisterMode) {
         let request = self.deregister_request(incarnation, mode);
         let transport = self.transport.clone();
         self.running.spawn(async move {
@@ -94,7 +102,13 @@ impl<T: Transport> ServiceCalls<T> {
     }
 
     /// Sends a batch of acknowledgements, which are `acks` on the wire.
-    pub(super) fn acknowledge(&mut self, endpoint: String, incarnation: String, batch: AckBatch, acks: Acks) {
+    pub(super) fn acknowledge(
+        &mut self,
+        endpoint: String,
+        incarnation: &Incarnation,
+        batch: AckBatch,
+        acks: Acks,
+    ) {
         let (transport, caller) = (self.transport.clone(), self.caller(incarnation));
         self.running.spawn(async move {
             let result = bounded(ACK_BOUND, transport.acknowledge(&endpoint, caller, acks)).await;
@@ -103,8 +117,8 @@ impl<T: Transport> ServiceCalls<T> {
     }
 
     /// Tells one of `instances` that nothing of a session that was lost acts any more.
-    pub(super) fn say_stopped(&mut self, instances: Vec<String>, incarnation: String) {
-        let request = self.deregister_request(incarnation.clone(), DeregisterMode::Now);
+    pub(super) fn say_stopped(&mut self, instances: Vec<String>, incarnation: Incarnation) {
+        let request = self.deregister_request(&incarnation, DeregisterMode::Now);
         let saying = say(self.transport.clone(), instances, request);
         self.running.spawn(async move {
             // Without a definite answer nobody knows more than before.
@@ -113,12 +127,13 @@ impl<T: Transport> ServiceCalls<T> {
         });
     }
 
-    fn deregister_request(&self, incarnation: String, mode: DeregisterMode) -> DeregisterRequest {
+    fn deregister_request(&self, incarnation: &Incarnation, mode: DeregisterMode) -> DeregisterRequest {
         DeregisterRequest { caller: Some(self.caller(incarnation)), mode: mode.into() }
     }
 
-    fn caller(&self, incarnation: String) -> Caller {
-        Caller { group: self.group.clone(), consumer_name: self.consumer_name.clone(), incarnation }
+    fn caller(&self, incarnation: &Incarnation) -> Caller {
+        let (group, consumer_name) = (self.group.clone(), self.consumer_name.clone());
+        Caller { group, consumer_name, incarnation: incarnation.to_string() }
     }
 }
 

@@ -1,13 +1,15 @@
 //! The life of a session: being opened, open, or over.
 
 use kafka_assigner_proto::v1::SessionInfo;
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
 
 use super::claim_clock::ClaimClock;
 
 /// The state of the session.
 #[derive(Debug)]
 pub(super) enum Life {
-    Opening { incarnation: String },
+    Opening { incarnation: Incarnation },
     Live(Live),
     Finished,
 }
@@ -15,8 +17,8 @@ pub(super) enum Life {
 /// An open session.
 #[derive(Debug, Clone)]
 pub(super) struct Live {
-    pub(super) incarnation: String,
-    pub(super) lease: i64,
+    pub(super) incarnation: Incarnation,
+    pub(super) lease: LeaseId,
     pub(super) claim: ClaimClock,
 }
 
@@ -35,10 +37,10 @@ impl Life {
         }
     }
 
-    /// The incarnation and the lease to ask for, 0 for a new one; `None` = for nothing any more.
-    pub(super) fn to_ask_for(&self) -> Option<(String, i64)> {
+    /// The incarnation and the lease to ask for, [`LeaseId::NONE`] for a new one; `None` = for nothing any more.
+    pub(super) fn to_ask_for(&self) -> Option<(Incarnation, LeaseId)> {
         match self {
-            Self::Opening { incarnation } => Some((incarnation.clone(), 0)),
+            Self::Opening { incarnation } => Some((incarnation.clone(), LeaseId::NONE)),
             Self::Live(live) => Some((live.incarnation.clone(), live.lease)),
             Self::Finished => None,
         }
@@ -46,11 +48,12 @@ impl Life {
 
     /// True if a snapshot of this session is one of the session that was asked for.
     pub(super) fn may_be(&self, session: &SessionInfo) -> bool {
+        let (incarnation, lease) = (session.incarnation.as_str(), LeaseId(session.lease));
         match self {
-            Self::Opening { incarnation } => {
-                session.incarnation == *incarnation && session.lease != 0 && session.ttl_ms > 0
+            Self::Opening { incarnation: asked } => {
+                incarnation == asked.as_str() && lease != LeaseId::NONE && session.ttl_ms > 0
             }
-            Self::Live(live) => session.incarnation == live.incarnation && session.lease == live.lease,
+            Self::Live(live) => incarnation == live.incarnation.as_str() && lease == live.lease,
             Self::Finished => false,
         }
     }

@@ -18,6 +18,8 @@ use super::life::{Life, Live};
 use super::refusal::is_refusal;
 use super::stream::Attempt;
 use crate::backoff::{Dice, RetryDelay};
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
@@ -118,8 +120,8 @@ impl<D: Dialect> Session<D> {
 
     /// The incarnation of the session, while there is one.
     #[must_use]
-    pub fn incarnation(&self) -> Option<&str> {
-        self.life.live().map(|live| live.incarnation.as_str())
+    pub fn incarnation(&self) -> Option<&Incarnation> {
+        self.life.live().map(|live| &live.incarnation)
     }
 
     fn is_current(&self, attempt: u64) -> bool {
@@ -225,17 +227,17 @@ impl<D: Dialect> Session<D> {
         let (sent, endpoint) = (stream.sent, stream.endpoint.clone());
         self.endpoints.pin(&endpoint);
         self.reconnect.reset();
-        if matches!(self.life, Life::Opening { .. }) {
-            self.opened(sent, session);
+        if let Life::Opening { incarnation } = &self.life {
+            let incarnation = incarnation.clone();
+            self.opened(sent, incarnation, &session);
         } else {
             self.heartbeats.hurry(now);
         }
         self.actions.push(SessionAction::News(D::news(whole)));
     }
 
-    fn opened(&mut self, sent: Moment, session: SessionInfo) {
-        let SessionInfo { incarnation, lease, ttl_ms, .. } = session;
-        let ttl = Duration::from_millis(ttl_ms);
+    fn opened(&mut self, sent: Moment, incarnation: Incarnation, session: &SessionInfo) {
+        let (lease, ttl) = (LeaseId(session.lease), Duration::from_millis(session.ttl_ms));
         let claim = ClaimClock::granted(sent, ttl, self.outage_grace);
         self.heartbeats = self.heartbeats.for_session(sent, ttl);
         self.actions.push(SessionAction::Claim(Some(claim.term())));

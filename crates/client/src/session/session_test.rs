@@ -16,6 +16,8 @@ use tonic::{Code, Status};
 
 use super::*;
 use crate::roles::RoleChange;
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
 const TTL: Duration = Duration::from_secs(30);
@@ -31,7 +33,7 @@ struct Rig {
     claim: Option<Moment>,
     strict_claim: Option<Moment>,
     roles: Vec<RoleChange>,
-    farewells: Vec<String>,
+    farewells: Vec<Incarnation>,
     losses: Vec<Loss>,
     deregistered: Vec<DeregisterMode>,
     ending: Option<Ending>,
@@ -105,9 +107,9 @@ impl Rig {
     /// A snapshot, or a part of one, that assigns partitions of the topic `t`.
     fn part(&mut self, assigned: &[i32], more: bool) {
         let open = self.opened.as_ref().expect("a stream is open");
-        let lease = if open.resume_lease == 0 { 77 } else { open.resume_lease };
+        let lease = if open.resume_lease == LeaseId::NONE { 77 } else { open.resume_lease.0 };
         let ttl_ms = u64::try_from(self.ttl.as_millis()).expect("small");
-        let session = SessionInfo { incarnation: open.incarnation.clone(), lease, ttl_ms };
+        let session = SessionInfo { incarnation: open.incarnation.to_string(), lease, ttl_ms };
         let assigned = assigned.iter().map(|partition| v1::AssignedPartition {
             topic: "t".into(),
             partition: *partition,
@@ -164,7 +166,7 @@ impl Rig {
         self.step(Event::StreamFailed { attempt, status });
     }
 
-    fn incarnation(&self) -> String {
-        self.session.incarnation().expect("a session").to_owned()
+    fn incarnation(&self) -> Incarnation {
+        self.session.incarnation().expect("a session").clone()
     }
 }

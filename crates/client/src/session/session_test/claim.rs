@@ -129,7 +129,7 @@ proptest! {
                     prop_assert!(open.seen.revision <= revision);
                     rig.revision = revision;
                     rig.snapshot();
-                    if open.resume_lease == 0 && rig.session.incarnation().is_some() {
+                    if open.resume_lease == LeaseId::NONE && rig.session.incarnation().is_some() {
                         last_confirmed = Some(rig.now);
                     }
                 }

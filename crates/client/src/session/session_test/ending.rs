@@ -14,7 +14,7 @@ fn a_fenced_session_is_lost_and_a_new_one_is_opened() {
     assert_eq!(rig.claim, None);
     assert_eq!(rig.farewells, std::slice::from_ref(&before));
     let open = rig.wait_for_stream();
-    assert_eq!(open.resume_lease, 0);
+    assert_eq!(open.resume_lease, LeaseId::NONE);
     assert_ne!(open.incarnation, before);
 }
 

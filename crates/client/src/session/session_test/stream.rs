@@ -13,7 +13,7 @@ fn a_broken_stream_is_resumed_elsewhere_under_the_same_lease() {
     rig.break_stream(Status::unavailable("gone"));
     let after = rig.wait_for_stream();
     assert_ne!(after.endpoint, before.endpoint);
-    assert_eq!((after.incarnation, after.resume_lease), (before.incarnation, 77));
+    assert_eq!((after.incarnation, after.resume_lease), (before.incarnation, LeaseId(77)));
     assert_eq!(after.seen, Seen { cluster_id: "c".into(), revision: 10 });
     assert_eq!(rig.losses, []);
 }
@@ -38,7 +38,7 @@ fn a_first_register_without_a_definite_answer_is_repeated_under_a_new_incarnatio
     rig.break_stream(Status::deadline_exceeded("no answer"));
     let second = rig.wait_for_stream();
     assert_ne!(second.incarnation, first.incarnation);
-    assert_eq!(second.resume_lease, 0);
+    assert_eq!(second.resume_lease, LeaseId::NONE);
     rig.wait(FIRST_COMMAND_BOUND);
     assert_ne!(rig.wait_for_stream().incarnation, second.incarnation);
 }
@@ -127,7 +127,7 @@ fn go_away_moves_the_stream_and_keeps_the_session() {
     let mut rig = Rig::live();
     rig.command(Command::GoAway(GoAway { endpoints: vec!["z".into()], deadline_ms: 0 }));
     let open = rig.wait_for_stream();
-    assert_eq!(open.resume_lease, 77);
+    assert_eq!(open.resume_lease, LeaseId(77));
     assert_ne!(open.endpoint, "a");
     assert_eq!(rig.losses, []);
 }
