@@ -3,7 +3,7 @@
 use kafka_assigner_types::id::Offset;
 use rdkafka::message::Message as _;
 
-use super::Record;
+use super::record::Record;
 
 /// The next item of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::oneshot;
 
-use super::client::blocking;
+use super::blocking::blocking;
 
 /// The callers that wait, by partition; those that gave up stay until the next request.
 type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<Offset>>>>;

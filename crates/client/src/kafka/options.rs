@@ -8,7 +8,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 use tokio::sync::Semaphore;
 
-use super::KafkaRunnerError;
+use super::error::KafkaRunnerError;
 
 /// Settings that hold unless the user sets others.
 const DEFAULTS: [(&str, &str); 8] = [
