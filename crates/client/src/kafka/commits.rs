@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::claim::SessionClaim;
     use crate::clock::Clock;
-    use crate::kafka::KafkaOptions;
+    use crate::kafka::options::KafkaOptions;
     use crate::session::ClaimTerm;
     use kafka_assigner_types::moment::Moment;
 

@@ -17,7 +17,8 @@ use kafka_assigner_types::moment::Moment;
 
 use super::Coordinator;
 use super::execute::{Executor, WriteOutcome};
-use crate::{Options, background, leases};
+use crate::options::Options;
+use crate::{background, leases};
 
 /// One term of a leader.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use futures::StreamExt;
 use kafka_assigner_types::kv::{Change, Revision};
 use tokio::time::timeout;
 
-use super::{Bench, Outcome, PATIENCE, changes, list_cases};
-use crate::Error;
+use super::bench::{Bench, Outcome, PATIENCE, changes, list_cases};
+use crate::error::Error;
 
 list_cases![a_compaction_is_reported_and_a_listing_leads_on];
 

@@ -2,7 +2,7 @@
 
 use kafka_assigner_types::kv::{Op, Revision};
 
-use super::{Bench, Outcome, list_cases};
+use super::bench::{Bench, Outcome, list_cases};
 
 list_cases![
     a_record_carries_what_was_written,
