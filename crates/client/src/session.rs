@@ -36,8 +36,9 @@ mod stream;
 pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, SessionOptions};
 pub use claim_clock::ClaimTerm;
 pub use dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
-pub use machine::{GHOST_BOUND, Session};
+pub use machine::Session;
 pub(crate) use refusal::is_refusal;
+pub use stream::GHOST_BOUND;
 
 #[cfg(test)]
 mod session_test;

@@ -16,7 +16,7 @@ use super::heartbeat::Heartbeats;
 use super::known_store::KnownStore;
 use super::life::{Life, Live};
 use super::refusal::is_refusal;
-use super::stream::Attempt;
+use super::stream::{Attempt, GHOST_BOUND};
 use crate::backoff::{Dice, RetryDelay};
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
@@ -25,9 +25,6 @@ use kafka_assigner_types::moment::Moment;
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
-/// The time within which an abandoned first Register may still arrive somewhere: an instance drops a cancelled call, so
-/// this covers the network and one store transaction with its bound.
-pub const GHOST_BOUND: Duration = Duration::from_secs(15);
 
 /// The machine.
 #[derive(Debug)]
