@@ -6,6 +6,7 @@
 //!
 //! A plan changes nothing. The leader carries it out, dry-run prints it, explain looks one unit up in it.
 
+mod arrivals;
 mod interests;
 mod moves;
 mod orphans;

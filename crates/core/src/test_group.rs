@@ -19,6 +19,7 @@ use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
 use crate::leader::{Leader, LeaderContext, StepInputs};
+use crate::lint::lint;
 use crate::plan::{Plan, WhatIf};
 use crate::record::{GroupConfig, LeaderRecord, Phase, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
@@ -249,7 +250,7 @@ impl TestGroup {
     /// One pass of the leader that looks at everything, carried out; returns what applied.
     ///
     /// # Panics
-    /// Where there is no plan.
+    /// Where there is no plan, or the pass breaks an invariant of the [`lint`](mod@crate::lint).
     pub fn pass(&mut self) -> Vec<Action> {
         self.dealt += 1;
         self.leader.observe_everything(self.moment);
@@ -259,6 +260,8 @@ impl TestGroup {
             pass = self.leader.step(&self.state, Some(&said), self.inputs());
         }
         assert!(matches!(pass.plan, Some(Ok(_))), "it can be planned: {:?}", pass.plan);
+        let violations = lint(&self.state, &pass, self.context());
+        assert!(violations.is_empty(), "{}", violations[0]);
         let actions: Vec<Action> = pass.actions().cloned().collect();
         let wanted = actions.len();
         let applied = self.carry_out(actions);

@@ -19,7 +19,7 @@ pub(super) struct Outlook<'a> {
     given: BTreeMap<&'a TopicPartition, &'a MemberName>,
     /// The partitions about which the plan leaves open where they go: those that stay with a name whatever the strategy
     /// wants, and those that wait.
-    open: BTreeSet<&'a TopicPartition>,
+    open: BTreeSet<TopicPartition>,
 }
 
 impl<'a> Outlook<'a> {
@@ -27,7 +27,7 @@ impl<'a> Outlook<'a> {
         let mut outlook = Self { state, plan, given: BTreeMap::new(), open: BTreeSet::new() };
         for Action { unit, step, .. } in &plan.actions {
             match step {
-                Step::Grant { to, from, .. } if from.as_ref() == Some(&to.name) => outlook.open.extend(unit),
+                Step::Grant { to, from, .. } if from.as_ref() == Some(&to.name) => outlook.leave_open(unit),
                 Step::Grant { to, .. } | Step::Begin { to, .. } => outlook.give(unit, &to.name),
                 _ => {}
             }
@@ -35,10 +35,16 @@ impl<'a> Outlook<'a> {
         for deferral in &plan.deferred {
             match &deferral.to {
                 Some(to) => outlook.give(&deferral.unit, to),
-                None => outlook.open.extend(&deferral.unit),
+                None => outlook.open.extend(deferral.unit.iter().cloned()),
             }
         }
         outlook
+    }
+
+    /// What is granted again moves with a later plan, and with it the rest of its co-partitioned unit.
+    fn leave_open(&mut self, unit: &[TopicPartition]) {
+        let rest: Vec<TopicPartition> = unit.iter().flat_map(|at| self.unit_of(at)).collect();
+        self.open.extend(unit.iter().cloned().chain(rest));
     }
 
     /// The invariants that the plan breaks, each with the values that contradict it.
@@ -99,7 +105,7 @@ impl<'a> Outlook<'a> {
     }
 
     /// Only a consumer that gains by the plan is counted: a limit that was lowered is reached in time. One that gets a
-    /// part of a set which has grown meanwhile gets the rest too, whatever its limit is, until a later plan.
+    /// part of a set which has grown meanwhile gets the rest too; what it has beside stays where nobody else has room.
     fn limits_hold(&self) -> Option<String> {
         let outgrown: BTreeSet<&MemberName> = self.outgrown().collect();
         let gaining: BTreeSet<&MemberName> =

@@ -14,6 +14,15 @@ use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
+/// The part of a unit that one consumer has and another one should have.
+struct Part<'p> {
+    unit: &'p Unit,
+    partitions: Vec<TopicPartition>,
+    owner: Member,
+    target: &'p MemberName,
+    because: &'p str,
+}
+
 impl Planner<'_> {
     /// Begins a handoff for each part of the unit that somebody else works on.
     pub(super) fn move_rest(&mut self, unit: &Unit, desired: &Desired, ids: &mut HandoffIds) {
@@ -24,12 +33,7 @@ impl Planner<'_> {
         if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
             return;
         }
-        let Some(target) = desired.target(unit) else {
-            if let Some(why) = desired.why_split(unit) {
-                self.defer(&unit.partitions, None, why);
-            }
-            return;
-        };
+        let Some(target) = desired.target(unit) else { return self.keep_in_place(unit, desired) };
         let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
         for at in &unit.partitions {
             if let Some(owner) = self.worker(at).filter(|owner| owner.name != *target) {
@@ -37,8 +41,20 @@ impl Planner<'_> {
             }
         }
         let because = desired.because(unit);
-        for (owner, part) in parts {
-            self.begin(&owner, target, &part, &because, ids);
+        for (owner, partitions) in parts {
+            self.begin(&Part { unit, partitions, owner, target, because: &because }, ids);
+        }
+    }
+
+    /// Says why what somebody works on stays there, although no consumer should have the unit.
+    fn keep_in_place(&mut self, unit: &Unit, desired: &Desired) {
+        if let Some(why) = desired.why_split(unit) {
+            return self.defer(&unit.partitions, None, why);
+        }
+        let kept: Vec<TopicPartition> =
+            unit.partitions.iter().filter(|at| self.worker(at).is_some()).cloned().collect();
+        if !kept.is_empty() {
+            self.defer(&kept, None, desired.why_nobody(unit));
         }
     }
 
@@ -49,35 +65,31 @@ impl Planner<'_> {
         (self.state.presence(&owner) == Presence::Here && !moves).then_some(owner)
     }
 
-    fn begin(
-        &mut self,
-        owner: &Member,
-        target: &MemberName,
-        part: &[TopicPartition],
-        because: &str,
-        ids: &mut HandoffIds,
-    ) {
+    fn begin(&mut self, part: &Part<'_>, ids: &mut HandoffIds) {
+        let Part { unit, partitions, owner, target, because } = part;
         let Some(registration) = self.active(target) else {
-            return self.defer(part, Some(target), DeferReason::TargetUnable { consumer: target.clone() });
+            let why = DeferReason::TargetUnable { consumer: (*target).clone() };
+            return self.defer(partitions, Some(target), why);
         };
-        let new = Member { name: target.clone(), incarnation: registration.incarnation.clone() };
+        let new = Member { name: (*target).clone(), incarnation: registration.incarnation.clone() };
         if let Some(why) = self.obstacle(&new, part) {
-            return self.defer(part, Some(target), why);
+            return self.defer(partitions, Some(target), why);
         }
         let id = ids.deal();
-        let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: because.to_owned() };
+        let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: (*because).to_owned() };
+        // The mode is that of the whole unit, however little of it moves: its grants have it too.
+        let modes = partitions.iter().map(|at| self.mode_of_grant(at, &unit.partitions));
+        let mode = modes.min().unwrap_or(Mode::Overlap);
         let parties = (owner.clone(), new.clone());
-        let mode = part.iter().map(|at| self.mode_of_grant(at, part)).min().unwrap_or(Mode::Overlap);
-        let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.context.wall, why.clone());
+        let handoff =
+            Handoff::new(id.clone(), partitions.clone(), parties, mode, self.context.wall, why.clone());
         let catch_up = handoff.catch_up || (mode == Mode::Exclusive && self.config.catch_up);
         let handoff = Handoff { catch_up, ..handoff };
-        let mut draft = Draft::on(self.state).registered(target, registration).begin(&handoff);
-        for at in part {
-            draft = draft.unchanged(&Key::Assignment(at.clone()));
-        }
+        let begun = Draft::on(self.state).registered(target, registration).begin(&handoff);
+        let draft = partitions.iter().fold(begun, |draft, at| draft.unchanged(&Key::Assignment(at.clone())));
         self.count(Phase::Warming, target);
         let step = Step::Begin { id, from: owner.clone(), to: new, why };
-        self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
+        self.plan.actions.push(Action { unit: partitions.clone(), step, write: draft.into_write() });
     }
 
     /// A set that is switched in part waits for the rest: it moves in one mode, and in `overlap` two would work on what
@@ -90,9 +102,10 @@ impl Planner<'_> {
         (!strict.is_empty()).then_some(DeferReason::Outlived { left_ms })
     }
 
-    fn obstacle(&self, target: &Member, part: &[TopicPartition]) -> Option<DeferReason> {
+    fn obstacle(&self, target: &Member, part: &Part<'_>) -> Option<DeferReason> {
         let consumer = || target.name.clone();
-        if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(self.state.mode_of(part))) {
+        let (mode, part) = (self.state.mode_of(&part.unit.partitions), &part.partitions);
+        if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(mode)) {
             return Some(DeferReason::ModeUnkept { consumer: consumer(), lacks: lacks.to_owned() });
         }
         if part.iter().any(|at| self.state.handoffs().contains_key(at)) {

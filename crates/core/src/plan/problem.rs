@@ -12,12 +12,13 @@ use kafka_assigner_strategies::{
 };
 
 use super::WhatIf;
+use super::arrivals::Arrivals;
 use super::interests::Interests;
 use super::sets::{Set, sets};
 use crate::facts::may_have;
 use crate::leader::LeaderContext;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, Standing};
+use crate::record::{Consumer, Handoff, Standing};
 use crate::state::{Entry, GroupState, Presence};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::name::{MemberName, TopicName};
@@ -139,6 +140,7 @@ struct Telling<'a> {
     topics: BTreeMap<&'a TopicName, TopicHandle>,
     interests: Interests<'a>,
     handles: BTreeMap<MemberName, MemberHandle>,
+    arrivals: Arrivals<'a>,
     nobody: Option<MemberHandle>,
 }
 
@@ -152,7 +154,8 @@ impl<'a> Telling<'a> {
             .map(|(name, partitions)| (name, builder.topic(name.shared(), partitions)))
             .collect();
         let interests = Interests::new(state, sets, &topics);
-        Self { state, now, builder, topics, interests, handles: BTreeMap::new(), nobody: None }
+        let (handles, arrivals) = (BTreeMap::new(), Arrivals::new(state, sets));
+        Self { state, now, builder, topics, interests, handles, arrivals, nobody: None }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -177,7 +180,7 @@ impl<'a> Telling<'a> {
         let drains = is_out || consumer.standing == Standing::Draining;
         MemberSpec {
             subscription: self.interests.of(consumer),
-            max_partitions: consumer.max_partitions,
+            max_partitions: consumer.max_partitions.map(|limit| self.arrivals.room(name, limit)),
             state: if drains { MemberState::Draining } else { MemberState::Active },
             // A record that says nonsense here must not keep the whole group from being planned.
             capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
@@ -193,9 +196,7 @@ impl<'a> Telling<'a> {
     }
 
     fn unit(&mut self, set: &Set, number: u32) -> Unit {
-        let reaching = set.topics.iter().filter(|(_, count)| number < *count);
-        let partitions: Vec<TopicPartition> =
-            reaching.map(|(topic, _)| TopicPartition::new(topic.clone(), number)).collect();
+        let partitions = set.unit(number);
         let broken = || partitions.iter().find_map(|at| self.state.error_at(at)).map(str::to_owned);
         let unreadable = set.unreadable.clone().or_else(broken);
         if unreadable.is_some() {
@@ -227,14 +228,19 @@ impl<'a> Telling<'a> {
         partitions.iter().find_map(|at| {
             let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
             let may_arrive = match self.state.presence(&handoff.new) {
-                Presence::Here => [&handoff.unit, partitions]
-                    .iter()
-                    .all(|unit| may_have(self.state, &handoff.new.name, unit, handoff.mode)),
+                Presence::Here => self.may_have_all(handoff, partitions),
                 Presence::Unknown => true,
                 Presence::Ending | Presence::Gone => false,
             };
             self.handles.get(&handoff.new.name).copied().filter(|_| may_arrive)
         })
+    }
+
+    /// True if the new owner of `handoff` may have `partitions`, of which the handoff moves a part.
+    fn may_have_all(&self, handoff: &Handoff, partitions: &[TopicPartition]) -> bool {
+        let may_have = |unit| may_have(self.state, &handoff.new.name, unit, handoff.mode);
+        let has_room = !self.arrivals.exceeds(&handoff.new.name) || handoff.unit.len() == partitions.len();
+        may_have(&handoff.unit) && may_have(partitions) && has_room
     }
 
     fn rest(&mut self, partitions: &[TopicPartition]) {

@@ -27,6 +27,12 @@ impl Set {
         self.topics.iter().map(|(topic, _)| TopicPartition::new(topic.clone(), 0)).collect()
     }
 
+    /// The partitions of the unit `number`: those of its topics that reach so far.
+    pub(super) fn unit(&self, number: u32) -> Vec<TopicPartition> {
+        let reaching = self.topics.iter().filter(|(_, count)| number < *count);
+        reaching.map(|(topic, _)| TopicPartition::new(topic.clone(), number)).collect()
+    }
+
     /// The number of its units: topics of unequal counts go together as far as each reaches.
     pub(super) fn units(&self) -> u32 {
         self.topics.iter().map(|(_, partitions)| *partitions).max().unwrap_or_default()

@@ -2,9 +2,12 @@
 
 mod broken;
 
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::leader::Pass;
 use kafka_assigner_core::lint::{Invariant, lint};
-use kafka_assigner_core::test_group::TestGroup;
+use kafka_assigner_core::record::{Topic, encode};
+use kafka_assigner_core::test_group::{TestGroup, tp};
+use kafka_assigner_types::mode::Mode;
 
 fn broken_by(group: &TestGroup, pass: &Pass) -> Vec<Invariant> {
     lint(&group.state, pass, group.context()).into_iter().map(|violation| violation.invariant).collect()
@@ -72,4 +75,41 @@ fn a_violation_names_the_invariant() {
     let (group, pass) = broken::a_cancel_that_leaves_the_old_owner_stopped();
     let violations = lint(&group.state, &pass, group.context());
     panic!("{}", violations[0]);
+}
+
+/// A partition that is granted again in another mode moves with a later plan, and so does the rest of its set: whoever
+/// has that rest may get something else meanwhile, above its limit until then.
+#[test]
+fn what_moves_with_a_later_plan_counts_for_no_limit() {
+    let mut group = TestGroup::with_topics(&[("t", 3), ("u", 2)]);
+    let limited = group.join_as("a", |consumer| consumer.max_partitions = Some(1));
+    group.join("c");
+    let key = Key::Topic("u".parse().unwrap());
+    let strict = Topic { mode: Some(Mode::Exclusive), ..group.stored::<Topic>(&key) };
+    group.put(&key, encode(&strict));
+    group.join("b");
+    group.topic_in_set("t", 1, "s");
+    group.pass();
+    group.topic_in_set("u", 3, "s");
+    group.pass();
+    assert_eq!(group.loads().get("a"), Some(&2), "until the set comes together: {:?}", group.loads());
+    group.settle();
+    assert_eq!(group.loads().get(limited.name.as_str()), Some(&1), "{:?}", group.loads());
+}
+
+/// A set that grows brings its new partitions to the consumer to which the others are on their way; what that has
+/// beside stays, since nobody else has room.
+#[test]
+fn what_a_set_grew_by_may_exceed_a_limit_where_nobody_has_room() {
+    let mut group = TestGroup::with_topics(&[("u", 2)]);
+    group.topic_in_set("t", 2, "s");
+    group.join_as("c", |consumer| consumer.max_partitions = Some(3));
+    group.pass();
+    group.join_as("a", |consumer| consumer.max_partitions = Some(2));
+    group.pass();
+    assert!(group.state.handoff(&tp("t", 1)).is_some(), "a part of what will be a unit is on its way");
+    group.topic_in_set("v", 2, "s");
+    group.pass();
+    group.settle();
+    assert_eq!(group.loads(), [("a".to_owned(), 3), ("c".to_owned(), 3)].into(), "six, with room for five");
 }

@@ -209,3 +209,22 @@ fn the_rest_of_a_set_does_not_follow_a_part_to_a_consumer_that_does_not_take_it(
         lab.plan().actions.into_iter().filter(|act| gives(&act.step) && act.unit.contains(&rest)).collect();
     assert_eq!(wrong, [], "a does not subscribe to u");
 }
+
+#[test]
+fn a_set_that_grows_under_a_handoff_does_not_bring_its_consumer_above_its_limit() {
+    let mut group = TestGroup::default();
+    group.topic_in_set("u", 2, "s");
+    group.join("c");
+    group.settle();
+    group.join_as("a", |consumer| consumer.max_partitions = Some(1));
+    group.pass();
+    let moves: Vec<_> = group.state.handoffs().keys().cloned().collect();
+    assert_eq!(moves.len(), 1, "one goes to the consumer that takes one");
+    group.topic_in_set("v", 3, "s");
+    group.pass();
+    let rest = [tp("v", 0), tp("v", 1), tp("v", 2)];
+    assert!(rest.iter().all(|at| group.owner(at) == Some("c")), "{:?}", group.loads());
+    group.settle();
+    let of_a = group.loads().get("a").copied().unwrap_or_default();
+    assert!(of_a <= 1, "{:?}", group.loads());
+}

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::DeferReason;
-use kafka_assigner_core::record::{GroupConfig, Taken};
+use kafka_assigner_core::record::{GroupConfig, Taken, Topic, encode};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::Role;
@@ -209,4 +210,33 @@ fn a_set_that_is_switched_in_part_does_not_move_before_the_rest_is() {
     group.pass();
     let handoff = group.state.handoff(&tp("t", 0)).expect("now it moves");
     assert_eq!((handoff.mode, handoff.unit.len(), &handoff.new), (Mode::Exclusive, 2, &z));
+}
+
+/// `t` is to be exclusive, and `u`, in the same set, has no mode of its own in a group of `overlap`: all of it is
+/// exclusive. `a` has `u/1`, and `b` has `t/1`.
+fn strict_through_the_set() -> (TestGroup, Member) {
+    let mut group = TestGroup::with_topics(&[("t", 3), ("u", 2)]);
+    let a = group.join("a");
+    group.join("b");
+    group.settle();
+    assert_eq!((group.owner(&tp("t", 1)), group.owner(&tp("u", 1))), (Some("b"), Some("a")));
+    group.topic_in_set("t", 3, "s");
+    group.topic_in_set("u", 2, "s");
+    let key = Key::Topic("t".parse().unwrap());
+    let strict = Topic { mode: Some(Mode::Exclusive), ..group.stored::<Topic>(&key) };
+    group.put(&key, encode(&strict));
+    group.pass();
+    assert!(group.state.assignments().values().all(|entry| entry.readable().unwrap().mode.is_strict()));
+    (group, a)
+}
+
+#[test]
+fn a_part_of_a_set_moves_in_the_mode_of_the_whole_set() {
+    let (mut group, a) = strict_through_the_set();
+    group.leave(&a, &Leaving::Drain);
+    group.pass();
+    let moves: Vec<_> = group.state.handoffs().keys().filter_map(|at| group.state.handoff(at)).collect();
+    assert!(moves.iter().any(|handoff| handoff.unit == [tp("u", 1)]), "a part moves alone: {moves:?}");
+    let modes: Vec<_> = moves.iter().map(|handoff| handoff.mode).collect();
+    assert!(modes.iter().all(|mode| *mode == Mode::Exclusive), "{modes:?}");
 }

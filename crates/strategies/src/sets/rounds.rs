@@ -48,7 +48,7 @@ fn round(
     let parts = Parts::of(layout, owners);
     let units = united::problem(problem, layout, &parts);
     let manner = strategy.manner();
-    let base = UnitTable::new(problem, &units, layout, &parts, manner != Manner::Anew);
+    let base = UnitTable::new(problem, &units, layout, &parts);
     if manner == Manner::Partitions && is_uneven(layout) {
         let mut table = staying(&base);
         level::level(&mut table);

@@ -18,8 +18,6 @@ pub(super) struct UnitTable<'a> {
     load: Vec<u32>,
     /// By unit.
     bond: Vec<Bond>,
-    /// True if members with a part of a unit are preferred to others.
-    is_sticky: bool,
 }
 
 /// The firmness with which a unit is where it is.
@@ -44,13 +42,7 @@ pub(super) struct Score {
 
 impl<'a> UnitTable<'a> {
     /// The table in which those units have owners that do not move.
-    pub(super) fn new(
-        told: &Problem,
-        units: &'a Problem,
-        layout: &'a UnitLayout,
-        parts: &'a Parts,
-        is_sticky: bool,
-    ) -> Self {
+    pub(super) fn new(told: &Problem, units: &'a Problem, layout: &'a UnitLayout, parts: &'a Parts) -> Self {
         let limit = told.members().iter().map(|member| member.max_partitions.unwrap_or(u32::MAX)).collect();
         let mut table = Self {
             units,
@@ -60,7 +52,6 @@ impl<'a> UnitTable<'a> {
             owner: vec![None; units.units()],
             load: vec![0; units.members().len()],
             bond: vec![Bond::Free; units.units()],
-            is_sticky,
         };
         for unit in layout.units() {
             table.count_parts(unit, true);
@@ -196,12 +187,13 @@ impl<'a> UnitTable<'a> {
         parts.filter(move |(member, _)| self.units.may_own(unit, *member))
     }
 
-    /// The member that is best for `unit` of those with room: first who has most of it, if that counts, then the
-    /// newest, then who is the least loaded with it.
+    /// The member that is best for `unit` of those with room: first who has most of it, then the newest, then who is the
+    /// least loaded with it. Who has it counts for every strategy: the loads depend on who has what, so that without it
+    /// the answer to an answer could be another one, and so on for ever.
     pub(super) fn choose(&self, unit: UnitIndex, without: &[MemberIndex]) -> Option<MemberIndex> {
         let able = self.units.member_indices().filter(|member| !without.contains(member));
         able.filter(|member| self.fits(unit, *member)).min_by_key(|member| {
-            let has = if self.is_sticky { self.parts.at(unit, *member) } else { 0 };
+            let has = self.parts.at(unit, *member);
             let generation = self.units.member(*member).generation;
             let capacity = u64::from(self.units.member(*member).capacity.thousandths());
             let level = (u64::from(self.load(*member) + self.size(unit)) << 20) / capacity;

@@ -352,3 +352,21 @@ proptest! {
         }
     }
 }
+
+/// Two units of three partitions and two of one, and a member that takes two: `range` wants to give it more.
+#[test]
+fn what_a_limit_turned_away_stays_where_it_was_put() {
+    let limits = [Some(2), None, None];
+    let members = limits.map(|limit| Member { state: MemberState::Active, limit, topics: None });
+    let sketch = Sketch {
+        topics: vec![2, 4, 2],
+        set: vec![0, 1, 2],
+        members: members.to_vec(),
+        owners: vec![vec![None; 2], vec![None; 4], vec![None; 2]],
+        bans: Vec::new(),
+    };
+    let range = all().iter().find(|strategy| strategy.name() == "range").unwrap();
+    let first = sketch.placed(*range);
+    let second = sketch.after(&first).placed(*range);
+    assert_eq!(first.placement.owner, second.placement.owner);
+}
