@@ -10,6 +10,7 @@ use tracing::{debug, warn};
 
 use super::contexts::HeldPartitions;
 use crate::backoff::{Dice, RetryDelay};
+use crate::context::Edges;
 use crate::roles::{AckKind, RoleAck, RoleEvent, Roles};
 use crate::transport::Acks;
 use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
@@ -169,8 +170,8 @@ impl AckBatch {
 fn done(held: &HeldPartitions, partition: &TopicPartition, ack: &RoleAck) -> PartitionAck {
     let edges = held.edges(partition);
     let handled = match ack.kind {
-        AckKind::Taken => edges.and_then(|edges| edges.first()),
-        AckKind::Drained | AckKind::Released => edges.and_then(|edges| edges.last()),
+        AckKind::Taken => edges.and_then(Edges::first),
+        AckKind::Drained | AckKind::Released => edges.and_then(Edges::last),
         AckKind::Ready | AckKind::CaughtUp | AckKind::WarmFailed => None,
     };
     let (topic, partition) = (partition.topic.to_string(), partition.kafka_number());

@@ -83,7 +83,7 @@ impl<D: Dialect> Session<D> {
             Event::Timer => self.timer(now),
             Event::Command { attempt, command } if self.is_current(attempt) => self.command(now, command),
             Event::StreamFailed { attempt, status } if self.is_current(attempt) => {
-                self.stream_failed(now, &status)
+                self.stream_failed(now, &status);
             }
             Event::StreamEnded { attempt } if self.is_current(attempt) => self.stream_ended(now),
             Event::HeartbeatAnswered { number, response } => self.heartbeat_answered(now, number, response),
@@ -201,7 +201,7 @@ impl<D: Dialect> Session<D> {
         }
         self.store.saw(&cluster_id, revision);
         match what {
-            MessageBody::Snapshot { session, part, more } => self.snapshot(now, session, (part, more)),
+            MessageBody::Snapshot { session, part, more } => self.snapshot(now, &session, (part, more)),
             MessageBody::Fenced(fenced) => self.fenced(now, fenced),
             MessageBody::GoAway(go_away) => self.go_away(now, &go_away),
             MessageBody::News(news) => self.pass_on(now, news),
@@ -214,8 +214,8 @@ impl<D: Dialect> Session<D> {
         self.lose(now, Loss::OtherCluster);
     }
 
-    fn snapshot(&mut self, now: Moment, session: SessionInfo, (part, more): (D::Snapshot, bool)) {
-        let fits = self.life.may_be(&session);
+    fn snapshot(&mut self, now: Moment, session: &SessionInfo, (part, more): (D::Snapshot, bool)) {
+        let fits = self.life.may_be(session);
         let Some(stream) = self.stream.as_mut().filter(|_| fits) else {
             return self.retry_stream(now);
         };
@@ -226,7 +226,7 @@ impl<D: Dialect> Session<D> {
         self.reconnect.reset();
         if let Life::Opening { incarnation } = &self.life {
             let incarnation = incarnation.clone();
-            self.opened(sent, incarnation, &session);
+            self.opened(sent, incarnation, session);
         } else {
             self.heartbeats.hurry(now);
         }

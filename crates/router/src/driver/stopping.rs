@@ -44,7 +44,7 @@ pub(super) struct RouterStopping {
 }
 
 /// The router leaves the group now: close the table for good, then deregister.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Detach;
 
 impl RouterStopping {
