@@ -32,7 +32,7 @@ pub(super) struct RouteAckReply {
 
 /// The call had no answer at all: the instance may be gone.
 #[derive(Debug)]
-pub(super) struct AckCallFailed;
+pub(super) struct RouteAckFailed;
 
 impl DrainAcks {
     pub(super) fn new() -> Self {
@@ -64,7 +64,7 @@ impl DrainAcks {
         now: Moment,
         reply: RouteAckReply,
         dice: &mut Dice,
-    ) -> Result<u64, AckCallFailed> {
+    ) -> Result<u64, RouteAckFailed> {
         let RouteAckReply { sent, result } = reply;
         self.under_way = false;
         let retry = now + self.retry.next(dice);
@@ -86,7 +86,7 @@ impl DrainAcks {
             Err(status) => {
                 debug!(code = ?status.code(), message = status.message(), "acknowledging failed");
                 self.repeat(now, &sent, retry);
-                Err(AckCallFailed)
+                Err(RouteAckFailed)
             }
         }
     }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use super::acks::{AckCallFailed, DrainAcks, RouteAckReply};
+use super::acks::{DrainAcks, RouteAckFailed, RouteAckReply};
 use super::drain_failures::{DrainFailures, TooManyFailures};
 use super::drain_tasks::{DrainEnd, DrainTasks};
 use super::parts::RouterParts;
@@ -336,7 +336,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
         match self.acks.answered(self.table.clock().now(), reply, &mut self.dice) {
             Ok(0) => {}
             Ok(applied) => self.status.send_modify(|status| status.acknowledged += applied),
-            Err(AckCallFailed) => self.session_event(Event::CallFailed),
+            Err(RouteAckFailed) => self.session_event(Event::CallFailed),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) struct ConsumerSession {
 }
 
 impl ConsumerSession {
-    /// What the member is told of its session; nothing where its client would not understand it.
+    /// The description of the session for its member; `None` where the client would not understand it.
     pub(super) fn describe(&self) -> Option<SessionInfo> {
         self.snapshot.then(|| session_info(&self.member, self.lease))
     }
