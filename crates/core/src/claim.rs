@@ -11,7 +11,7 @@
 //! In the strict modes nobody acts in the place of an owner before its claim is over. That is known where its lease
 //! is gone, or was last kept alive so long ago that only the margin is left of it: the claim counts from before that.
 //! What is left is asked of the store after the absence was seen and for each decision anew ([`Leases`]), never
-//! remembered. A session whose absence was seen is not renewed any more, so what is over stays over.
+//! remembered, but that a lease which is gone stays gone. A session whose absence was seen is not renewed any more, so what is over stays over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -107,7 +107,8 @@ pub fn end_of(
     let Some(owner) = assignment.owner.as_ref().filter(|_| assignment.mode.is_strict()) else {
         return ClaimEnd::Over;
     };
-    match leases.remaining(owner.lease) {
+    let is_known_gone = || memory.lease_gone_since(owner.lease).map(|_| Remaining::Gone);
+    match leases.remaining(owner.lease).or_else(is_known_gone) {
         None => ClaimEnd::Unasked,
         Some(Remaining::Gone) if wait_out_revocations => revoked(owner, memory, now),
         Some(Remaining::Gone) => ClaimEnd::Over,

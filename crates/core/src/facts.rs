@@ -85,8 +85,12 @@ fn has_stopped(handoff: &Handoff, assignment: &Assignment) -> bool {
     is_owner && (handoff.phase == Phase::CatchingUp || is_said)
 }
 
+/// In the strict modes a topic that came back counts as gone until its partitions are granted anew.
 fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
-    match handoff.unit.iter().filter(|at| state.exists(at)).count() {
+    let is_there = |at: &&TopicPartition| {
+        state.exists(at) && !(handoff.mode.is_strict() && state.is_of_earlier_topic(at))
+    };
+    match handoff.unit.iter().filter(is_there).count() {
         0 => Extent::Gone,
         left if left < handoff.unit.len() => Extent::Part,
         _ => Extent::Whole,

@@ -25,7 +25,8 @@ impl Grant {
     /// The assignment of one partition after the grant.
     pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
         let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(self.mode));
-        before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone())
+        let next = before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone());
+        Assignment { topic_since: state.topic_since(&at.topic), ..next }
     }
 
     /// Writes the grant for a whole unit.
@@ -68,7 +69,7 @@ pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallM
         wall,
     };
     for at in &handoff.unit {
-        let start = handoff.final_offset(at);
+        let start = handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at));
         draft = draft.assign(at, &Assignment { start, ..grant.next(state, at).without_avoid() });
     }
     let held = |at| state.assignment(at).map_or(Epoch(0), Assignment::held_epoch);

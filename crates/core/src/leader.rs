@@ -18,6 +18,7 @@
 mod agenda;
 mod context;
 mod memory;
+mod warm_up;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -195,12 +196,15 @@ impl Leader {
         LeaderContext { memory: &self.memory, moment, wall, leases, strategies }
     }
 
-    /// The leases of the claims that are in doubt where the step looks.
+    /// The leases of the claims that are in doubt where the step looks, but for those that are known to be gone: after
+    /// many deaths at once each pass would ask about all of them.
     fn doubtful(&self, state: &GroupState, now: Moment) -> BTreeMap<LeaseId, Duration> {
-        match self.agenda.looks_at_everything(now) {
+        let mut doubtful = match self.agenda.looks_at_everything(now) {
             true => claim::doubtful(state, state.assignments().keys()),
             false => claim::doubtful(state, partitions(state, &self.agenda.units(state, &self.memory, now))),
-        }
+        };
+        doubtful.retain(|lease, _| self.memory.lease_gone_since(*lease).is_none());
+        doubtful
     }
 
     fn decide(&mut self, state: &GroupState, leases: &Leases, inputs: StepInputs<'_>) -> Pass {

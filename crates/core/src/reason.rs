@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::Phase;
 use kafka_assigner_types::name::MemberName;
 
 /// The reason why a unit has, or gets, its owner.
@@ -43,6 +44,8 @@ pub enum Reason {
     },
     /// Its epoch was reserved for a handoff that somebody removed.
     ReservationLost,
+    /// Its topic was gone meanwhile, and is there again.
+    TopicReturned,
     /// The strategy moves it.
     Strategy {
         /// The strategy's name.
@@ -63,6 +66,7 @@ impl fmt::Display for Reason {
             Self::TookOverWarm { owner } => write!(f, "it was warming up when the owner {owner} vanished"),
             Self::ModeChanged { mode } => write!(f, "its mode became {mode}"),
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
+            Self::TopicReturned => f.write_str("its topic was gone and is there again"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
         }
     }
@@ -89,7 +93,7 @@ pub enum CancelReason {
     /// A phase outlived its deadline.
     Deadline {
         /// The phase.
-        phase: super::record::Phase,
+        phase: Phase,
         /// How long it may last, in milliseconds.
         after_ms: u64,
         /// The routers that it waited for.
@@ -111,10 +115,15 @@ impl CancelReason {
         }
     }
 
-    /// True if the new owner is passed over for a while, so that the same move is not tried at once again.
+    /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A phase in
+    /// which routers or the old owner had to act is not its fault.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
-        matches!(self, Self::WarmFailed { .. } | Self::Aborted { .. } | Self::Deadline { .. })
+        match self {
+            Self::NewOwnerGone | Self::NotEligible => false,
+            Self::WarmFailed { .. } | Self::Aborted { .. } => true,
+            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing | Phase::Draining),
+        }
     }
 }
 

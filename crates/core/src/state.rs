@@ -152,10 +152,10 @@ impl GroupState {
     /// Partitions that come and go with their topic concern the owners that they have.
     fn set_topic(&mut self, topic: TopicName, record: Option<&Record>, touched: &mut Touched) {
         let count = |state: &Self| Some(state.topics.get(&topic)?.last_good()?.partitions);
-        let before = count(self);
+        let before = (count(self), self.topic_since(&topic));
         entry::set(&mut self.topics, topic.clone(), record);
         touched.topics = true;
-        if count(self) == before {
+        if (count(self), self.topic_since(&topic)) == before {
             return;
         }
         let all = TopicPartition::new(topic.clone(), 0)..=TopicPartition::new(topic, u32::MAX);
@@ -290,6 +290,20 @@ impl GroupState {
             Some(Entry::Readable(topic)) => at.partition < topic.partitions,
             Some(Entry::Unreadable(_)) => true,
         }
+    }
+
+    /// The revision in which the topic's record came into being; `None` where there is none, or none that can be read.
+    #[must_use]
+    pub fn topic_since(&self, topic: &TopicName) -> Option<Revision> {
+        Some(self.topics.get(topic)?.readable()?.create_revision)
+    }
+
+    /// True if the assignment of `at` was granted before its topic was gone, and the topic is there again. In the strict
+    /// modes such an assignment stays while its owner may act, and that owner was told that it owns nothing.
+    #[must_use]
+    pub fn is_of_earlier_topic(&self, at: &TopicPartition) -> bool {
+        let granted = self.assignment(at).and_then(|assignment| assignment.topic_since);
+        granted.zip(self.topic_since(&at.topic)).is_some_and(|(granted, now)| granted != now)
     }
 
     /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.

@@ -11,7 +11,10 @@ use bytes::Bytes;
 /// A point in the store's single, global history; every change gets the next one.
 ///
 /// Zero means "before anything": no record has a revision of zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
 pub struct Revision(pub u64);
 
 impl Revision {

@@ -91,6 +91,30 @@ fn a_leader_asks_the_store_before_it_decides_in_place_of_an_owner_that_is_gone()
 }
 
 #[test]
+fn a_lease_that_is_gone_is_not_asked_about_again() {
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    group.configure(&GroupConfig {
+        mode: Mode::Exclusive,
+        wait_out_revocations: true,
+        rejoin_grace_ms: 0,
+        ..GroupConfig::default()
+    });
+    group.join("a");
+    group.settle();
+    group.join("b");
+    let lease = group.state.assignment(&tp("t", 0)).unwrap().owner.clone().unwrap().lease;
+    group.crash("a");
+    let mut leader = Leader::new(group.moment);
+    let gone: Leases = [(lease, Remaining::Gone)].into_iter().collect();
+    let pass = leader.step(&group.state, Some(&gone), at(group.moment));
+    assert_eq!((pass.actions().count(), pass.wake), (0, after(&group, 10)), "a revocation is waited out");
+    let pass = leader.step(&group.state, None, at(after(&group, 19)));
+    assert!(pass.ask.is_empty() && pass.actions().next().is_none(), "{:?}", pass.ask);
+    let pass = leader.step(&group.state, None, at(after(&group, 20)));
+    assert_eq!((pass.ask.len(), pass.actions().count()), (0, 1));
+}
+
+#[test]
 fn everything_is_looked_at_again_soon_after_a_write_that_did_not_apply() {
     let group = moving();
     let mut leader = Leader::new(group.moment);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kafka_assigner_types::claim::span;
 
+use super::warm_up::WarmUp;
 use crate::claim::Leases;
 use crate::reason::CancelReason;
 use crate::record::{Assignment, Avoid, Handoff, Phase};
@@ -66,8 +67,7 @@ impl PhaseKey {
 pub struct PhaseSpan {
     key: PhaseKey,
     mode: Mode,
-    /// The most that was reported as warmed up.
-    done: u64,
+    warm_up: WarmUp,
     /// The moment at which the leader first saw the phase.
     pub since: Moment,
     /// The moment at which it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
@@ -150,6 +150,7 @@ impl Memory {
         };
         let key = PhaseKey::of(handoff);
         if self.phases.get(unit).is_some_and(|seen| seen.key == key) {
+            self.note_progress(state, unit, now, |warm_up| warm_up.hear_ready(handoff));
             return None;
         }
         self.see_freeze(state, handoff, now);
@@ -159,7 +160,8 @@ impl Memory {
             other => (None, other),
         };
         let deadline = now + phase_deadline(state, handoff.phase);
-        let span = PhaseSpan { key, mode: handoff.mode, done: 0, since: same.unwrap_or(now), deadline };
+        let (mode, since) = (handoff.mode, same.unwrap_or(now));
+        let span = PhaseSpan { key, mode, warm_up: WarmUp::of(handoff), since, deadline };
         self.note_phase(unit.clone(), span);
         ended.map(|seen| seen.ended(now))
     }
@@ -237,17 +239,33 @@ impl Memory {
 
     fn see_progress(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
         let Some(consumer) = state.registration(name) else { return };
-        let deadline = now + phase_deadline(state, Phase::Warming);
         for (at, progress) in &consumer.progress {
-            let Some(unit) = parse_partition(at) else { continue };
-            let lead = state.lead_of(&unit);
-            let Some(seen) = self.phases.get(&lead) else { continue };
-            let is_new = seen.key.id == progress.handoff && progress.done > seen.done;
-            if is_new && seen.key.phase == Phase::Warming {
-                let seen = PhaseSpan { done: progress.done, deadline, ..seen.clone() };
-                self.forget_phase(&lead);
-                self.note_phase(lead, seen);
+            let Some(at) = parse_partition(at) else { continue };
+            let lead = state.lead_of(&at);
+            if self.phases.get(&lead).is_some_and(|seen| seen.key.id == progress.handoff) {
+                self.note_progress(state, &lead, now, |warm_up| warm_up.hear(&at, progress));
             }
+        }
+    }
+
+    /// Begins the deadline of a warm-up anew where `hears` finds that it has progressed.
+    fn note_progress(
+        &mut self,
+        state: &GroupState,
+        lead: &TopicPartition,
+        now: Moment,
+        hears: impl FnOnce(&mut WarmUp) -> bool,
+    ) {
+        let Some(seen) = self.phases.get(lead).filter(|seen| seen.key.phase == Phase::Warming) else {
+            return;
+        };
+        let mut next = seen.clone();
+        if hears(&mut next.warm_up) {
+            self.forget_phase(lead);
+            self.note_phase(
+                lead.clone(),
+                PhaseSpan { deadline: now + phase_deadline(state, Phase::Warming), ..next },
+            );
         }
     }
 

@@ -73,7 +73,9 @@ fn no_earlier_owner(effect: &Effect<'_>) -> Option<String> {
 
 fn final_offsets_stay(effect: &Effect<'_>) -> Option<String> {
     effect.assigned().find_map(|(at, after)| {
-        let stopped = |handoff: &&Handoff| handoff.phase.stops_the_old_owner();
+        let stopped = |handoff: &&Handoff| {
+            handoff.phase.stops_the_old_owner() && !effect.before.is_of_earlier_topic(at)
+        };
         let offset = effect.before.handoff_of(at).filter(stopped)?.final_offset(at)?;
         let is_over = effect.after.handoff_of(at).is_none_or(|handoff| !handoff.phase.is_in_flight());
         (is_over && after.start != Some(offset)).then(|| {

@@ -44,7 +44,7 @@ impl<'a> Arrivals<'a> {
         self.0.contains_key(name)
     }
 
-    /// How many partitions more `name` may be given beside those that arrive in parts; `limit` where all have room.
+    /// The partitions that `name` may be given beside those that arrive in parts; `limit` where all have room.
     pub(super) fn room(&self, name: &MemberName, limit: u32) -> u32 {
         limit.saturating_sub(self.0.get(name).copied().unwrap_or_default())
     }

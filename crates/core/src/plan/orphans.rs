@@ -155,11 +155,14 @@ impl Planner<'_> {
         self.plan.actions.push(Action { unit, step, write: draft.into_write() });
     }
 
-    /// The grant that ends a handoff hands on where the old owner stopped.
+    /// The grant hands on where the last owner stopped: by the handoff that ends with it, or by the assignment where that
+    /// handoff ended without an owner.
     fn starting(&self, at: &TopicPartition, next: Assignment) -> Assignment {
         let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.stops_the_old_owner());
-        let start = handoff.and_then(|handoff| handoff.final_offset(at));
-        Assignment { start, ..next }
+        let released = self.state.assignment(at).filter(|assignment| assignment.owner.is_none());
+        let stopped_at = handoff.and_then(|handoff| handoff.final_offset(at));
+        let start = stopped_at.or_else(|| released.and_then(|assignment| assignment.start));
+        Assignment { start: start.filter(|_| !self.state.is_of_earlier_topic(at)), ..next }
     }
 
     /// A grant replaces a handoff that is over, but for one whose old owner has still to let go, and stands back where

@@ -4,16 +4,18 @@ use super::Planner;
 use super::problem::Unit;
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch};
+use crate::handover::Grant;
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Assignment, Consumer};
+use crate::record::{Assignment, Consumer, Owner};
 use crate::state::Presence;
 use kafka_assigner_types::id::{HandoffIds, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 
 impl Planner<'_> {
     /// Grants again to the owner that it has what is granted in another mode than it should be, and what has an epoch
-    /// reserved for a handoff that is not there any more. The owner goes on.
+    /// reserved for a handoff that is not there any more: the owner goes on. What was granted before its topic was gone
+    /// is granted anew.
     pub(super) fn renew_grants(&mut self, unit: &Unit, ids: &mut HandoffIds) {
         if unit.unreadable.is_some() {
             return;
@@ -22,9 +24,14 @@ impl Planner<'_> {
         for at in &unit.partitions {
             let Some(assignment) = self.state.assignment(at) else { continue };
             let Some(owner) = &assignment.owner else { continue };
-            let is_free = !self.state.handoffs().contains_key(at);
-            if is_free && self.state.presence(&owner.member()) == Presence::Here {
+            if self.state.presence(&owner.member()) != Presence::Here {
+                continue;
+            }
+            if !self.state.handoffs().contains_key(at) {
                 self.renew_grant(at, assignment, mode, ids);
+            } else if assignment.mode.is_strict() && self.state.is_of_earlier_topic(at) {
+                // The handoff is cleared first, and nobody is told of the partition until then.
+                self.defer(std::slice::from_ref(at), None, DeferReason::HandoffEnding);
             }
         }
     }
@@ -37,6 +44,9 @@ impl Planner<'_> {
         ids: &mut HandoffIds,
     ) {
         let Some(owner) = &assignment.owner else { return };
+        if assignment.mode.is_strict() && self.state.is_of_earlier_topic(at) {
+            return self.grant_anew(at, assignment, owner);
+        }
         let why = match assignment.mode == mode {
             true if assignment.reserved_epoch().is_none() => return,
             true => Reason::ReservationLost,
@@ -56,6 +66,21 @@ impl Planner<'_> {
             .registered(&owner.name, registration)
             .unchanged(&Key::Handoff(at.clone()))
             .assign(at, &next);
+        let step = Step::Grant { to: owner.member(), from: Some(owner.name.clone()), epoch, why };
+        self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
+        self.renewed.insert(at.clone());
+    }
+
+    /// Grants what its owner has to it as a new run, without a start: it has forgotten where it was.
+    fn grant_anew(&mut self, at: &TopicPartition, assignment: &Assignment, owner: &Owner) {
+        let Some(registration) = self.state.registration(&owner.name) else { return };
+        let epoch = next_epoch(self.state, std::slice::from_ref(at));
+        let (mode, why) = (assignment.mode, Reason::TopicReturned);
+        let grant = Grant { owner: owner.clone(), epoch, mode, why: why.clone(), wall: self.context.wall };
+        let draft = Draft::on(self.state)
+            .registered(&owner.name, registration)
+            .unchanged(&Key::Handoff(at.clone()))
+            .assign(at, &grant.next(self.state, at));
         let step = Step::Grant { to: owner.member(), from: Some(owner.name.clone()), epoch, why };
         self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
         self.renewed.insert(at.clone());

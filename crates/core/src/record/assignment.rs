@@ -7,7 +7,7 @@ use kafka_assigner_types::mode::Mode;
 use super::{Extra, Version};
 use crate::reason::Reason;
 use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, Offset};
-use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::kv::{LeaseId, Revision};
 use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::MemberName;
 
@@ -36,6 +36,10 @@ pub struct Assignment {
     /// negative counts as `None`.
     #[serde(default, deserialize_with = "super::offset_in_log", skip_serializing_if = "Option::is_none")]
     pub start: Option<Offset>,
+    /// The revision in which its topic's record came into being, as it was when the run began; `None`: an older version
+    /// granted it. With another one the topic was gone meanwhile, and the owner has forgotten what it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic_since: Option<Revision>,
     /// The gap that the move to the owner left, in milliseconds by the clocks of both, where both told its edges. It is
     /// known only after the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +142,7 @@ impl Assignment {
             switching: None,
             outlived_ttl_ms: 0,
             start: None,
+            topic_since: None,
             gap_ms: None,
             avoid: Vec::new(),
             since: WallMillis::default(),

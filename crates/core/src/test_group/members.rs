@@ -1,6 +1,6 @@
 //! The members of a [`TestGroup`]: they join, answer and leave.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::TestGroup;
@@ -153,14 +153,23 @@ impl TestGroup {
         transactions
     }
 
-    /// The member's instance writes down how far its warm-up for `at` is.
+    /// The member's instance writes down how far its warm-up of `at` is, beside what was written of others.
     ///
     /// # Panics
-    /// Where the member is not registered, or `at` leads no handoff.
+    /// Where the member is not registered, or `at` does not move.
     pub fn report(&mut self, member: &Member, at: &TopicPartition, done: u64) {
-        let handoff = self.state.handoff(at).expect("it moves").id.clone();
+        self.report_of(member, at, done, None);
+    }
+
+    /// [`report`](Self::report) with the end of the warm-up, where it is known.
+    ///
+    /// # Panics
+    /// Where the member is not registered, or `at` does not move.
+    pub fn report_of(&mut self, member: &Member, at: &TopicPartition, done: u64, total: Option<u64>) {
+        let handoff = self.state.handoff_of(at).expect("it moves").id.clone();
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
-        let progress = BTreeMap::from([(at.to_string(), Progress { handoff, done, total: None })]);
+        let mut progress = registration.progress.clone();
+        progress.insert(at.to_string(), Progress { handoff, done, total });
         let next = Consumer { progress, ..(*registration).clone() };
         let key = self.state.layout().encode(&Key::Consumer(member.name.clone()));
         let put = Op::put_leased(key, encode(&next), registration.lease);

@@ -81,6 +81,56 @@ fn progress_extends_a_warm_up_for_as_long_as_it_goes_on() {
     assert!(matches!(cancel.unwrap().step, Step::Cancel { .. }), "the same number again is no progress");
 }
 
+/// A unit of two partitions that moves, with the consumer that warms up.
+fn warming_set() -> (TestGroup, Member) {
+    let mut group = TestGroup::default();
+    group.topic_in_set("t", 2, "s");
+    group.topic_in_set("u", 2, "s");
+    group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    assert_eq!(group.state.handoff(&tp("t", 1)).unwrap().unit, [tp("t", 1), tp("u", 1)]);
+    (group, b)
+}
+
+#[test]
+fn each_partition_of_a_set_progresses_by_its_own_numbers() {
+    let (mut group, b) = warming_set();
+    group.report(&b, &tp("t", 1), 1_000_000);
+    group.say(&b, &tp("t", 1), None, &Ack::Ready);
+    for done in 1..10 {
+        group.later(Duration::from_secs(200));
+        group.report(&b, &tp("u", 1), done);
+        assert_eq!(advance(&group.state, &tp("t", 1), group.context()), None, "after {done}");
+    }
+}
+
+#[test]
+fn a_first_word_of_ready_is_progress() {
+    let (mut group, b) = warming_set();
+    group.later(Duration::from_secs(200));
+    group.say(&b, &tp("t", 1), None, &Ack::Ready);
+    group.later(Duration::from_secs(200));
+    assert_eq!(advance(&group.state, &tp("t", 1), group.context()), None, "200 s since the word");
+    group.later(Duration::from_secs(100));
+    let cancel = advance(&group.state, &tp("t", 1), group.context());
+    assert!(matches!(cancel.unwrap().step, Step::Cancel { .. }), "300 s since the word");
+}
+
+#[test]
+fn an_end_that_became_known_is_progress_once_and_its_growth_is_none() {
+    let (mut group, b) = warming_set();
+    group.later(Duration::from_secs(200));
+    group.report_of(&b, &tp("t", 1), 0, Some(10));
+    group.later(Duration::from_secs(200));
+    assert_eq!(advance(&group.state, &tp("t", 1), group.context()), None, "200 s since the end is known");
+    group.report_of(&b, &tp("t", 1), 0, Some(20));
+    group.later(Duration::from_secs(100));
+    let cancel = advance(&group.state, &tp("t", 1), group.context());
+    assert!(matches!(cancel.unwrap().step, Step::Cancel { .. }), "records that come in are no progress");
+}
+
 #[test]
 fn reported_progress_is_no_change_of_membership() {
     let mut group = TestGroup::with_topics(&[("t", 2)]);

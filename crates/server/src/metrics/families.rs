@@ -192,6 +192,7 @@ const fn reason_label(reason: &Reason) -> &'static str {
         Reason::TookOverWarm { .. } => "took_over_warm",
         Reason::ModeChanged { .. } => "mode_changed",
         Reason::ReservationLost => "reservation_lost",
+        Reason::TopicReturned => "topic_returned",
         Reason::Strategy { .. } => "strategy",
     }
 }
