@@ -1,4 +1,4 @@
-//! The promises of [`Store`], as a suite that every implementation has to pass.
+//! The promises of [`Store`](crate::Store), as a suite that every implementation has to pass.
 //!
 //! It ships, behind the feature `testing`, because whoever writes a store of their own needs it: the service relies on each
 //! of these promises.
