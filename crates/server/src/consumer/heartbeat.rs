@@ -10,8 +10,9 @@ use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
-use super::{ConsumerService, group_name};
+use super::service::ConsumerService;
 use crate::group::ServedGroup;
+use crate::group_name::group_name;
 use crate::refusal;
 use crate::session::{Confirmation, Registered};
 

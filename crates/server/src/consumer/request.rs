@@ -13,7 +13,7 @@ use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::name::{GroupName, MemberName, TopicName};
 use tonic::Status;
 
-use super::group_name;
+use crate::group_name::group_name;
 use crate::refusal;
 
 /// The most topics that one consumer may name: its registration stays below the store's largest value.
