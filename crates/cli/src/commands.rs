@@ -1,5 +1,7 @@
-//! The commands: arguments, and what is asked of an instance. One file for each noun.
+//! The commands: their arguments, and the calls to an instance. One file for each noun.
 
+mod admin_command;
+mod arguments;
 mod assignments;
 mod confirm;
 mod consumers;
@@ -11,112 +13,4 @@ mod strategies;
 mod topics;
 mod watch;
 
-use clap::{Subcommand, builder::NonEmptyStringValueParser};
-
-use crate::admin::InstanceCall;
-use crate::command_error::CommandError;
-
-/// The commands that ask an instance, and `strategies`, which needs none.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AdminCommand {
-    /// List the groups
-    Groups(InstanceCall<groups::ListGroups>),
-    /// Describe, set or delete one group
-    #[command(subcommand)]
-    Group(GroupCommand),
-    /// List the topics of a group
-    Topics(InstanceCall<topics::ListTopics>),
-    /// Set or delete one topic of a group
-    #[command(subcommand)]
-    Topic(TopicCommand),
-    /// List the registered consumers of a group
-    Consumers(InstanceCall<consumers::ListConsumers>),
-    /// List who owns which partition
-    Assignments(InstanceCall<assignments::ListAssignments>),
-    /// List the moves under way
-    Handoffs(InstanceCall<handoffs::ListHandoffs>),
-    /// Ask for the cancellation of a move
-    Abort(InstanceCall<handoffs::Abort>),
-    /// Show what the leader would do, now or under other circumstances, and change nothing
-    Plan(InstanceCall<plan::ShowPlan>),
-    /// Explain why one partition is where it is
-    Explain(InstanceCall<explain::Explain>),
-    /// Show the changes of a group as they happen, until interrupted
-    Watch(watch::WatchGroup),
-    /// List the strategies of this version; needs no instance
-    Strategies(strategies::ListStrategies),
-}
-
-/// The commands for one group.
-#[derive(Debug, Subcommand)]
-pub(crate) enum GroupCommand {
-    /// Show a group with its configuration
-    Describe(InstanceCall<groups::Describe>),
-    /// Create a group, or change what is named of its configuration
-    Set(InstanceCall<groups::SetGroup>),
-    /// Delete a group with all its records; refused while it has consumers
-    Delete(InstanceCall<groups::DeleteGroup>),
-}
-
-/// The commands for one topic of a group.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TopicCommand {
-    /// Add a topic to a group, or change it
-    Set(InstanceCall<topics::SetTopic>),
-    /// Take a topic out of a group; Kafka's topic is not touched
-    Delete(InstanceCall<topics::DeleteTopic>),
-}
-
-impl AdminCommand {
-    /// Carries the command out.
-    ///
-    /// # Errors
-    /// [`CommandError`].
-    pub(crate) async fn run(self) -> Result<(), CommandError> {
-        match self {
-            Self::Groups(call) => call.run().await,
-            Self::Group(GroupCommand::Describe(call)) => call.run().await,
-            Self::Group(GroupCommand::Set(call)) => call.run().await,
-            Self::Group(GroupCommand::Delete(call)) => call.run().await,
-            Self::Topics(call) => call.run().await,
-            Self::Topic(TopicCommand::Set(call)) => call.run().await,
-            Self::Topic(TopicCommand::Delete(call)) => call.run().await,
-            Self::Consumers(call) => call.run().await,
-            Self::Assignments(call) => call.run().await,
-            Self::Handoffs(call) => call.run().await,
-            Self::Abort(call) => call.run().await,
-            Self::Plan(call) => call.run().await,
-            Self::Explain(call) => call.run().await,
-            Self::Watch(watch) => watch.run().await,
-            Self::Strategies(strategies) => strategies.run(),
-        }
-    }
-}
-
-/// The argument that names a group; empty is refused, since on the wire it means the group `default`.
-#[derive(Debug, clap::Args)]
-struct GroupArgument {
-    /// The group
-    #[arg(value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
-    group: String,
-}
-
-/// The arguments that name a topic of a group.
-#[derive(Debug, clap::Args)]
-struct TopicOf {
-    #[command(flatten)]
-    of: GroupArgument,
-    /// The topic
-    #[arg(value_name = "TOPIC", value_parser = NonEmptyStringValueParser::new())]
-    topic: String,
-}
-
-/// The arguments that name a partition of a group's topic.
-#[derive(Debug, clap::Args)]
-struct PartitionOf {
-    #[command(flatten)]
-    of: TopicOf,
-    /// The partition, from 0
-    #[arg(value_name = "PARTITION", value_parser = clap::value_parser!(i32).range(0..))]
-    partition: i32,
-}
+pub(crate) use admin_command::AdminCommand;

@@ -2,14 +2,16 @@
 //!
 //! A setting has one name. `leader_ttl` is the key in the file, `--leader-ttl` the flag and
 //! `KAFKA_ASSIGNER_LEADER_TTL` the variable; all of that, its help, its default and its type are one entry of
-//! one table. [`Resolved`] keeps where each value came from, for messages and for `--print-config`.
+//! one table. [`Resolved`](resolved::Resolved) keeps where each value came from, for messages and for `--print-config`.
 //!
-//! Start reading at [`serve`](ServeConfig), the table itself; [`setting`] is the mechanism.
+//! Start reading at [`serve`](ServeConfig), the table itself; [`resolved`] is the mechanism.
 
 mod error;
 mod flags;
 mod layers;
+mod origin;
 mod print;
+mod resolved;
 mod secret;
 mod serve;
 mod setting;
@@ -18,8 +20,7 @@ mod value;
 
 pub(crate) use error::ConfigError;
 pub(crate) use flags::Flags;
-pub(crate) use layers::{File, Layers, SettingOrigin};
+pub(crate) use layers::{File, Layers};
 pub(crate) use serve::{LogFormat, ServeConfig};
-pub(crate) use setting::{Configuration, Resolved, Setting};
 pub(crate) use text::{Endpoint, LogLevel};
 pub(crate) use value::Value;

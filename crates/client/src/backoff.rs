@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_types::id::Incarnation;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -17,8 +18,9 @@ impl Dice {
     }
 
     /// A new incarnation: 128 random bits in hexadecimal digits.
-    pub fn incarnation(&mut self) -> String {
-        format!("{:032x}", self.0.random::<u128>())
+    pub fn incarnation(&mut self) -> Incarnation {
+        let digits = format!("{:032x}", self.0.random::<u128>());
+        Incarnation::new(&digits).expect("hexadecimal digits obey the rule for names")
     }
 
     /// A random span of at least half of `span` and at most all of it.

@@ -7,58 +7,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::claim::SessionClaim;
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{ConsumerParts, Driver};
 use crate::grpc::GrpcTransport;
 use crate::handler::PartitionHandler;
 use crate::options::{ConsumerOptions, OptionsError};
-use crate::status::{ConsumerHandle, ConsumerStatus};
+use crate::status::ConsumerHandle;
+use crate::stopped::{ConsumerError, Stopped};
 use crate::transport::Transport;
 
 /// A named member of a group that owns partitions.
 ///
-/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. MessageBody the
-/// service wants is turned into calls of a [`PartitionHandler`].
+/// It keeps one session: opens it, renews it, reconnects to any instance, and opens another after a loss. The commands
+/// of the service become calls of a [`PartitionHandler`].
 #[derive(Debug)]
-pub struct Consumer<T = GrpcTransport> {
-    pub(crate) options: ConsumerOptions,
-    pub(crate) transport: Arc<T>,
-    pub(crate) clock: Clock,
-    pub(crate) claim: SessionClaim,
-    pub(crate) status: watch::Sender<ConsumerStatus>,
-}
-
-/// The ways in which a consumer stops in good order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// It deregistered as its options say.
-    Left,
-    /// It had no session to leave, or lost it while leaving.
-    WithoutSession,
-}
-
-/// The reasons for which a consumer stopped.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConsumerError {
-    /// Another process runs under the same name; taking the name back would start an endless exchange.
-    #[error("another consumer registered under the same name: {0}")]
-    Superseded(String),
-    /// The service refused the registration, and would again.
-    #[error("registration refused ({code:?}): {message}")]
-    Refused {
-        /// The gRPC code.
-        code: tonic::Code,
-        /// The service's words.
-        message: String,
-    },
-    /// Handlers did not finish within `close_timeout` and were aborted; the service was told nothing about these
-    /// partitions, which others get when the session is over.
-    #[error("{partitions} partitions were not given up in time")]
-    Unfinished {
-        /// Their number.
-        partitions: usize,
-    },
-}
+pub struct Consumer<T = GrpcTransport>(ConsumerParts<T>);
 
 impl Consumer<GrpcTransport> {
     /// A consumer that calls over gRPC without TLS.
@@ -89,13 +51,13 @@ impl<T: Transport> Consumer<T> {
     pub fn on_clock(options: ConsumerOptions, transport: T, clock: Clock) -> Result<Self, OptionsError> {
         options.validate()?;
         let (claim, status) = (SessionClaim::new(clock.clone()), watch::Sender::default());
-        Ok(Self { options, transport: Arc::new(transport), clock, claim, status })
+        Ok(Self(ConsumerParts { options, transport: Arc::new(transport), clock, claim, status }))
     }
 
     /// Watches the consumer while it runs.
     #[must_use]
     pub fn handle(&self) -> ConsumerHandle {
-        ConsumerHandle { status: self.status.subscribe(), claim: self.claim.clone() }
+        ConsumerHandle { status: self.0.status.subscribe(), claim: self.0.claim.clone() }
     }
 
     /// Runs until `shutdown` is cancelled and the consumer has left in good order, within `drain_timeout` plus
@@ -111,6 +73,6 @@ impl<T: Transport> Consumer<T> {
         handler: impl PartitionHandler,
         shutdown: CancellationToken,
     ) -> Result<Stopped, ConsumerError> {
-        Driver::new(self, Arc::new(handler)).run(shutdown).await
+        Driver::new(self.0, Arc::new(handler)).run(shutdown).await
     }
 }

@@ -57,7 +57,7 @@ impl Gate {
 
     /// Lets one request in; `None` = it is closed.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Permit> {
-        // MessageBody is refused must not look like a last permit, or each refusal would wake somebody.
+        // A refused request must not look like a last permit, or each refusal would wake somebody.
         if self.state.load(Ordering::SeqCst) & CLOSED != 0 {
             return None;
         }

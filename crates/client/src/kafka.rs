@@ -20,82 +20,27 @@
 //! - Only what was processed is committed, with the epoch beside it: at least once. The claim is asked before each
 //!   record and before each commit.
 
+mod blocking;
 mod client;
 mod commits;
 mod cursor;
+mod error;
+mod events;
 mod handler;
 mod lookup;
 mod options;
 mod processing;
 mod producers;
 mod reader;
+mod record;
 mod runner;
 
+pub use error::KafkaRunnerError;
 pub use handler::{RecordHandler, Restored};
 pub use options::KafkaOptions;
 pub use producers::{FencedProducers, WriteError};
 /// The record type and everything else of the Kafka client.
 pub use rdkafka;
 pub use rdkafka::Message;
-pub use rdkafka::message::OwnedMessage as Record;
+pub use record::Record;
 pub use runner::KafkaRunner;
-
-/// Kafka could not be asked, or refused.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum KafkaRunnerError {
-    /// The client could not be made: a setting is unknown or out of its bounds.
-    #[error("the kafka client can't be made")]
-    Client(#[source] rdkafka::error::KafkaError),
-    /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`].
-    #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
-    CommitInterval(std::time::Duration),
-    /// A partition could not be read.
-    #[error("{partition} can't be read")]
-    Read {
-        /// The partition.
-        partition: crate::TopicPartition,
-        /// The error of the Kafka client.
-        #[source]
-        source: rdkafka::error::KafkaError,
-    },
-    /// Nothing was fetched of a partition that is prepared: neither a record nor the word that there is none. It may have no
-    /// leader, or this member may not read it.
-    #[error(
-        "nothing of {partition} was fetched within {waited:?}: it may have no leader, or may not be read"
-    )]
-    Stalled {
-        /// The partition.
-        partition: crate::TopicPartition,
-        /// The time for which nothing came.
-        waited: std::time::Duration,
-    },
-    /// A broker named an offset that is none.
-    #[error("{field} of {partition} = {offset}")]
-    NegativeOffset {
-        /// The meaning of the offset.
-        field: &'static str,
-        /// The number, with its rule.
-        offset: crate::InvalidOffset,
-        /// The partition.
-        partition: crate::TopicPartition,
-    },
-    /// The committed offset could not be read.
-    #[error("the committed offset of {partition} can't be read")]
-    Committed {
-        /// The partition.
-        partition: crate::TopicPartition,
-        /// The error of the Kafka client.
-        #[source]
-        source: rdkafka::error::KafkaError,
-    },
-    /// Offsets could not be committed.
-    #[error("offsets can't be committed")]
-    Commit(#[source] rdkafka::error::KafkaError),
-    /// A call is out of order: the partition is not in the state that the call is for.
-    #[error("{0} is not prepared here")]
-    NotHeld(crate::TopicPartition),
-    /// The call was told that its result is not wanted any more.
-    #[error("cancelled")]
-    Cancelled,
-}

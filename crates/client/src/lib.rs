@@ -31,14 +31,14 @@
 //! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
 //!   Kafka yourself.
 //!
-//! # MessageBody holds
+//! # Guarantees
 //!
 //! A handler acts only while its [`Claim`] is valid, and asks before each side effect. Restarts of instances and
 //! broken connections change nothing. When no instance answers, the claim lapses at two thirds of the session's time
 //! to live. In the mode `overlap` it comes back with the next confirmation, and a store outage changes nothing for
 //! `outage_grace`. In the stricter modes, where nobody else may act before it is over, a claim that lapses is lost, also
-//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. MessageBody was taken
-//! away is told by [`PartitionHandler::lost`].
+//! in a store outage: the partition is prepared again, and begun again once the session is confirmed. A partition that
+//! was taken away is told by [`PartitionHandler::lost`].
 //!
 //! Of the project the crate uses the proto and the shared types, among them the rules that both sides must hold to: names,
 //! and the span of a claim.
@@ -54,6 +54,7 @@ mod grpc;
 mod handler;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod named_partition;
 mod options;
 pub mod prelude;
 pub mod roles;
@@ -61,13 +62,14 @@ pub mod session;
 pub mod session_io;
 mod status;
 pub mod stop;
+mod stopped;
 mod suspensions;
 mod transport;
 
 pub use backoff::{Dice, RetryDelay};
 pub use claim::{Claim, ClaimEnded};
 pub use clock::Clock;
-pub use consumer::{Consumer, ConsumerError, Stopped};
+pub use consumer::Consumer;
 pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
 pub use grpc::GrpcTransport;
@@ -76,12 +78,14 @@ pub use handler::{HandlerError, PartitionHandler, Spoiled};
 pub use kafka_assigner_proto as proto;
 /// The identities that handlers and records carry.
 pub use kafka_assigner_types::id::{
-    Epoch, HandoffId, InvalidOffset, InvalidPartition, Offset, TopicPartition,
+    Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,
 };
+pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::moment::Moment;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
+pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;
 pub use transport::{Acks, CommandStream, Transport};

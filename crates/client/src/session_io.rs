@@ -9,12 +9,11 @@ use std::time::Duration;
 use futures::future::pending;
 use futures::stream::{BoxStream, once};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use kafka_assigner_types::id::TopicPartition;
 use tokio::task::JoinError;
 use tokio::time::timeout;
 use tonic::Status;
-use tracing::error;
 
+pub use crate::named_partition::named;
 use crate::session::Event;
 
 /// The stream of commands of the current attempt, if there is one.
@@ -65,15 +64,6 @@ impl<C: Send + 'static> CommandSource<C> {
     }
 }
 
-/// The partition that a command names. A name that no partition can have is logged and passed over, since the service
-/// checks what it stores.
-#[must_use]
-pub fn named(topic: &str, partition: i32) -> Option<TopicPartition> {
-    TopicPartition::from_kafka(topic, partition)
-        .inspect_err(|error| error!(topic, partition, %error, "a partition of the service is passed over"))
-        .ok()
-}
-
 /// Fails a call that is not answered within `bound`, as if the answer had been lost.
 ///
 /// Cancel safe as far as the call is.
@@ -104,12 +94,6 @@ mod tests {
     use futures::stream::{empty, iter};
 
     use super::*;
-
-    #[test]
-    fn a_name_that_no_partition_can_have_is_passed_over() {
-        assert_eq!(named("t", 3).map(|at| at.to_string()).as_deref(), Some("t/3"));
-        assert_eq!((named("t", -1), named("a/b", 0)), (None, None));
-    }
 
     #[tokio::test]
     async fn a_stream_is_heard_until_it_ends_and_then_there_is_none() {

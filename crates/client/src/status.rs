@@ -1,5 +1,7 @@
 //! The status of a consumer.
 
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
 use tokio::sync::watch;
 
 use crate::claim::SessionClaim;
@@ -20,9 +22,9 @@ pub struct ConsumerStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionStatus {
     /// Its incarnation.
-    pub incarnation: String,
+    pub incarnation: Incarnation,
     /// Its lease.
-    pub lease: i64,
+    pub lease: LeaseId,
 }
 
 /// Watches a running consumer; cheap to clone.

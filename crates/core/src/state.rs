@@ -27,7 +27,7 @@ use crate::record::{
     RouterAck, Topic, Unreadable, decode,
 };
 use index::RoleIndex;
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::kv::{Change, Record, Revision, Snapshot};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::{MemberName, TopicName};
@@ -168,12 +168,16 @@ impl GroupState {
     }
 
     fn set_assignment(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
-        let owner = |state: &Self| Some(state.assignment(at)?.owner.as_ref()?.name.clone());
+        let owner = |state: &Self| Some(state.assignment(at)?.owner.as_ref()?.member());
         let before = owner(self);
         entry::set(&mut self.assignments, at.clone(), record);
         let after = owner(self);
-        self.roles.replace(at, before.iter(), after.iter());
-        before.into_iter().chain(after).for_each(|name| touched.member(name).extend([at.clone()]));
+        if before != after {
+            touched.owners.insert(at.clone());
+        }
+        let names = |owner: &Option<Member>| owner.as_ref().map(|owner| owner.name.clone());
+        self.roles.replace(at, names(&before).iter(), names(&after).iter());
+        before.into_iter().chain(after).for_each(|owner| touched.member(owner.name).extend([at.clone()]));
         touched.routes.extend([at.clone()]);
         touched.units.insert(self.lead_of(at));
         self.note_readability(at, touched);

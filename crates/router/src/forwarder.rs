@@ -1,27 +1,28 @@
 //! The default [`Cutover`]: it accepts requests, holds them in bounds, and forwards them in order.
 
+mod dispatch;
+mod shared;
+
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_types::id::TopicPartition;
-use kafka_assigner_types::moment::Moment;
-use rustc_hash::FxHashMap;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
+use self::dispatch::Dispatcher;
+use self::shared::{ForwarderCore, PendingRequest};
 use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
 use crate::lane::RequestId;
-use crate::lanes::{LaneCommand, Lanes, StashLimits, Unsent};
+use crate::lanes::{StashLimits, Unsent};
 use crate::route::RouteTarget;
 use crate::table::RoutingTable;
-
-mod dispatch;
 
 /// Takes requests for partitions and forwards each to the owner, through switches.
 ///
@@ -29,60 +30,13 @@ mod dispatch;
 /// partition is switched to another owner, or has no owner, they wait, within [`StashLimits`]; a refused request goes
 /// back to its place. Reads that must see earlier writes have to be requests too: sent past the queue, they would miss
 /// the writes that wait in it.
-pub struct Forwarder<F: Forward> {
-    forward: F,
-    send_timeout: Duration,
-    table: RoutingTable,
-    state: Mutex<State<F::Response>>,
-    /// Wakes the dispatching loop when a request may be sent.
-    wake: Notify,
-    /// The time of the dispatching loop's last run, in microseconds that the process was awake, since a suspension
-    /// stops everything; 0 = it does not run.
-    turned: AtomicU64,
-}
-
-struct State<R> {
-    lanes: Lanes,
-    callers: FxHashMap<RequestId, PendingRequest<R>>,
-    drains: Vec<(TopicPartition, oneshot::Sender<()>)>,
-    finishing: Vec<oneshot::Sender<()>>,
-}
-
-struct PendingRequest<R> {
-    request: Bytes,
-    answer: oneshot::Sender<Result<R, RequestError>>,
-}
-
-impl<R> State<R> {
-    /// Notifies waiting drains and stops once no request is in flight any more.
-    fn release(&mut self, at: &TopicPartition) {
-        if self.lanes.is_drained(at) {
-            for (_, drained) in self.drains.extract_if(.., |(of, _)| of == at) {
-                // A drain that was given up does not listen.
-                let _ = drained.send(());
-            }
-        }
-        if self.lanes.counts() == (0, 0) {
-            for finished in self.finishing.drain(..) {
-                // A stop that was given up does not listen.
-                let _ = finished.send(());
-            }
-        }
-    }
-}
+pub struct Forwarder<F: Forward>(ForwarderCore<F>);
 
 impl<F: Forward> Forwarder<F> {
     /// A forwarder that follows `table`. `send_timeout` bounds each request's way to the owner and back; a drain takes
     /// at most as long, so it must be shorter than the group's bound on Freezing (default 30 s).
     pub fn new(forward: F, table: RoutingTable, limits: StashLimits, send_timeout: Duration) -> Self {
-        let state = State {
-            lanes: Lanes::new(limits),
-            callers: FxHashMap::default(),
-            drains: Vec::new(),
-            finishing: Vec::new(),
-        };
-        let (state, wake, turned) = (Mutex::new(state), Notify::new(), AtomicU64::new(0));
-        Self { forward, send_timeout, table, state, wake, turned }
+        Self(ForwarderCore::new(forward, table, limits, send_timeout))
     }
 
     /// Accepts a request for a partition. Its place in the order is that of this call; the returned future only waits
@@ -94,18 +48,18 @@ impl<F: Forward> Forwarder<F> {
     ///
     /// [`RequestError`], by variant, when the answer is awaited.
     pub fn request(self: &Arc<Self>, at: &TopicPartition, request: Bytes) -> Answer<F> {
-        let now = self.now();
+        let now = self.0.now();
         let (answer, receiver) = oneshot::channel();
-        let mut state = self.state();
+        let mut state = self.0.state();
         let admitted = state.lanes.admit(now, at, request.len());
         let waiting = match admitted {
             Ok(id) => {
                 state.callers.insert(id, PendingRequest { request, answer });
-                self.wake.notify_one();
+                self.0.wake.notify_one();
                 Ok((id, receiver))
             }
             // A partition that the table has already is about to get its lane.
-            Err(Unsent::NoPartition) => Err(self.table.lookup(at).err().unwrap_or(Unsent::Closed)),
+            Err(Unsent::NoPartition) => Err(self.0.table.lookup(at).err().unwrap_or(Unsent::Closed)),
             Err(why) => Err(why),
         };
         drop(state);
@@ -119,10 +73,10 @@ impl<F: Forward> Forwarder<F> {
     ///
     /// [`RequestError`], by variant, when the answer is awaited.
     pub fn request_by_key(self: &Arc<Self>, topic: &str, key: &[u8], request: Bytes) -> Answer<F> {
-        match self.table.partition_of(topic, key) {
+        match self.0.table.partition_of(topic, key) {
             Some(at) => self.request(&at, request),
             None => {
-                let why = if self.table.is_open() { Unsent::NoPartition } else { Unsent::Closed };
+                let why = if self.0.table.is_open() { Unsent::NoPartition } else { Unsent::Closed };
                 Answer { waiting: Err(why), of: self.clone() }
             }
         }
@@ -131,22 +85,11 @@ impl<F: Forward> Forwarder<F> {
     /// The number of requests that wait, and the number of those in flight.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        self.state().lanes.counts()
-    }
-
-    fn now(&self) -> Moment {
-        self.table.clock().now()
-    }
-
-    /// The state, with the current end of the claim.
-    fn state(&self) -> MutexGuard<'_, State<F::Response>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.lanes.claim(self.table.open_until());
-        state
+        self.0.state().lanes.counts()
     }
 
     fn cancel(&self, id: RequestId) {
-        let mut state = self.state();
+        let mut state = self.0.state();
         let at = state.lanes.partition(id).cloned();
         state.lanes.cancel(id);
         if state.lanes.partition(id).is_none() {
@@ -169,12 +112,12 @@ impl<F: Forward> fmt::Debug for Forwarder<F> {
 #[async_trait]
 impl<F: Forward> Cutover for Forwarder<F> {
     fn stop(&self, at: &TopicPartition) {
-        self.state().lanes.stop(at);
+        self.0.state().lanes.stop(at);
     }
 
     async fn drain(&self, at: &TopicPartition) -> Result<(), CutoverError> {
         let drained = {
-            let mut state = self.state();
+            let mut state = self.0.state();
             if state.lanes.is_drained(at) {
                 return Ok(());
             }
@@ -187,27 +130,27 @@ impl<F: Forward> Cutover for Forwarder<F> {
     }
 
     fn switch(&self, at: &TopicPartition, target: &RouteTarget) {
-        self.state().lanes.switch(at, target.clone());
-        self.wake.notify_one();
+        self.0.state().lanes.switch(at, target.clone());
+        self.0.wake.notify_one();
     }
 
     fn remove(&self, at: &TopicPartition) {
-        self.state().lanes.remove(at);
-        self.wake.notify_one();
+        self.0.state().lanes.remove(at);
+        self.0.wake.notify_one();
     }
 
     async fn work(&self) {
-        self.dispatch().await;
+        Dispatcher::new(&self.0).run().await;
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {
-        let turned = Duration::from_micros(self.turned.load(Ordering::SeqCst));
-        !turned.is_zero() && turned + bound < self.table.clock().awake()
+        let turned = Duration::from_micros(self.0.turned.load(Ordering::SeqCst));
+        !turned.is_zero() && turned + bound < self.0.table.clock().awake()
     }
 
     async fn finish(&self) {
         let finished = {
-            let mut state = self.state();
+            let mut state = self.0.state();
             state.lanes.refuse_all();
             if state.lanes.counts() == (0, 0) {
                 return;

@@ -77,6 +77,8 @@ mod options;
 mod route;
 mod route_map;
 mod router;
+mod status;
+mod stopped;
 mod table;
 mod transport;
 
@@ -87,11 +89,14 @@ pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, s
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
 /// The identities that routes and requests carry.
-pub use kafka_assigner_types::id::{Epoch, HandoffId, InvalidPartition, TopicPartition};
+pub use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, InvalidPartition, TopicPartition};
+pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
 pub use route::{PartitionOwner, PartitionRoute, RouteTarget};
-pub use router::{Router, RouterError, RouterStatus, RouterStopped};
+pub use router::Router;
+pub use status::RouterStatus;
+pub use stopped::{RouterError, RouterStopped};
 pub use table::RoutingTable;
 pub use transport::{RouteStream, RoutingTransport};

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_client::{GrpcTransport, SessionStatus};
+use kafka_assigner_client::GrpcTransport;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::cutover::{Cutover, CutoverError};
-use crate::driver::Driver;
+use crate::cutover::Cutover;
+use crate::driver::{Driver, RouterParts};
 use crate::forward::Forward;
 use crate::forwarder::Forwarder;
 use crate::options::{RouterOptions, RouterOptionsError};
+use crate::status::RouterStatus;
+use crate::stopped::{RouterError, RouterStopped};
 use crate::table::RoutingTable;
 use crate::transport::RoutingTransport;
 
@@ -19,66 +21,7 @@ use crate::transport::RoutingTransport;
 /// It keeps one session: opens it, renews it, reconnects to any instance, and opens another one, under a new
 /// incarnation, after a loss. While it has none, its table is closed.
 #[derive(Debug)]
-pub struct Router<C, T = GrpcTransport> {
-    pub(crate) options: RouterOptions,
-    pub(crate) table: RoutingTable,
-    pub(crate) cutover: Arc<C>,
-    pub(crate) transport: Arc<T>,
-    pub(crate) status: watch::Sender<RouterStatus>,
-}
-
-/// A router at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RouterStatus {
-    /// The session; `None` = there is none just now.
-    pub session: Option<SessionStatus>,
-    /// The table is open.
-    pub is_open: bool,
-    /// The number of partitions that are held for handoffs.
-    pub held: usize,
-    /// The number of acknowledgements that took effect so far.
-    pub acknowledged: u64,
-    /// The number of sessions lost so far.
-    pub sessions_lost: u64,
-}
-
-/// The ways in which a router stops regularly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RouterStopped {
-    /// It deregistered, so that no switch waits for it.
-    Detached,
-    /// It had no session to end, or could not tell: the session runs out by itself.
-    WithoutSession,
-}
-
-/// The reasons for which a router stopped by itself.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RouterError {
-    /// Another process runs under the same name; taking the name back would start an endless exchange.
-    #[error("another router attached under the same name: {0}")]
-    Superseded(String),
-    /// The service refused the session, and would again.
-    #[error("session refused ({code:?}): {message}")]
-    Refused {
-        /// The gRPC code.
-        code: tonic::Code,
-        /// The service's message.
-        message: String,
-    },
-    /// [`Cutover::work`] stood still, or ended. The router took itself out of the group; run a new one.
-    #[error("forwarding stands still")]
-    Stuck,
-    /// [`Cutover::drain`] failed too often in a row. The router took itself out of the group; run a new one.
-    #[error("{failures} drains in a row failed")]
-    Drains {
-        /// The number of failures in a row.
-        failures: u32,
-        /// The last failure.
-        #[source]
-        last: CutoverError,
-    },
-}
+pub struct Router<C, T = GrpcTransport>(RouterParts<C, T>);
 
 impl<F: Forward> Router<Forwarder<F>> {
     /// A router that forwards requests over `forward`, and calls the service over gRPC without TLS. Requests are given
@@ -123,25 +66,25 @@ impl<C: Cutover, T: RoutingTransport> Router<C, T> {
     ) -> Result<Self, RouterOptionsError> {
         options.validate()?;
         let (transport, status) = (Arc::new(transport), watch::Sender::default());
-        Ok(Self { options, table, cutover, transport, status })
+        Ok(Self(RouterParts { options, table, cutover, transport, status }))
     }
 
     /// The table that the router keeps.
     #[must_use]
     pub fn table(&self) -> RoutingTable {
-        self.table.clone()
+        self.0.table.clone()
     }
 
     /// The [`Cutover`] that switches the traffic; a [`Forwarder`] also takes requests.
     #[must_use]
     pub fn cutover(&self) -> Arc<C> {
-        self.cutover.clone()
+        self.0.cutover.clone()
     }
 
     /// Watches the router while it runs.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<RouterStatus> {
-        self.status.subscribe()
+        self.0.status.subscribe()
     }
 
     /// Runs until `shutdown` is cancelled and the router has left in good order, within `close_timeout` and a few
@@ -153,6 +96,6 @@ impl<C: Cutover, T: RoutingTransport> Router<C, T> {
     ///
     /// [`RouterError`], by variant.
     pub async fn run(self, shutdown: CancellationToken) -> Result<RouterStopped, RouterError> {
-        Driver::new(self).run(shutdown).await
+        Driver::new(self.0).run(shutdown).await
     }
 }

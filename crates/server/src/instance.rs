@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use tonic::Status;
 
 use crate::clock::Monotonic;
-use crate::coordinator::Coordinator;
+use crate::coordinator::{self, Coordinator};
 use crate::directory::{self, GroupDirectory};
 use crate::entropy::Entropy;
 use crate::group::ServedGroup;
@@ -152,7 +152,7 @@ impl Instance {
         let (stop, campaigning) = (self.0.stop.child_token(), self.0.leaving.child_token());
         self.0.tasks.spawn(group.clone().follow(group.view().subscribe()));
         self.0.tasks.spawn(keeper.run(stop.clone()));
-        self.0.tasks.spawn(self.coordinator(&group, &campaigning).run());
+        self.0.tasks.spawn(coordinator::run(self.coordinator(&group, &campaigning)));
         groups.insert(name.clone(), Served { group: group.clone(), stop, campaigning });
         group
     }

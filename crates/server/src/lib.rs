@@ -22,6 +22,7 @@ mod coordinator;
 mod directory;
 mod entropy;
 mod group;
+mod group_name;
 pub mod grpc;
 mod instance;
 #[cfg(feature = "kafka")]

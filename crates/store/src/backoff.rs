@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
 
-use crate::Error;
+use crate::error::Error;
 
 /// A wait that doubles with each failure in a row, up to a longest one.
 ///

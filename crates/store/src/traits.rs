@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use kafka_assigner_types::kv::{Change, Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
-use crate::Error;
+use crate::error::Error;
 
 /// One batch of a watch.
 ///

@@ -7,7 +7,7 @@ use clap::Args;
 use kafka_assigner_proto::v1::admin_client::AdminClient;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use super::Admin;
+use super::connected::Admin;
 use super::tls::{Files, tls_words};
 use crate::command_error::CommandError;
 use crate::pem::{certificates, private_key};

@@ -6,7 +6,7 @@ use clap::Args;
 use kafka_assigner_proto::v1;
 use tonic::Code;
 
-use super::GroupArgument;
+use super::arguments::GroupArgument;
 use super::confirm::ConfirmationFlag;
 use crate::admin::{Admin, Operation};
 use crate::command_error::CommandError;

@@ -3,7 +3,7 @@
 use clap::Args;
 use kafka_assigner_proto::v1;
 
-use super::{GroupArgument, PartitionOf};
+use super::arguments::{GroupArgument, PartitionOf};
 use crate::admin::{Admin, Operation};
 use crate::command_error::CommandError;
 use crate::reports::{Aborted, Handoffs};

@@ -4,7 +4,7 @@ use clap::Args;
 use kafka_assigner_proto::{Reason, ReasonExt as _, v1};
 use kafka_assigner_strategies::Registry;
 
-use super::GroupArgument;
+use super::arguments::GroupArgument;
 use crate::admin::{Admin, Operation};
 use crate::command_error::CommandError;
 use crate::reports;

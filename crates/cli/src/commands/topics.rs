@@ -3,8 +3,8 @@
 use clap::Args;
 use kafka_assigner_proto::v1;
 
+use super::arguments::{GroupArgument, TopicOf};
 use super::confirm::ConfirmationFlag;
-use super::{GroupArgument, TopicOf};
 use crate::admin::{Admin, Operation};
 use crate::command_error::CommandError;
 use crate::reports::{TopicDeleted, TopicSet, Topics};

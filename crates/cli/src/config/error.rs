@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::origin::SettingOrigin;
 use super::secret::HIDDEN;
+use super::setting::Setting;
 use super::value::Form;
-use super::{Setting, SettingOrigin};
 
 /// The reasons for which a configuration is refused.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use super::resolved::Configuration;
+use super::setting::Setting;
 use super::value::Form;
-use super::{Configuration, Setting};
 
 /// The values given as flags, for the settings of `C`.
 #[derive(Debug, Clone)]

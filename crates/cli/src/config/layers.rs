@@ -1,36 +1,13 @@
 //! The places that values come from, strongest first.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
+use super::error::ConfigError;
+use super::origin::SettingOrigin;
+use super::setting::Setting;
 use super::value::Value;
-use super::{ConfigError, Setting};
 use crate::suggestion::did_you_mean;
-
-/// The source of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SettingOrigin {
-    /// The flag of that name.
-    Flag(String),
-    /// The environment variable of that name.
-    Variable(String),
-    /// The configuration file.
-    File(PathBuf),
-    /// Nobody.
-    Default,
-}
-
-impl fmt::Display for SettingOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(flag) => write!(f, "from --{flag}"),
-            Self::Variable(variable) => write!(f, "from {variable}"),
-            Self::File(path) => write!(f, "from {}", path.display()),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
 
 /// The values of settings, by source.
 #[derive(Debug, Default)]

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::origin::SettingOrigin;
+use super::resolved::{Configuration, Resolved};
 use super::secret::{HIDDEN, Properties};
-use super::{Configuration, Resolved, Setting, SettingOrigin};
+use super::setting::Setting;
 
 impl<C: Configuration> Resolved<C> {
     /// The configuration as TOML, each value with its origin in a comment.

@@ -8,11 +8,12 @@ use kafka_assigner_core::record::{GroupConfig, InvalidConfig};
 use kafka_assigner_strategies::Registry;
 use kafka_assigner_types::moment::millis;
 
+use super::error::ConfigError;
+use super::layers::Layers;
+use super::resolved::{Resolved, settings};
 use super::secret::{Properties, Secret};
-use super::setting::settings;
 use super::text::{Broker, Endpoint, LogLevel, Name, Prefix, UserName};
 use super::value::Value;
-use super::{ConfigError, Layers, Resolved};
 use crate::suggestion::did_you_mean;
 
 settings! {

@@ -1,5 +1,6 @@
-use super::super::{Configuration, Flags};
 use super::*;
+use crate::config::flags::Flags;
+use crate::config::resolved::Configuration;
 
 fn resolve(file: &str) -> Result<Resolved<ServeConfig>, ConfigError> {
     ServeConfig::resolve(&Layers::of_file(file))

@@ -1,7 +1,7 @@
 //! Text for people, collected and then written at once.
 
-use super::table::printable;
-use super::{Style, TextTable};
+use super::style::Style;
+use super::table::{TextTable, printable};
 
 /// The text of a report.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, CellAlignment, Color};
 
-use super::Style;
+use super::style::Style;
 
 /// The emphasis of a cell, where colours are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::{gap, known, some};
+use super::values::{gap, known, some};
 use crate::output::{Cell, Report, TextPage, TextTable, Tone, age};
 
 /// The assignments of a group.

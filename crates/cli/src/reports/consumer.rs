@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::{known, some};
+use super::values::{known, some};
 use crate::output::{Cell, Report, TextPage, TextTable, Tone, age, or_dash, span};
 
 /// The consumers of a group.

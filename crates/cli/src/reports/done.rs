@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{GroupSettings, TopicEntry};
+use super::group::GroupSettings;
+use super::topic::TopicEntry;
 use crate::output::{Report, TextPage, TextTable};
 
 /// A group's configuration was written.

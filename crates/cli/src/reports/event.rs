@@ -4,10 +4,11 @@ use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::watch_event::Event as Wire;
 use serde::Serialize;
 
-use super::{
-    AssignmentEntry, ConsumerEntry, GroupLeader, GroupSettings, GroupSummary, HandoffEnded, HandoffEntry,
-    TopicEntry,
-};
+use super::assignment::AssignmentEntry;
+use super::consumer::ConsumerEntry;
+use super::group::{GroupLeader, GroupSettings, GroupSummary};
+use super::handoff::{HandoffEnded, HandoffEntry};
+use super::topic::TopicEntry;
 use crate::output::{Report, TextPage};
 
 /// One change, with the revision that it came with.

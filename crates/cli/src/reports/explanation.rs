@@ -3,7 +3,9 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::{AssignmentEntry, HandoffEntry, PlannedMove};
+use super::assignment::AssignmentEntry;
+use super::handoff::HandoffEntry;
+use super::plan::PlannedMove;
 use crate::output::{Report, TextPage};
 
 /// One partition, explained.

@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::some;
+use super::values::some;
 use crate::output::{Cell, Report, TextPage, TextTable, Tone, or_dash, span};
 
 /// All groups.

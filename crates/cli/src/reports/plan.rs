@@ -4,7 +4,7 @@ use kafka_assigner_proto::v1;
 use serde::Serialize;
 
 use super::handoff::path;
-use super::some;
+use super::values::some;
 use crate::output::{Report, TextPage, TextTable, or_dash};
 
 /// The plan that the leader would carry out.

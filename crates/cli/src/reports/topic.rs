@@ -3,7 +3,7 @@
 use kafka_assigner_proto::v1;
 use serde::Serialize;
 
-use super::some;
+use super::values::some;
 use crate::output::{Report, TextPage, TextTable, or_dash};
 
 /// The topics of a group.

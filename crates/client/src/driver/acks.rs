@@ -4,26 +4,21 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kafka_assigner_proto::MAX_ACKS;
-use kafka_assigner_proto::v1::{AckOutcome, AckResult, Caller, DrainedPartition, PartitionAck, WarmFailure};
+use kafka_assigner_proto::v1::{AckOutcome, AckResult, DrainedPartition, PartitionAck, WarmFailure};
 use tonic::Status;
 use tracing::{debug, warn};
 
-use super::Driver;
-use super::service::Reply;
+use super::contexts::HeldPartitions;
 use crate::backoff::{Dice, RetryDelay};
-use crate::handler::PartitionHandler;
-use crate::roles::{AckKind, RoleAck, RoleEvent};
-use crate::session::Event;
-use crate::session_io::bounded;
-use crate::transport::{Acks, Transport};
+use crate::context::Edges;
+use crate::roles::{AckKind, RoleAck, RoleEvent, Roles};
+use crate::transport::Acks;
 use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 
 /// An acknowledgement lies on the path of a switch, so a lost one is repeated soon.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
-/// Long against a store transaction, short against a phase's 30 s.
-const ACK_BOUND: Duration = Duration::from_secs(5);
 
 /// The acknowledgements under way. One call of each kind at a time: what comes up meanwhile goes together
 /// with the next one.
@@ -36,7 +31,7 @@ pub(super) struct PendingAcks {
     dice: Dice,
 }
 
-/// Acknowledgements that the service can't decide just now. They wait by themselves, and keeps nothing else waiting.
+/// Acknowledgements that the service can't decide just now. They wait by themselves, and keep nothing else waiting.
 #[derive(Debug)]
 struct Undecided {
     /// Their kinds, partitions and handoffs.
@@ -45,12 +40,23 @@ struct Undecided {
     retry: RetryDelay,
 }
 
-/// One call that ended.
-pub(super) struct AckReply {
+/// The acknowledgements of one call, all of one kind.
+#[derive(Debug)]
+pub(super) struct AckBatch {
     kind: AckKind,
-    sent: Vec<(TopicPartition, RoleAck)>,
-    result: Result<Vec<AckResult>, Status>,
+    items: Vec<(TopicPartition, RoleAck)>,
 }
+
+/// The answer to a batch.
+#[derive(Debug)]
+pub(super) struct AckReply {
+    pub(super) batch: AckBatch,
+    pub(super) result: Result<Vec<AckResult>, Status>,
+}
+
+/// The call had no answer that counts: all of its acknowledgements are repeated.
+#[derive(Debug)]
+pub(super) struct AckCallFailed;
 
 impl PendingAcks {
     pub(super) fn new(dice: Dice) -> Self {
@@ -63,7 +69,8 @@ impl PendingAcks {
         self.retry_at.into_iter().chain(self.undecided.until).min()
     }
 
-    fn may_send(&mut self, now: Moment) -> bool {
+    /// True if no call has to wait. Ends the waits that are over by `now`.
+    pub(super) fn may_send(&mut self, now: Moment) -> bool {
         if self.undecided.until.take_if(|at| *at <= now).is_some() {
             self.undecided.items.clear();
         }
@@ -71,11 +78,53 @@ impl PendingAcks {
         self.retry_at.is_none()
     }
 
+    /// The batches to send now, each of a kind of which none is under way.
+    pub(super) fn take_due(&mut self, roles: &Roles, held: &HeldPartitions) -> Vec<AckBatch> {
+        AckKind::ALL.into_iter().filter_map(|kind| self.take_batch(kind, roles, held)).collect()
+    }
+
+    fn take_batch(&mut self, kind: AckKind, roles: &Roles, held: &HeldPartitions) -> Option<AckBatch> {
+        let due = roles.due_acks().filter(|(_, ack)| ack.kind == kind);
+        let due = due.filter(|(at, ack)| !self.waits(at, ack) && !is_early(held, at, ack));
+        let items: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();
+        (!items.is_empty() && self.under_way.insert(kind)).then_some(AckBatch { kind, items })
+    }
+
     fn waits(&self, partition: &TopicPartition, ack: &RoleAck) -> bool {
         let is_it = |(kind, at, id): &(AckKind, TopicPartition, HandoffId)| {
             *kind == ack.kind && at == partition && *id == ack.handoff
         };
         self.undecided.items.iter().any(is_it)
+    }
+
+    /// Takes the answer to a batch in; returns the definite ones of its results.
+    pub(super) fn answered(&mut self, now: Moment, reply: AckReply) -> Result<Vec<RoleEvent>, AckCallFailed> {
+        let AckReply { batch, result } = reply;
+        self.under_way.remove(&batch.kind);
+        match result {
+            Ok(results) if results.len() == batch.items.len() => Ok(self.sort(now, batch, results)),
+            Ok(results) => Err(self.repeat(now, &Status::unknown(format!("{} results", results.len())))),
+            Err(status) => Err(self.repeat(now, &status)),
+        }
+    }
+
+    fn sort(&mut self, now: Moment, batch: AckBatch, results: Vec<AckResult>) -> Vec<RoleEvent> {
+        self.retry.reset();
+        let (kind, mut definite, mut undecided) = (batch.kind, Vec::new(), BTreeSet::new());
+        for ((partition, ack), result) in batch.items.into_iter().zip(results) {
+            let (outcome, handoff) = (result.outcome(), ack.handoff);
+            if outcome == AckOutcome::Undecided {
+                debug!(%partition, ?kind, %handoff, message = result.message, "acknowledgement undecided");
+                undecided.insert((kind, partition, handoff));
+                continue;
+            }
+            if outcome == AckOutcome::Refused {
+                warn!(%partition, ?kind, %handoff, message = result.message, "acknowledgement refused");
+            }
+            definite.push(RoleEvent::Acked { partition, kind, handoff });
+        }
+        self.put_off(undecided, now);
+        definite
     }
 
     /// Lets items wait that the service could not decide.
@@ -87,112 +136,51 @@ impl PendingAcks {
             self.undecided.until = Some(now + self.undecided.retry.next(&mut self.dice));
         }
     }
+
+    fn repeat(&mut self, now: Moment, status: &Status) -> AckCallFailed {
+        debug!(code = ?status.code(), message = status.message(), "acknowledgement failed");
+        self.retry_at = Some(now + self.retry.next(&mut self.dice));
+        AckCallFailed
+    }
 }
 
-impl<T: Transport, H: PartitionHandler> Driver<T, H> {
-    pub(super) fn send_acks(&mut self) {
-        if !self.acks.may_send(self.consumer.clock.now()) {
-            return;
-        }
-        let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
-        for kind in AckKind::ALL {
-            let due = self.roles.due_acks().filter(|(_, ack)| ack.kind == kind);
-            let due = due.filter(|(at, ack)| !self.acks.waits(at, ack) && !self.is_early(at, ack));
-            let due: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();
-            if !due.is_empty() && self.acks.under_way.insert(kind) {
-                self.send(kind, due, self.caller(incarnation.clone()));
-            }
-        }
-    }
+/// True if it would prove the end of work that may still have effects: a request outlives the loss of its
+/// partition. If one never ends, the service cancels, or the session's own end is the proof.
+fn is_early(held: &HeldPartitions, partition: &TopicPartition, ack: &RoleAck) -> bool {
+    ack.kind == AckKind::Drained && held.is_occupied(partition)
+}
 
-    /// True if it would prove the end of work that may still have effects: a request outlives the loss of its
-    /// partition. If one never ends, the service cancels, or the session's own end is the proof.
-    fn is_early(&self, partition: &TopicPartition, ack: &RoleAck) -> bool {
-        ack.kind == AckKind::Drained && self.is_occupied(partition)
-    }
-
-    fn send(&mut self, kind: AckKind, sent: Vec<(TopicPartition, RoleAck)>, caller: Caller) {
-        let transport = self.consumer.transport.clone();
-        let endpoint = self.session.endpoint().to_owned();
-        let acks = self.acks_of(kind, &sent);
-        self.replies.spawn(async move {
-            let result = bounded(ACK_BOUND, transport.acknowledge(&endpoint, caller, acks)).await;
-            Reply::Acks(AckReply { kind, sent, result })
-        });
-    }
-
-    fn acks_of(&self, kind: AckKind, sent: &[(TopicPartition, RoleAck)]) -> Acks {
-        let done = || sent.iter().map(|(partition, ack)| self.done(partition, ack)).collect();
-        match kind {
+impl AckBatch {
+    /// The batch as it is sent, with the first and last records that were handled of `held`.
+    pub(super) fn to_wire(&self, held: &HeldPartitions) -> Acks {
+        let done = || self.items.iter().map(|(partition, ack)| done(held, partition, ack)).collect();
+        match self.kind {
             AckKind::Ready => Acks::Ready(done()),
-            AckKind::WarmFailed => Acks::WarmFailed(sent.iter().map(failure).collect()),
+            AckKind::WarmFailed => Acks::WarmFailed(self.items.iter().map(failure).collect()),
             AckKind::Drained => {
-                Acks::Drained(sent.iter().map(|(partition, ack)| self.drained(partition, ack)).collect())
+                Acks::Drained(self.items.iter().map(|(at, ack)| drained(held, at, ack)).collect())
             }
             AckKind::CaughtUp => Acks::CaughtUp(done()),
             AckKind::Taken => Acks::Taken(done()),
             AckKind::Released => Acks::Released(done()),
         }
     }
+}
 
-    fn done(&self, partition: &TopicPartition, ack: &RoleAck) -> PartitionAck {
-        let edges = self.held.get(partition).and_then(|held| held.edges.as_ref());
-        let handled = match ack.kind {
-            AckKind::Taken => edges.and_then(|edges| edges.first()),
-            AckKind::Drained | AckKind::Released => edges.and_then(|edges| edges.last()),
-            AckKind::Ready | AckKind::CaughtUp | AckKind::WarmFailed => None,
-        };
-        let (topic, partition) = (partition.topic.to_string(), partition.kafka_number());
-        PartitionAck { topic, partition, handoff_id: ack.handoff.to_string(), handled }
-    }
+fn done(held: &HeldPartitions, partition: &TopicPartition, ack: &RoleAck) -> PartitionAck {
+    let edges = held.edges(partition);
+    let handled = match ack.kind {
+        AckKind::Taken => edges.and_then(Edges::first),
+        AckKind::Drained | AckKind::Released => edges.and_then(Edges::last),
+        AckKind::Ready | AckKind::CaughtUp | AckKind::WarmFailed => None,
+    };
+    let (topic, partition) = (partition.topic.to_string(), partition.kafka_number());
+    PartitionAck { topic, partition, handoff_id: ack.handoff.to_string(), handled }
+}
 
-    fn drained(&self, partition: &TopicPartition, ack: &RoleAck) -> DrainedPartition {
-        let PartitionAck { topic, partition, handoff_id, handled } = self.done(partition, ack);
-        DrainedPartition {
-            topic,
-            partition,
-            handoff_id,
-            next_offset: ack.next_offset.map(Offset::get),
-            handled,
-        }
-    }
-
-    pub(super) fn acks_answered(&mut self, reply: AckReply) {
-        self.acks.under_way.remove(&reply.kind);
-        match reply.result {
-            Ok(results) if results.len() == reply.sent.len() => {
-                self.answered(reply.kind, reply.sent, results);
-            }
-            Ok(results) => self.repeat_acks(&Status::unknown(format!("{} results", results.len()))),
-            Err(status) => self.repeat_acks(&status),
-        }
-    }
-
-    fn answered(&mut self, kind: AckKind, sent: Vec<(TopicPartition, RoleAck)>, results: Vec<AckResult>) {
-        self.acks.retry.reset();
-        let mut undecided = BTreeSet::new();
-        for ((partition, ack), result) in sent.into_iter().zip(results) {
-            let (outcome, handoff) = (result.outcome(), ack.handoff);
-            if outcome == AckOutcome::Undecided {
-                debug!(%partition, ?kind, %handoff, message = result.message, "acknowledgement undecided");
-                undecided.insert((kind, partition, handoff));
-                continue;
-            }
-            if outcome == AckOutcome::Refused {
-                warn!(%partition, ?kind, %handoff, message = result.message, "acknowledgement refused");
-            }
-            self.role_event(RoleEvent::Acked { partition, kind, handoff });
-        }
-        let now = self.now();
-        self.acks.put_off(undecided, now);
-    }
-
-    fn repeat_acks(&mut self, status: &Status) {
-        debug!(code = ?status.code(), message = status.message(), "acknowledgement failed");
-        let wait = self.acks.retry.next(&mut self.acks.dice);
-        self.acks.retry_at = Some(self.now() + wait);
-        self.session_event(Event::CallFailed);
-    }
+fn drained(held: &HeldPartitions, partition: &TopicPartition, ack: &RoleAck) -> DrainedPartition {
+    let PartitionAck { topic, partition, handoff_id, handled } = done(held, partition, ack);
+    DrainedPartition { topic, partition, handoff_id, next_offset: ack.next_offset.map(Offset::get), handled }
 }
 
 fn failure((partition, ack): &(TopicPartition, RoleAck)) -> WarmFailure {

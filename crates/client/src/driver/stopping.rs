@@ -16,16 +16,10 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::DeregisterMode;
-use tracing::{info, warn};
 
-use super::Driver;
-use super::stopped_notice::StoppedNotice;
-use crate::consumer::{ConsumerError, Stopped};
-use crate::handler::PartitionHandler;
 use crate::options::OnStop;
-use crate::roles::RoleEvent;
-use crate::session::{Ending, Event};
-use crate::transport::Transport;
+use crate::session::Ending;
+use crate::stopped::{ConsumerError, Stopped};
 use kafka_assigner_types::moment::Moment;
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
@@ -33,7 +27,7 @@ const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
 
 /// The stages of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+enum Stage {
     Running,
     /// Everything is being handed over.
     Draining {
@@ -54,92 +48,149 @@ pub(super) enum Stage {
     },
 }
 
-/// The end of the session; `None` = it has not ended, or not in time.
-pub(super) type SessionEnd = Option<Ending>;
-
-impl Stage {
-    pub(super) const fn is_running(self) -> bool {
-        matches!(self, Self::Running)
-    }
-
-    pub(super) const fn deadline(self) -> Option<Moment> {
-        match self {
-            Self::Running => None,
-            Self::Draining { by }
-            | Self::Leaving { by, .. }
-            | Self::Deregistering { by }
-            | Self::Closing { by } => Some(by),
-        }
-    }
+/// The machine of a stop.
+#[derive(Debug)]
+pub(super) struct Stopping {
+    stage: Stage,
+    /// The end of the session; `None` = it has not ended, or not in time.
+    ending: Option<Ending>,
+    /// The bound on the stages in which handlers finish.
+    close_timeout: Duration,
 }
 
-impl<T: Transport, H: PartitionHandler> Driver<T, H> {
-    pub(super) fn begin_to_stop(&mut self) {
-        info!(group = &*self.group, consumer = self.consumer.options.name, "stopping");
-        match self.consumer.options.on_stop {
-            OnStop::Drain => {
-                self.stage = Stage::Draining { by: self.now() + self.consumer.options.drain_timeout };
-                self.leave(DeregisterMode::Drain);
-            }
-            OnStop::Restart => self.leave_locally(DeregisterMode::Restart),
+/// A step of the stop, for the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StopStep {
+    /// Leave, and go on with everything until it was handed over.
+    Drain,
+    /// Give everything up, without a word to the service. `late` = a drain took too long.
+    LeaveLocally { late: bool },
+    /// Nothing acts any more: fence, then tell the service.
+    Deregister(DeregisterMode),
+    /// Something may still act: leave without a word.
+    Abandon,
+    /// Fence; the service did not answer in time.
+    Fence,
+}
+
+impl Stopping {
+    pub(super) const fn new(close_timeout: Duration) -> Self {
+        Self { stage: Stage::Running, ending: None, close_timeout }
+    }
+
+    /// True if nobody has asked for a stop yet, and the session has not ended for good.
+    pub(super) const fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running)
+    }
+
+    pub(super) const fn deadline(&self) -> Option<Moment> {
+        match self.stage {
+            Stage::Running => None,
+            Stage::Draining { by }
+            | Stage::Leaving { by, .. }
+            | Stage::Deregistering { by }
+            | Stage::Closing { by } => Some(by),
         }
     }
 
-    fn leave_locally(&mut self, mode: DeregisterMode) {
-        self.stage = Stage::Leaving { by: self.now() + self.consumer.options.close_timeout, mode };
-        self.role_event(RoleEvent::LeaveAll);
+    /// The wish to stop.
+    pub(super) fn begin(&mut self, now: Moment, on_stop: OnStop, drain_timeout: Duration) -> StopStep {
+        match on_stop {
+            OnStop::Drain => {
+                self.stage = Stage::Draining { by: now + drain_timeout };
+                StopStep::Drain
+            }
+            OnStop::Restart => {
+                self.stage = Stage::Leaving { by: now + self.close_timeout, mode: DeregisterMode::Restart };
+                StopStep::LeaveLocally { late: false }
+            }
+        }
     }
 
-    pub(super) fn advance_stop(&mut self) {
-        let now = self.now();
+    /// Takes the step that is due by now. `is_quiet` = nothing of this member may act any more.
+    pub(super) fn advance(&mut self, now: Moment, is_quiet: impl FnOnce() -> bool) -> Option<StopStep> {
         match self.stage {
             Stage::Draining { by } if by <= now => {
-                warn!(group = &*self.group, "the drain took too long; leaving at once");
-                self.leave_locally(DeregisterMode::Now);
+                self.stage = Stage::Leaving { by: now + self.close_timeout, mode: DeregisterMode::Now };
+                Some(StopStep::LeaveLocally { late: true })
             }
-            Stage::Leaving { mode, .. } if self.is_quiet() => {
-                // The fence comes before the word that others may act.
-                self.consumer.claim.set(None);
-                self.role_event(RoleEvent::SessionLost);
+            Stage::Leaving { mode, .. } if is_quiet() => {
                 self.stage = Stage::Deregistering { by: now + DEREGISTER_BOUND };
-                self.leave(mode);
+                Some(StopStep::Deregister(mode))
             }
-            Stage::Leaving { by, .. } if by <= now => {
-                warn!(group = &*self.group, "not given up in time; the session runs out by itself");
-                self.session_event(Event::Abandon);
+            Stage::Leaving { by, .. } if by <= now => Some(StopStep::Abandon),
+            Stage::Deregistering { by } if by <= now => {
+                self.stage = Stage::Closing { by: now + self.close_timeout };
+                Some(StopStep::Fence)
             }
-            Stage::Deregistering { by } if by <= now => self.close(),
-            _ => {}
+            _ => None,
         }
     }
 
     /// The session has come to its end, whoever wanted it.
-    pub(super) fn finished(&mut self, ending: Ending) {
-        info!(group = &*self.group, consumer = self.consumer.options.name, ?ending, "session ended");
-        self.verdict = Some(ending);
-        self.role_event(RoleEvent::SessionLost);
-        self.close();
+    pub(super) fn session_ended(&mut self, now: Moment, ending: Ending) {
+        self.ending = Some(ending);
+        self.stage = Stage::Closing { by: now + self.close_timeout };
     }
 
-    fn close(&mut self) {
-        self.consumer.claim.set(None);
-        self.stage = Stage::Closing { by: self.now() + self.consumer.options.close_timeout };
-    }
-
-    pub(super) fn is_done(&self) -> bool {
+    /// True if the consumer is to end. `is_settled` = nothing is held, and nothing is left to be said.
+    pub(super) fn is_done(&self, now: Moment, is_settled: impl FnOnce() -> bool) -> bool {
         let Stage::Closing { by } = self.stage else { return false };
-        by <= self.now() || self.roles.is_idle() && self.farewell == StoppedNotice::Settled
+        by <= now || is_settled()
     }
 
-    pub(super) fn result(&self) -> Result<Stopped, ConsumerError> {
-        match self.verdict.clone() {
+    /// The result of the run, which ends with this number of partitions still held.
+    pub(super) fn result(&mut self, held: usize) -> Result<Stopped, ConsumerError> {
+        match self.ending.take() {
             Some(Ending::Superseded(message)) => Err(ConsumerError::Superseded(message)),
             Some(Ending::Refused { code, message }) => Err(ConsumerError::Refused { code, message }),
-            _ if !self.roles.is_idle() => {
-                Err(ConsumerError::Unfinished { partitions: self.roles.counts().held })
-            }
+            _ if held > 0 => Err(ConsumerError::Unfinished { partitions: held }),
             Some(Ending::Left) => Ok(Stopped::Left),
             Some(Ending::NoSession) | None => Ok(Stopped::WithoutSession),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOSE: Duration = Duration::from_secs(5);
+    const DRAIN: Duration = Duration::from_secs(60);
+
+    fn at(seconds: u64) -> Moment {
+        Moment(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_drain_that_takes_too_long_ends_in_a_local_leave_and_then_tells() {
+        let mut stopping = Stopping::new(CLOSE);
+        assert_eq!(stopping.begin(at(0), OnStop::Drain, DRAIN), StopStep::Drain);
+        assert_eq!(stopping.advance(at(59), || true), None);
+        assert_eq!(stopping.advance(at(60), || true), Some(StopStep::LeaveLocally { late: true }));
+        assert_eq!(stopping.advance(at(61), || false), None);
+        assert_eq!(stopping.advance(at(62), || true), Some(StopStep::Deregister(DeregisterMode::Now)));
+        assert_eq!(stopping.advance(at(65), || true), Some(StopStep::Fence));
+        assert!(stopping.is_done(at(65), || true) && !stopping.is_done(at(65), || false));
+        assert_eq!(stopping.result(0), Ok(Stopped::WithoutSession));
+    }
+
+    #[test]
+    fn a_restart_that_is_not_quiet_in_time_leaves_without_a_word() {
+        let mut stopping = Stopping::new(CLOSE);
+        let first = stopping.begin(at(0), OnStop::Restart, DRAIN);
+        assert_eq!(first, StopStep::LeaveLocally { late: false });
+        assert_eq!(stopping.advance(at(5), || false), Some(StopStep::Abandon));
+        stopping.session_ended(at(5), Ending::NoSession);
+        assert!(!stopping.is_done(at(9), || false) && stopping.is_done(at(10), || false));
+        assert_eq!(stopping.result(2), Err(ConsumerError::Unfinished { partitions: 2 }));
+    }
+
+    #[test]
+    fn a_session_that_was_taken_over_is_the_result_whatever_is_held() {
+        let mut stopping = Stopping::new(CLOSE);
+        stopping.session_ended(at(0), Ending::Superseded("other".to_owned()));
+        assert!(!stopping.is_running());
+        assert_eq!(stopping.result(1), Err(ConsumerError::Superseded("other".to_owned())));
     }
 }

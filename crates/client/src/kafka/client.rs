@@ -5,23 +5,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
-use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsumer};
+use rdkafka::TopicPartitionList;
+use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaErrorCode;
-use rdkafka::{ClientContext, TopicPartitionList};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
+use super::blocking::{KAFKA_BOUND, blocking};
+use super::error::KafkaRunnerError;
+use super::events::KafkaEvents;
 use super::lookup::Lookup;
-use super::options::without_secret;
+use super::options::{KafkaOptions, without_secret};
 use super::reader::PartitionReader;
-use super::{KafkaOptions, KafkaRunnerError};
 
-/// Long against an election of a group coordinator's successor, short against a phase's 30 s. Who asks for a committed
-/// offset may wait for another request first, so for twice that.
-pub(super) const KAFKA_BOUND: Duration = Duration::from_secs(5);
 /// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
 /// have to end before: another one, one together with others, and one alone.
 const END_BOUND: Duration = Duration::from_secs(1);
@@ -33,26 +32,6 @@ pub(super) struct Position {
     /// The offset after the last processed record.
     pub(super) next: Offset,
     pub(super) epoch: Epoch,
-}
-
-/// Hears what librdkafka tells of itself.
-#[derive(Debug)]
-pub(super) struct KafkaEvents;
-
-impl ClientContext for KafkaEvents {
-    /// It recovers from errors of brokers by itself. Ends of partitions come here as well, many times a second from a
-    /// reader that is up to date; they are none, and readers learn of them from their queues.
-    fn error(&self, error: KafkaError, reason: &str) {
-        if !is_end(&error) {
-            debug!(%error, reason, "kafka");
-        }
-    }
-}
-
-impl ConsumerContext for KafkaEvents {}
-
-fn is_end(error: &KafkaError) -> bool {
-    matches!(error, KafkaError::Global(RDKafkaErrorCode::PartitionEOF))
 }
 
 #[derive(Clone)]
@@ -283,15 +262,6 @@ async fn serve_events(consumer: Arc<StreamConsumer<KafkaEvents>>) {
     }
 }
 
-pub(super) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime shuts down, and this task with it.
-        Err(_) => std::future::pending().await,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use futures::future::join_all;
@@ -366,11 +336,5 @@ mod tests {
         assert!(matches!(checked("the committed offset", &at, 0), Ok(Offset::ZERO)));
         let refused = checked("the committed offset", &at, -7).expect_err("negative").to_string();
         assert_eq!(refused, "the committed offset of t/3 = -7 is refused: it must not be negative");
-    }
-
-    #[test]
-    fn the_end_of_a_partition_is_told_apart_from_errors() {
-        assert!(is_end(&KafkaError::Global(RDKafkaErrorCode::PartitionEOF)));
-        assert!(!is_end(&KafkaError::Global(RDKafkaErrorCode::AllBrokersDown)));
     }
 }

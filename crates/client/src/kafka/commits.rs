@@ -8,8 +8,8 @@ use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
-use super::KafkaRunnerError;
 use super::client::{Client, Position};
+use super::error::KafkaRunnerError;
 use crate::claim::Claim;
 
 /// The longest time between two commits of the offset of an owned partition, though it has not moved. Kafka drops what
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::claim::SessionClaim;
     use crate::clock::Clock;
-    use crate::kafka::KafkaOptions;
+    use crate::kafka::options::KafkaOptions;
     use crate::session::ClaimTerm;
     use kafka_assigner_types::moment::Moment;
 

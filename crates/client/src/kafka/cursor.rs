@@ -3,7 +3,7 @@
 use kafka_assigner_types::id::Offset;
 use rdkafka::message::Message as _;
 
-use super::Record;
+use super::record::Record;
 
 /// The next item of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Ahead {
 }
 
 /// A record came from before what was read already: the log was cut or made anew, for example by an unclean election
-/// or because the topic was created again. MessageBody was made of it is of no use.
+/// or because the topic was created again. The state that was made of it is of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the log was reset: it goes on before what was read already")]
 pub(super) struct LogReset;

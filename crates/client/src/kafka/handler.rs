@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 
-use super::Record;
+use super::record::Record;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler};
 

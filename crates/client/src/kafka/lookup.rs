@@ -9,14 +9,14 @@ use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::oneshot;
 
-use super::client::blocking;
+use super::blocking::blocking;
 
 /// The callers that wait, by partition; those that gave up stay until the next request.
 type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<Offset>>>>;
 
-/// One kind of question. MessageBody is asked while a request is under way goes out together in the next one: a member that gets
-/// a hundred partitions at once asks twice. So a caller waits for two requests at most, and one more for each caller that
-/// gives up while it asks; such a request ends by itself, beside the next one.
+/// One kind of question. Questions that come while a request is under way go out together in the next one: a member that
+/// gets a hundred partitions at once asks twice. So a caller waits for two requests at most, and one more for each caller
+/// that gives up while it asks; such a request ends by itself, beside the next one.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     waiting: Mutex<Waiting>,

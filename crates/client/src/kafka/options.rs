@@ -8,7 +8,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 use tokio::sync::Semaphore;
 
-use super::KafkaRunnerError;
+use super::error::KafkaRunnerError;
 
 /// Settings that hold unless the user sets others.
 const DEFAULTS: [(&str, &str); 8] = [
@@ -24,7 +24,7 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("reconnect.backoff.max.ms", "1000"),
     // How long a commit waits for a coordinator, and then for the answer to its first attempt. Together no longer than the
     // margin of a session of 30 s, so that a commit that was right when it was sent arrives before anybody else's; set both
-    // lower for shorter sessions. MessageBody librdkafka does after that has no bound; it can repeat work, and skips none.
+    // lower for shorter sessions. The work of librdkafka after that has no bound; it can repeat work, and skips none.
     ("session.timeout.ms", "5000"),
     ("socket.timeout.ms", "5000"),
 ];

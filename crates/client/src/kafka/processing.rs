@@ -15,9 +15,10 @@ use tracing::{debug, error, warn};
 use super::client::Client;
 use super::commits::Commits;
 use super::cursor::{Ahead, LogReset, offset_of};
+use super::error::KafkaRunnerError;
 use super::handler::RecordHandler;
 use super::reader::PartitionReader;
-use super::{KafkaRunnerError, Record};
+use super::record::Record;
 use crate::context::OwnedContext;
 use crate::handler::HandlerError;
 

@@ -14,7 +14,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use super::client::{KAFKA_BOUND, blocking};
+use super::blocking::{KAFKA_BOUND, blocking};
 use super::options::{KafkaOptions, without_secret};
 use crate::claim::Claim;
 use crate::context::OwnedContext;
@@ -25,7 +25,7 @@ const COOLDOWN: Duration = Duration::from_secs(1);
 /// Transactional producers, one for each owned partition, so that the broker refuses what a zombie writes (KIP-98).
 ///
 /// Their `transactional.id` is "group/topic/partition". Whoever takes the fence, by initialising a producer under it,
-/// shuts out the one that had it. The [runner](super::KafkaRunner::with_producers) takes it when a partition is
+/// shuts out the one that had it. The [runner](crate::kafka::KafkaRunner::with_producers) takes it when a partition is
 /// reserved or assigned, before it reads the rest of the log; [`write`](Self::write) puts records into a transaction.
 /// Clones share the producers.
 ///
@@ -250,7 +250,7 @@ impl Fenced {
     }
 
     fn failure(&self, at: &TopicPartition, source: KafkaError) -> WriteError {
-        // MessageBody was in flight when the fence was taken fails for a reason of its own.
+        // A record that was in flight when the fence was taken fails for a reason of its own.
         let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
         match source.rdkafka_error_code().into_iter().chain(fatal).any(is_fenced) {
             true => WriteError::Fenced(at.clone()),

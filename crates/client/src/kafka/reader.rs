@@ -7,9 +7,9 @@ use rdkafka::error::KafkaError;
 use rdkafka::util::{DefaultRuntime, current_time_millis};
 use tracing::warn;
 
-use super::Record;
-use super::client::KafkaEvents;
 use super::cursor::{Ahead, Cursor, LogReset};
+use super::events::KafkaEvents;
+use super::record::Record;
 
 /// A partition whose last record is not older than this is in use: its next one is worth waiting for.
 const IN_USE_MS: i64 = 500;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use catching_up::{CatchingUp, while_wanted};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
@@ -17,10 +18,11 @@ use tokio_util::task::AbortOnDropHandle;
 use super::client::Client;
 use super::commits::Commits;
 use super::cursor::LogReset;
+use super::error::KafkaRunnerError;
 use super::handler::RecordHandler;
+use super::options::KafkaOptions;
 use super::processing::{Busy, Partition, Processing};
 use super::producers::FencedProducers;
-use super::{KafkaOptions, KafkaRunnerError};
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 
@@ -34,7 +36,7 @@ pub struct KafkaRunner<H: RecordHandler> {
     client: Client,
     commits: Commits,
     permits: Arc<Semaphore>,
-    producers: Option<FencedProducers>,
+    catching_up: CatchingUp<H>,
     slots: Mutex<BTreeMap<TopicPartition, PartitionSlot<H::State>>>,
     _committing: DropGuard,
 }
@@ -91,12 +93,13 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let (commits, committing) = (Commits::default(), CancellationToken::new());
         let commit = commits.clone().keep_committing(client.clone(), options.commit_interval);
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
+        let handler = Arc::new(handler);
         Ok(Self {
-            handler: Arc::new(handler),
+            catching_up: CatchingUp::new(handler.clone(), client.clone()),
+            handler,
             client,
             commits,
             permits: Arc::new(Semaphore::new(options.permits())),
-            producers: None,
             slots: Mutex::default(),
             _committing: committing.drop_guard(),
         })
@@ -106,7 +109,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// clone of them writes; see [`FencedProducers::write`]. A partition whose fence can't be taken does not begin.
     #[must_use]
     pub fn with_producers(self, producers: FencedProducers) -> Self {
-        Self { producers: Some(producers), ..self }
+        Self { catching_up: self.catching_up.with_producers(producers), ..self }
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionSlot<H::State>>> {
@@ -223,9 +226,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     async fn drop_partition(&self, at: &TopicPartition) {
         self.commits.forget(at);
         self.abort(at).await;
-        if let Some(producers) = &self.producers {
-            producers.forget(at);
-        }
+        self.catching_up.forget_fence(at);
         self.client.forget(at).await;
     }
 }
@@ -233,7 +234,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
 #[async_trait]
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
-        let partition = self.prepare(context).await?;
+        let partition = self.catching_up.prepare(context).await?;
         self.put(context.partition(), PartitionSlot::Still(Box::new(partition)));
         Ok(())
     }
@@ -244,7 +245,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         let PartitionSlot::Still(mut partition) = self.take(at)? else {
             return Err(KafkaRunnerError::NotHeld(at.clone()).into());
         };
-        let read = while_wanted(context.cancelled(), self.read_rest(context, &mut partition)).await;
+        let read =
+            while_wanted(context.cancelled(), self.catching_up.read_rest(context, &mut partition)).await;
         self.put(at, PartitionSlot::Still(partition));
         read
     }
@@ -253,14 +255,15 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         let at = context.partition();
         // Without one, an earlier start has lost it: a panic takes the partition along.
         let Ok(PartitionSlot::Still(mut partition)) = self.take(at) else { return Err(Spoiled.into()) };
-        let start = match while_wanted(context.cancelled(), self.replay(context, &mut partition)).await {
-            Ok(start) => start,
-            Err(error) if error.is::<LogReset>() => return Err(Spoiled.into()),
-            Err(error) => {
-                self.put(at, PartitionSlot::Still(partition));
-                return Err(error);
-            }
-        };
+        let start =
+            match while_wanted(context.cancelled(), self.catching_up.replay(context, &mut partition)).await {
+                Ok(start) => start,
+                Err(error) if error.is::<LogReset>() => return Err(Spoiled.into()),
+                Err(error) => {
+                    self.put(at, PartitionSlot::Still(partition));
+                    return Err(error);
+                }
+            };
         let is_live = self.begin(context, *partition, start);
         let live = tokio::select! {
             biased;
@@ -300,26 +303,12 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition()).await;
         self.handler.lost(context).await;
-        // MessageBody follows may tell others that this member has stopped.
+        // The next step may tell others that this member has stopped.
         self.client.commit_landed().await;
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {
         self.slots().values().any(|slot| slot.is_stuck(bound)) || self.handler.is_stuck(bound)
-    }
-}
-
-/// Does `work`, which is dropped as soon as its result is not wanted any more.
-async fn while_wanted<T>(
-    cancelled: impl Future<Output = ()>,
-    work: impl Future<Output = Result<T, HandlerError>>,
-) -> Result<T, HandlerError> {
-    tokio::select! {
-        biased;
-        // MessageBody there is already is dropped by the call that follows.
-        () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
-        // The usual case.
-        done = work => done,
     }
 }
 

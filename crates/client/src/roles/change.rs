@@ -7,7 +7,7 @@ use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_types::id::TopicPartition;
 
 use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, ReleasingRole, WarmingRole};
-use crate::session_io::named;
+use crate::named_partition::named;
 
 /// A change of roles, read from one command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, WarmingRole};
-use super::{AckKind, Call, CallFailure, CallResult, RoleAck};
+use super::ack::{AckKind, RoleAck};
+use super::call::{Call, CallFailure, CallResult, NextCall};
+use super::holding::{Holding, RunningCall, Stop};
+use super::role::{
+    CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
+};
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
 use kafka_assigner_types::moment::Moment;
 
@@ -11,42 +15,6 @@ use kafka_assigner_types::moment::Moment;
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The longest wait. The service's phases take at most 30 s by default, so a retry still falls within one.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
-
-/// The handler's state of a partition.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Holding {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// A finished preparation.
-    Warm(Provenance),
-    /// Its fences, and everything up to where the old owner stopped, for this handoff.
-    CaughtUp(HandoffId),
-    /// The rest of a preparation that failed or was cancelled, or that a failed start made useless.
-    Spoiled,
-    /// It processes.
-    Owned,
-    /// It has stopped, and keeps its state.
-    Drained(Stop),
-}
-
-/// The point at which an owner stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stop {
-    /// The last epoch that it held.
-    epoch: Epoch,
-    /// The offset after the last handled record; `None` = not known.
-    next_offset: Option<Offset>,
-}
-
-/// A call that the handler has not answered yet.
-#[derive(Debug)]
-struct RunningCall {
-    call: Call,
-    cancelled: bool,
-    /// True if it is a drain that is not wanted any more, and ends undone if it still waits for requests.
-    recalled: bool,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Entry {
@@ -67,16 +35,6 @@ pub(super) struct Entry {
     declined: Option<(HandoffId, String)>,
     /// The acknowledgement that the service has answered definitely.
     acked: Option<(AckKind, HandoffId)>,
-}
-
-/// The next action for a partition.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NextCall {
-    Nothing,
-    Call(Call),
-    Cancel,
-    Recall,
-    RaiseEpoch { epoch: Epoch, strict: bool },
 }
 
 impl Entry {
@@ -158,7 +116,7 @@ impl Entry {
             self.target,
             ConsumerRole::Owner(_) | ConsumerRole::Draining(_) | ConsumerRole::Releasing(_)
         );
-        let leave = super::role::ReleasingRole { handoff: None, new_owner: None };
+        let leave = ReleasingRole { handoff: None, new_owner: None };
         self.target = if owner { ConsumerRole::Releasing(leave) } else { ConsumerRole::None };
     }
 
@@ -214,7 +172,7 @@ impl Entry {
                 grant.prepared_by.as_ref() == Some(handoff)
             }
             (Call::Warm { .. } | Call::CatchUp { .. }, _) => false,
-            // MessageBody has begun in the same run is drained once it runs: cut short, it could not say where it stopped.
+            // A start in the same run is drained once it runs: cut short, it could not say where it stopped.
             (Call::Assigned { epoch, .. }, ConsumerRole::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, ConsumerRole::Owner(_)),
             (Call::Drain | Call::Release | Call::Lost, _) => true,

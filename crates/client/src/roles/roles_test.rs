@@ -7,9 +7,12 @@ mod recovering;
 mod strict;
 mod switching;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::moment::Moment;
 
 const T0: Moment = Moment(Duration::ZERO);
 

@@ -3,16 +3,29 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
 use tonic::Status;
 
-use super::ClaimTerm;
+use super::claim_clock::ClaimTerm;
+
+/// The options of the machine.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// The instances, as "http://host:port"; at least one.
+    pub endpoints: Vec<String>,
+    /// The time for which the claim goes on while instances answer that the store can't be reached.
+    pub outage_grace: Duration,
+    /// Seeds incarnations and jitter.
+    pub seed: u64,
+}
 
 /// An event that the machine takes in.
 #[derive(Debug)]
 pub enum Event<C> {
     /// Begin. Once, first of all.
     Start,
-    /// The time of [`Session::next_wake`](super::Session::next_wake) has come.
+    /// The time of [`Session::next_wake`](crate::session::Session::next_wake) has come.
     Timer,
     /// A stream delivered a command.
     Command {
@@ -88,7 +101,7 @@ pub enum SessionAction<N> {
         /// The instance.
         endpoint: String,
         /// The session.
-        incarnation: String,
+        incarnation: Incarnation,
         /// The way to leave.
         mode: DeregisterMode,
     },
@@ -97,9 +110,9 @@ pub enum SessionAction<N> {
     /// A session was opened: the first one, or one after a loss.
     Opened {
         /// Its incarnation.
-        incarnation: String,
+        incarnation: Incarnation,
         /// Its lease.
-        lease: i64,
+        lease: LeaseId,
     },
     /// Pass on what a command says about partitions.
     News(N),
@@ -107,7 +120,7 @@ pub enum SessionAction<N> {
     /// begun under it can act any more, and not before, tell the service so: Deregister, `NOW`, under this incarnation.
     SayStopped {
         /// The session.
-        incarnation: String,
+        incarnation: Incarnation,
     },
     /// The session is over: every partition is lost.
     Lost(Loss),
@@ -123,9 +136,9 @@ pub struct OpenStream {
     /// The instance.
     pub endpoint: String,
     /// The session.
-    pub incarnation: String,
-    /// The session's lease; 0 = a new session.
-    pub resume_lease: i64,
+    pub incarnation: Incarnation,
+    /// The session's lease; [`LeaseId::NONE`] = a new session.
+    pub resume_lease: LeaseId,
     /// The newest revision that this client has seen.
     pub seen: Seen,
 }
@@ -138,9 +151,9 @@ pub struct SendHeartbeat {
     /// The instance.
     pub endpoint: String,
     /// The session.
-    pub incarnation: String,
+    pub incarnation: Incarnation,
     /// The session's lease.
-    pub lease: i64,
+    pub lease: LeaseId,
     /// The newest revision that this client has seen.
     pub seen: Seen,
     /// Without an answer for this long it has failed.

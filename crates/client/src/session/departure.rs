@@ -5,8 +5,8 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::DeregisterMode;
 use tonic::{Code, Status};
 
-use super::{Dialect, Ending, Life, Session, SessionAction};
-use crate::backoff::RetryDelay;
+use super::api::Ending;
+use crate::backoff::{Dice, RetryDelay};
 use kafka_assigner_types::moment::Moment;
 
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -21,8 +21,19 @@ pub(super) struct Departure {
     retry: RetryDelay,
 }
 
+/// The meaning of an answer to Deregister.
+#[derive(Debug, PartialEq)]
+pub(super) enum DepartureAnswer {
+    /// The session is over.
+    Over(Ending),
+    /// The service hands over what this member has, and ends the session when nothing is left.
+    Accepted,
+    /// It is asked again, elsewhere.
+    Unknown,
+}
+
 impl Departure {
-    const fn new(mode: DeregisterMode) -> Self {
+    pub(super) const fn new(mode: DeregisterMode) -> Self {
         let retry = RetryDelay::new(FIRST_RETRY, LONGEST_RETRY);
         Self { mode, accepted: false, retry_at: None, retry }
     }
@@ -35,50 +46,35 @@ impl Departure {
     pub(super) const fn next_wake(&self) -> Option<Moment> {
         self.retry_at
     }
-}
 
-impl<D: Dialect> Session<D> {
-    /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
-    pub(super) fn leave(&mut self, mode: DeregisterMode, actions: &mut Vec<SessionAction<D::News>>) {
-        if !matches!(self.life, Life::Live(_)) {
-            return self.finish(Ending::NoSession, actions);
-        }
-        self.leaving = Some(Departure::new(mode));
-        self.send_deregister(actions);
+    pub(super) fn has_mode(&self, mode: DeregisterMode) -> bool {
+        self.mode == mode
     }
 
-    pub(super) fn leaving_timer(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
-        let due = self.leaving.as_ref().and_then(Departure::next_wake).is_some_and(|at| at <= now);
-        if due {
-            self.send_deregister(actions);
-        }
+    /// The service is asked now; returns the mode.
+    pub(super) const fn begin(&mut self) -> DeregisterMode {
+        self.retry_at = None;
+        self.mode
     }
 
-    fn send_deregister(&mut self, actions: &mut Vec<SessionAction<D::News>>) {
-        let (Life::Live(live), Some(leaving)) = (&self.life, &mut self.leaving) else { return };
-        leaving.retry_at = None;
-        let (incarnation, mode) = (live.incarnation.clone(), leaving.mode);
-        let endpoint = self.endpoints.current().to_owned();
-        actions.push(SessionAction::SendDeregister { endpoint, incarnation, mode });
-    }
-
-    pub(super) fn leave_answered(
+    pub(super) fn answered(
         &mut self,
         now: Moment,
-        mode: DeregisterMode,
         result: Result<(), Status>,
-        actions: &mut Vec<SessionAction<D::News>>,
-    ) {
-        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.mode == mode) else { return };
+        dice: &mut Dice,
+    ) -> DepartureAnswer {
         match result {
-            Ok(()) if matches!(leaving.mode, DeregisterMode::Now | DeregisterMode::Restart) => {
-                self.finish(Ending::Left, actions);
+            Ok(()) if matches!(self.mode, DeregisterMode::Now | DeregisterMode::Restart) => {
+                DepartureAnswer::Over(Ending::Left)
             }
-            Ok(()) => leaving.accepted = true,
-            Err(status) if status.code() == Code::NotFound => self.finish(Ending::NoSession, actions),
+            Ok(()) => {
+                self.accepted = true;
+                DepartureAnswer::Accepted
+            }
+            Err(status) if status.code() == Code::NotFound => DepartureAnswer::Over(Ending::NoSession),
             Err(_) => {
-                leaving.retry_at = Some(now + leaving.retry.next(&mut self.dice));
-                self.endpoints.rotate();
+                self.retry_at = Some(now + self.retry.next(dice));
+                DepartureAnswer::Unknown
             }
         }
     }

@@ -1,12 +1,10 @@
-//! Heartbeats: when the next is due, and what an answer means.
+//! The rhythm of heartbeats.
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_types::claim;
 
-use super::{Dialect, Life, Loss, SendHeartbeat, Session, SessionAction};
-use crate::backoff::RetryDelay;
+use crate::backoff::{Dice, RetryDelay};
 use kafka_assigner_types::moment::Moment;
 
 /// The shortest and the longest time to wait for an answer. A heartbeat is due a third of the time to live before the
@@ -57,7 +55,8 @@ impl Heartbeats {
         if self.waiting.is_some() { None } else { self.due }
     }
 
-    fn take_due(&mut self, now: Moment) -> Option<u64> {
+    /// The number of the heartbeat to send now, if one is due.
+    pub(super) fn take_due(&mut self, now: Moment) -> Option<u64> {
         self.next_wake().filter(|due| *due <= now)?;
         self.sent += 1;
         self.waiting = Some((self.sent, now));
@@ -66,96 +65,30 @@ impl Heartbeats {
     }
 
     /// The time at which the answered heartbeat was sent; `None` = it is not the one that is waited for.
-    fn answered(&mut self, number: u64) -> Option<Moment> {
+    pub(super) fn answered(&mut self, number: u64) -> Option<Moment> {
         let (_, sent) = self.waiting.take_if(|(waiting, _)| *waiting == number)?;
         Some(sent)
     }
 
-    fn bound(&self) -> Duration {
+    /// The time to wait for an answer.
+    pub(super) fn bound(&self) -> Duration {
         (self.ttl / 10).clamp(BOUNDS.0, BOUNDS.1)
+    }
+
+    /// The one that was sent at `sent` was confirmed.
+    pub(super) fn confirmed(&mut self, sent: Moment) {
+        self.retry.reset();
+        self.plan(sent + claim::renewal_interval(self.ttl));
+    }
+
+    /// The last one was of no use: the next follows after a short wait.
+    pub(super) fn retry(&mut self, now: Moment, dice: &mut Dice) {
+        let wait = self.retry.next(dice);
+        self.plan(now + wait);
     }
 
     /// Plans the next one, unless one was hurried meanwhile.
     fn plan(&mut self, at: Moment) {
         self.due.get_or_insert(at);
-    }
-}
-
-impl<D: Dialect> Session<D> {
-    pub(super) fn heartbeat_timer(&mut self, now: Moment, actions: &mut Vec<SessionAction<D::News>>) {
-        let Life::Live(live) = &self.life else { return };
-        let Some(number) = self.heartbeats.take_due(now) else { return };
-        actions.push(SessionAction::SendHeartbeat(SendHeartbeat {
-            number,
-            endpoint: self.endpoints.current().to_owned(),
-            incarnation: live.incarnation.clone(),
-            lease: live.lease,
-            seen: self.seen.clone(),
-            bound: self.heartbeats.bound(),
-        }));
-    }
-
-    pub(super) fn heartbeat_failed(&mut self, now: Moment, number: u64) {
-        if self.heartbeats.answered(number).is_some() {
-            self.endpoints.rotate();
-            let wait = self.heartbeats.retry.next(&mut self.dice);
-            self.heartbeats.plan(now + wait);
-        }
-    }
-
-    pub(super) fn heartbeat_answered(
-        &mut self,
-        now: Moment,
-        number: u64,
-        mut response: HeartbeatResponse,
-        actions: &mut Vec<SessionAction<D::News>>,
-    ) {
-        let Some(sent) = self.heartbeats.answered(number) else { return };
-        if !self.is_same_cluster(&response.cluster_id) {
-            self.seen = Seen { cluster_id: response.cluster_id, revision: response.revision };
-            return self.lose(now, Loss::OtherCluster, actions);
-        }
-        self.saw(&response.cluster_id, response.revision);
-        self.endpoints.learn(&response.endpoints);
-        match response.outcome() {
-            HeartbeatOutcome::Confirmed => self.confirmed(now, sent, response.concerned_revision, actions),
-            HeartbeatOutcome::StoreUnavailable => self.store_unavailable(now, sent, actions),
-            HeartbeatOutcome::Fenced => {
-                self.fenced(now, response.fenced.take().unwrap_or_default(), actions);
-            }
-            HeartbeatOutcome::Unspecified => self.answered_with_nothing(now),
-        }
-    }
-
-    fn confirmed(
-        &mut self,
-        now: Moment,
-        sent: Moment,
-        concerned: u64,
-        actions: &mut Vec<SessionAction<D::News>>,
-    ) {
-        let Life::Live(live) = &mut self.life else { return };
-        live.claim.confirmed(sent);
-        actions.push(SessionAction::Claim(Some(live.claim.term())));
-        if let Some(stream) = &mut self.stream {
-            stream.expect(now, concerned);
-        }
-        self.losses.reset();
-        self.heartbeats.retry.reset();
-        self.heartbeats.plan(sent + claim::renewal_interval(self.heartbeats.ttl));
-    }
-
-    /// Another instance may reach the store, and the store may come back at any moment.
-    fn store_unavailable(&mut self, now: Moment, sent: Moment, actions: &mut Vec<SessionAction<D::News>>) {
-        let Life::Live(live) = &mut self.life else { return };
-        live.claim.outage(now, sent);
-        actions.push(SessionAction::Claim(Some(live.claim.term())));
-        self.answered_with_nothing(now);
-    }
-
-    fn answered_with_nothing(&mut self, now: Moment) {
-        self.endpoints.rotate();
-        let wait = self.heartbeats.retry.next(&mut self.dice);
-        self.heartbeats.plan(now + wait);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Dialect;
+use super::dialect::Dialect;
 use kafka_assigner_types::moment::Moment;
 
 /// An instance that does not send the whole first snapshot for this long is given up. Its worst case is a slow store: it
@@ -10,6 +10,9 @@ use kafka_assigner_types::moment::Moment;
 /// would open one session after the other at a store that is only slow. A dead instance is found sooner, by the bounds
 /// on connecting (2 s) and on silence of the connection (10 s); heartbeats go on meanwhile.
 pub(crate) const FIRST_COMMAND_BOUND: Duration = Duration::from_secs(20);
+/// The time within which an abandoned first Register may still arrive somewhere: an instance drops a cancelled call, so
+/// this covers the network and one store transaction with its bound.
+pub const GHOST_BOUND: Duration = Duration::from_secs(15);
 /// The longest time that a stream may lag behind a heartbeat before it counts as deaf.
 pub(crate) const DEAF_BOUND: Duration = Duration::from_secs(3);
 

@@ -6,7 +6,7 @@ use kafka_assigner_client::proto::v1::{
     UnassignedPartition, Warm, WarmPartition,
 };
 use kafka_assigner_client::{
-    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped,
+    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, LeaseId, OnStop, Stopped,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -243,7 +243,7 @@ async fn a_fence_loses_the_partitions_and_a_new_session_starts_over() {
     running.fake.fence(FenceReason::Expired);
     running.recorder.wait_for(&["lost t/0", "warm t/0", "assigned t/0 epoch 9"]).await;
     let status = running.handle.wait_for(|status| status.session.is_some()).await.expect("it runs");
-    assert_eq!((status.sessions_lost, status.session.expect("open").lease), (1, 2));
+    assert_eq!((status.sessions_lost, status.session.expect("open").lease), (1, LeaseId(2)));
 }
 
 #[tokio::test(start_paused = true)]

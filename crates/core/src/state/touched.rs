@@ -26,6 +26,8 @@ pub struct Touched {
     pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
     pub units: BTreeSet<TopicPartition>,
+    /// Partitions of which the owner is another one, or another session, or none.
+    pub owners: BTreeSet<TopicPartition>,
     /// Consumers that reported progress.
     pub progress: BTreeSet<MemberName>,
     /// Routers came, went, or opened another session.
@@ -57,6 +59,7 @@ impl Touched {
         self.registrations.extend(other.registrations);
         other.members.into_iter().for_each(|(name, scope)| self.member(name).merge(scope));
         self.units.extend(other.units);
+        self.owners.extend(other.owners);
         self.progress.extend(other.progress);
         self.routers |= other.routers;
         self.routes.merge(other.routes);

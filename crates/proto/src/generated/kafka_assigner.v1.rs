@@ -51,7 +51,8 @@ pub struct RegisterRequest {
     /// The session's time to live that it asks for; 0 = the group's. What was granted is in SessionInfo.ttl_ms.
     #[prost(uint64, tag = "11")]
     pub session_timeout_ms: u64,
-    /// Who keeps the session alive.
+    /// Who keeps the session alive. A client that does so itself needs CAPABILITY_SNAPSHOT for a new session: its lease is
+    /// told there. Without it the call fails with CAPABILITY_MISSING.
     #[prost(enumeration = "Renewal", tag = "12")]
     pub renewal: i32,
     /// The end of the session when HeartbeatRequest.poll_progress stands still for that long; 0 = never.

@@ -2,95 +2,115 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::session::Event;
-use kafka_assigner_client::session_io::bounded;
+use kafka_assigner_client::{Dice, RetryDelay};
 use kafka_assigner_proto::MAX_ACKS;
-use kafka_assigner_proto::v1::{AckOutcome, AckResult, RouteAck, RouteAckRequest};
+use kafka_assigner_proto::v1::{AckOutcome, AckResult, RouteAck};
 use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use tonic::Status;
 use tracing::{debug, warn};
 
-use super::Driver;
-use super::service::RouterReply;
-use crate::cutover::Cutover;
-use crate::transport::RoutingTransport;
+use crate::drains::Drains;
 
-/// Long against a store transaction, short against a phase's 30 s.
-const ACK_BOUND: Duration = Duration::from_secs(5);
+/// A switch waits for each acknowledgement, so a lost one is repeated soon.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
-/// One call that ended.
-pub(super) struct RouteAckReply {
-    sent: Vec<(TopicPartition, HandoffId)>,
-    result: Result<Vec<AckResult>, Status>,
+/// The drains, and the acknowledgements of those that ended.
+#[derive(Debug)]
+pub(super) struct DrainAcks {
+    pub(super) drains: Drains,
+    under_way: bool,
+    retry: RetryDelay,
 }
 
-impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
-    /// One call at a time: acknowledgements that become due meanwhile go together in the next one.
-    pub(super) fn send_acks(&mut self) {
-        let Some(incarnation) = self.session.incarnation().map(str::to_owned) else { return };
-        if self.ack_under_way {
-            return;
+/// The answer to the acknowledgements of one call.
+pub(super) struct RouteAckReply {
+    pub(super) sent: Vec<(TopicPartition, HandoffId)>,
+    pub(super) result: Result<Vec<AckResult>, Status>,
+}
+
+/// The call had no answer at all: the instance may be gone.
+#[derive(Debug)]
+pub(super) struct RouteAckFailed;
+
+impl DrainAcks {
+    pub(super) fn new() -> Self {
+        Self {
+            drains: Drains::default(),
+            under_way: false,
+            retry: RetryDelay::new(FIRST_RETRY, LONGEST_RETRY),
         }
-        let sent = self.drains.take_due(self.now(), MAX_ACKS);
-        if sent.is_empty() {
-            return;
-        }
-        self.ack_under_way = true;
-        let request = RouteAckRequest {
-            caller: Some(self.caller(incarnation)),
-            routes: sent.iter().map(|(at, handoff)| item(at, handoff)).collect(),
-        };
-        let (transport, endpoint) = (self.router.transport.clone(), self.session.endpoint().to_owned());
-        self.replies.spawn(async move {
-            let result = bounded(ACK_BOUND, transport.ack(&endpoint, request)).await;
-            RouterReply::Acks(RouteAckReply { sent, result: result.map(|response| response.results) })
-        });
     }
 
-    pub(super) fn acks_answered(&mut self, reply: RouteAckReply) {
-        self.ack_under_way = false;
-        let retry = self.now() + self.ack_retry.next(&mut self.dice);
-        match reply.result {
-            Ok(results) if results.len() == reply.sent.len() => {
-                self.ack_retry.reset();
-                for (item, result) in reply.sent.iter().zip(results) {
-                    self.ack_answered(item, &result, retry);
-                }
+    pub(super) fn next_wake(&self) -> Option<Moment> {
+        self.drains.next_wake().filter(|_| !self.under_way)
+    }
+
+    /// The acknowledgements of the next call; none while one is under way. Those that become due meanwhile go together
+    /// in the next one.
+    pub(super) fn take_due(&mut self, now: Moment) -> Vec<(TopicPartition, HandoffId)> {
+        if self.under_way {
+            return Vec::new();
+        }
+        let due = self.drains.take_due(now, MAX_ACKS);
+        self.under_way = !due.is_empty();
+        due
+    }
+
+    /// Takes the answer to a call in; returns the number of acknowledgements that took effect.
+    pub(super) fn answered(
+        &mut self,
+        now: Moment,
+        reply: RouteAckReply,
+        dice: &mut Dice,
+    ) -> Result<u64, RouteAckFailed> {
+        let RouteAckReply { sent, result } = reply;
+        self.under_way = false;
+        let retry = now + self.retry.next(dice);
+        match result {
+            Ok(results) if results.len() == sent.len() => {
+                self.retry.reset();
+                let outcomes = results.iter().map(AckResult::outcome);
+                Ok(sent
+                    .iter()
+                    .zip(outcomes)
+                    .map(|(item, outcome)| self.settle(now, item, outcome, retry))
+                    .sum())
             }
             Ok(results) => {
-                warn!(sent = reply.sent.len(), answered = results.len(), "acknowledgements half answered");
-                self.repeat(&reply.sent, retry);
+                warn!(sent = sent.len(), answered = results.len(), "acknowledgements half answered");
+                self.repeat(now, &sent, retry);
+                Ok(0)
             }
             Err(status) => {
                 debug!(code = ?status.code(), message = status.message(), "acknowledging failed");
-                self.session_event(Event::CallFailed);
-                self.repeat(&reply.sent, retry);
+                self.repeat(now, &sent, retry);
+                Err(RouteAckFailed)
             }
         }
     }
 
-    fn ack_answered(
+    fn settle(
         &mut self,
+        now: Moment,
         (at, handoff): &(TopicPartition, HandoffId),
-        result: &AckResult,
+        outcome: AckOutcome,
         retry: Moment,
-    ) {
-        let outcome = result.outcome();
-        debug!(group = &*self.group, partition = %at, %handoff, ?outcome, "acknowledged");
-        if outcome == AckOutcome::Applied {
-            self.router.status.send_modify(|status| status.acknowledged += 1);
-        }
-        self.drains.answered(self.now(), (at, handoff), Some(outcome), retry);
+    ) -> u64 {
+        debug!(partition = %at, %handoff, ?outcome, "acknowledged");
+        self.drains.answered(now, (at, handoff), Some(outcome), retry);
+        u64::from(outcome == AckOutcome::Applied)
     }
 
-    fn repeat(&mut self, sent: &[(TopicPartition, HandoffId)], retry: Moment) {
+    fn repeat(&mut self, now: Moment, sent: &[(TopicPartition, HandoffId)], retry: Moment) {
         for (at, handoff) in sent {
-            self.drains.answered(self.now(), (at, handoff), None, retry);
+            self.drains.answered(now, (at, handoff), None, retry);
         }
     }
 }
 
-fn item(at: &TopicPartition, handoff: &HandoffId) -> RouteAck {
+/// An acknowledgement as it is sent.
+pub(super) fn to_wire((at, handoff): &(TopicPartition, HandoffId)) -> RouteAck {
     RouteAck { topic: at.topic.to_string(), partition: at.kafka_number(), handoff_id: handoff.to_string() }
 }

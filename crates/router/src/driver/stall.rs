@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kafka_assigner_types::moment::Moment;
 
-use super::WATCH;
-
+/// The longest sleep of the loop: it checks the progress of the forwarder at least that often.
+pub(super) const WATCH: Duration = Duration::from_millis(500);
 /// The loop runs at least each [`WATCH`]; a run twice as late means that it was suspended.
 const LONGEST_PAUSE: Duration = WATCH.saturating_mul(2);
 

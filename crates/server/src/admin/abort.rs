@@ -8,7 +8,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::Txn;
 use tonic::Status;
 
-use super::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
+use super::service::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
 use crate::convert;
 
 /// What becomes of a wish to call a handoff off.

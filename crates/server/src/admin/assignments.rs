@@ -8,7 +8,8 @@ use kafka_assigner_types::name::{InvalidName, MemberName, TopicName};
 use tonic::Status;
 
 use super::page::PageRequest;
-use super::{AdminService, show};
+use super::service::AdminService;
+use super::show;
 use crate::refusal;
 
 /// Which partitions are asked for.

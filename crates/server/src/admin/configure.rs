@@ -12,9 +12,10 @@ use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_types::name::GroupName;
 use tonic::{Code, Status};
 
-use super::{ATTEMPTS, AdminService, lost_race, modes, show};
-use crate::consumer::group_name;
+use super::service::{ATTEMPTS, AdminService, lost_race};
+use super::{modes, show};
 use crate::group::ServedGroup;
+use crate::group_name::group_name;
 use crate::{directory, refusal};
 
 impl AdminService {

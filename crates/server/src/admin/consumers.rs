@@ -4,7 +4,8 @@ use kafka_assigner_proto::v1::{ListConsumersRequest, ListConsumersResponse};
 use tonic::Status;
 
 use super::page::PageRequest;
-use super::{AdminService, show};
+use super::service::AdminService;
+use super::show;
 
 impl AdminService {
     /// A page of the group's registered consumers. Cancel safe.

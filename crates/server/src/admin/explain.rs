@@ -9,7 +9,8 @@ use kafka_assigner_types::id::TopicPartition;
 use tonic::Status;
 
 use super::plan::planned_move;
-use super::{AdminService, show};
+use super::service::AdminService;
+use super::show;
 use crate::convert;
 use crate::group::PhaseTime;
 

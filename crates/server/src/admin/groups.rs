@@ -11,7 +11,8 @@ use kafka_assigner_types::name::GroupName;
 use tonic::{Code, Status};
 
 use super::page::PageRequest;
-use super::{AdminService, show};
+use super::service::AdminService;
+use super::show;
 
 /// The most unreadable records that one answer names.
 const MOST_UNREADABLE: usize = 100;

@@ -6,7 +6,8 @@ use kafka_assigner_proto::v1::{ListHandoffsRequest, ListHandoffsResponse};
 use tonic::Status;
 
 use super::page::PageRequest;
-use super::{AdminService, show};
+use super::service::AdminService;
+use super::show;
 
 impl AdminService {
     /// A page of the group's handoffs, one entry for each partition. Cancel safe.

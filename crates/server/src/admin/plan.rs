@@ -16,7 +16,8 @@ use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
 use super::page::fitting;
-use super::{AdminService, show};
+use super::service::AdminService;
+use super::show;
 use crate::convert::wire_partition;
 use crate::group::ServedGroup;
 use crate::refusal::{self, describe};

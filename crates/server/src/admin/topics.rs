@@ -17,7 +17,8 @@ use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
 use super::page::PageRequest;
-use super::{ATTEMPTS, AdminService, lost_race, modes, show};
+use super::service::{ATTEMPTS, AdminService, lost_race};
+use super::{modes, show};
 use crate::group::ServedGroup;
 use crate::refusal;
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{self, OwnedPermit, Sender};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-use super::AdminService;
+use super::service::AdminService;
 use crate::group::ServedGroup;
 use crate::instance::Instance;
 use watched::WatchedEntries;

@@ -5,7 +5,7 @@ use kafka_assigner_proto::v1::{AckResult, Caller};
 use kafka_assigner_types::id::Member;
 use tonic::Status;
 
-use super::ConsumerService;
+use super::service::ConsumerService;
 use crate::group::ServedGroup;
 use crate::recording::AckRecorder;
 

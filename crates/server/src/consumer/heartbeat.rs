@@ -6,13 +6,13 @@ use kafka_assigner_core::record::Consumer;
 use kafka_assigner_proto::v1::{HeartbeatRequest, HeartbeatResponse};
 use kafka_assigner_types::claim;
 use kafka_assigner_types::id::{Incarnation, Member};
-use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
-use super::{ConsumerService, group_name};
+use super::service::ConsumerService;
 use crate::group::ServedGroup;
+use crate::group_name::group_name;
 use crate::refusal;
 use crate::session::{Confirmation, Registered};
 
@@ -22,6 +22,7 @@ impl ConsumerService {
     /// # Errors
     /// See the definition of the call.
     pub async fn heartbeat(&self, request: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+        let lease = super::request::lease(request.lease)?;
         let group = self.instance.group(&group_name(&request.group)?).await?;
         let member = Member {
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
@@ -29,7 +30,7 @@ impl ConsumerService {
         };
         let registered = Registered::<Consumer>::at(&self.instance, &group, &member);
         let deadline = Instant::now() + registered.patience();
-        let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
+        let confirmation = registered.confirm(lease, deadline).await;
         self.measure(&group, &member, &confirmation);
         if matches!(confirmation, Confirmation::Confirmed) {
             // What there was no time for is reported again.

@@ -8,7 +8,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, LeaseId};
 use tonic::Status;
 
-use super::ConsumerService;
+use super::service::ConsumerService;
 use crate::group::ServedGroup;
 use crate::refusal;
 

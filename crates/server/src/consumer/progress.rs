@@ -12,7 +12,7 @@ use kafka_assigner_proto::v1::{HeartbeatRequest, WarmProgress};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
 
-use super::ConsumerService;
+use super::service::ConsumerService;
 use crate::convert;
 use crate::group::ServedGroup;
 

@@ -11,9 +11,10 @@ use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
-use super::ConsumerService;
 use super::request::CheckedRegister;
-use super::stream::{ConsumerSession, fenced_stream};
+use super::service::ConsumerService;
+use super::session::ConsumerSession;
+use super::stream::fenced_stream;
 use crate::commands::Commands;
 use crate::group::ServedGroup;
 use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};

@@ -7,7 +7,7 @@ use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::claim;
 use tokio::time::{Instant, sleep_until};
 
-use super::stream::ConsumerSession;
+use super::session::ConsumerSession;
 
 /// The renewals of one session; those of a client that renews itself never come.
 pub(super) struct Renewals {

@@ -13,7 +13,7 @@ use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::name::{GroupName, MemberName, TopicName};
 use tonic::Status;
 
-use super::group_name;
+use crate::group_name::group_name;
 use crate::refusal;
 
 /// The most topics that one consumer may name: its registration stays below the store's largest value.
@@ -72,7 +72,7 @@ impl CheckedRegister {
             generation: label("generation", &request.generation)?,
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
-            capabilities: request.capabilities().filter_map(capability).collect(),
+            capabilities: capabilities(&request, renewal)?,
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
             seen: request.seen.unwrap_or_default(),
             endpoint: label("endpoint", &request.endpoint)?,
@@ -98,6 +98,19 @@ fn renewal(value: i32) -> Result<Renewal, Status> {
     }
 }
 
+/// What the client can do. One that renews its new session and can't take a snapshot would be granted partitions, and
+/// lose them at the end of a lease that it is never told.
+fn capabilities(request: &RegisterRequest, renewal: Renewal) -> Result<BTreeSet<Capability>, Status> {
+    let capabilities: BTreeSet<Capability> = request.capabilities().filter_map(capability).collect();
+    let knows_lease = request.resume_lease != 0 || capabilities.contains(&Capability::Snapshot);
+    if renewal == Renewal::Server || knows_lease {
+        return Ok(capabilities);
+    }
+    let message = "renewal = CLIENT needs the capability SNAPSHOT: the lease for heartbeats comes with the snapshot. \
+                   List the capability, or let the service renew the session (renewal = SERVER)";
+    Err(status(Reason::CapabilityMissing, message))
+}
+
 pub(crate) fn incarnation(
     text: &str,
     renewal: Renewal,
@@ -112,6 +125,14 @@ pub(crate) fn incarnation(
     }
     let text = if text.is_empty() { make() } else { text.to_owned() };
     Incarnation::new(&text).map_err(|e| refusal::name(&e))
+}
+
+/// The lease of a heartbeat, which has to name one.
+pub(crate) fn lease(lease: i64) -> Result<LeaseId, Status> {
+    if lease == 0 {
+        return Err(refusal::field("lease is missing: a heartbeat names the lease that the snapshot told"));
+    }
+    Ok(LeaseId(lease))
 }
 
 pub(crate) fn opening(resume_lease: i64, incarnation: &str) -> Result<Opening, Status> {
@@ -215,6 +236,7 @@ mod tests {
             (RegisterRequest { topic_pattern: "a.*".to_owned(), ..minimal() }, "topic_pattern"),
             (RegisterRequest { protocol_version: 9, ..minimal() }, "protocol_version 9"),
             (RegisterRequest { renewal: 1, ..minimal() }, "incarnation is missing"),
+            (RegisterRequest { renewal: 1, incarnation: "1".to_owned(), ..minimal() }, "SNAPSHOT"),
             (RegisterRequest { renewal: 7, ..minimal() }, "renewal = 7"),
             (RegisterRequest { capacity: Some(0.0), ..minimal() }, "capacity = 0"),
             (RegisterRequest { capacity: Some(f64::NAN), ..minimal() }, "capacity = NaN"),

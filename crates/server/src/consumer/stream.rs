@@ -10,16 +10,17 @@ use kafka_assigner_core::record::{Consumer, Standing, Taken};
 use kafka_assigner_core::session::{is_drained, over};
 use kafka_assigner_core::state::{Entry, GroupState, Scope};
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
-use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand, SessionInfo};
+use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand};
 use kafka_assigner_types::id::{Member, TopicPartition};
-use kafka_assigner_types::kv::{Lease, Revision};
-use tokio::time::{Instant, sleep};
+use kafka_assigner_types::kv::Revision;
+use tokio::time::sleep;
 
-use super::ConsumerService;
 use super::renewal::Renewals;
+use super::service::ConsumerService;
+use super::session::ConsumerSession;
 use crate::commands::{CommandRefusal, CommandSender, Commands};
-use crate::convert::{CommandHeader, session_info};
-use crate::group::{ServedGroup, StreamConnection};
+use crate::convert::CommandHeader;
+use crate::group::StreamConnection;
 
 /// The most roles that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -27,32 +28,6 @@ const MOST_COMPARED: usize = 1_000;
 /// How long after a failure the stream tries again what it writes in its client's stead: short against every
 /// deadline, long against an answer of the store.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// A session and what its client can do.
-#[derive(Debug, Clone)]
-pub(super) struct ConsumerSession {
-    pub(super) group: ServedGroup,
-    pub(super) member: Member,
-    pub(super) lease: Lease,
-    /// The time at which the request was sent that granted the lease, or kept it alive.
-    pub(super) confirmed: Instant,
-    /// True if this instance keeps the lease alive while the stream lives.
-    pub(super) renews: bool,
-    pub(super) snapshot: bool,
-    pub(super) says_taken: bool,
-}
-
-impl ConsumerSession {
-    /// What the member is told of its session; nothing where its client would not understand it.
-    fn describe(&self) -> Option<SessionInfo> {
-        self.snapshot.then(|| session_info(&self.member, self.lease))
-    }
-
-    /// The reason why the session is over, where the view says so.
-    pub(super) fn over(&self) -> Option<FenceReason> {
-        self.group.read(|state| over::<Consumer>(state, &self.member))
-    }
-}
 
 /// A stream that only says that the session is over, which was seen at `revision`.
 pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &FenceReason) -> Commands {

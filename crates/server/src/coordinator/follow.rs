@@ -2,26 +2,39 @@
 
 use std::collections::BTreeSet;
 
+use kafka_assigner_core::state::Touched;
 use kafka_assigner_core::topics::{Denials, follow, wanted};
 use kafka_assigner_store::view::Notice;
 use kafka_assigner_types::name::TopicName;
 use tokio::time::Instant;
 
-use super::Coordinator;
 use super::execute::{Executor, WriteOutcome};
+use super::parts::Coordinator;
 use crate::refusal::describe;
 use crate::topics::TopicSource;
 
-impl Coordinator {
+/// The follower of the topics of one group.
+#[derive(Debug)]
+pub(super) struct TopicFollower<'a> {
+    coordinator: &'a Coordinator,
+    executor: &'a Executor,
+    denials: Denials,
+}
+
+impl<'a> TopicFollower<'a> {
+    pub(super) fn new(coordinator: &'a Coordinator, executor: &'a Executor) -> Self {
+        Self { coordinator, executor, denials: Denials::new(coordinator.options.topic_refresh) }
+    }
+
     /// Follows until it is dropped; without a source of topics it waits for ever.
-    pub(super) async fn follow_topics(&self, executor: &Executor) {
-        let Some(source) = self.topics.clone() else { return std::future::pending().await };
-        let mut updates = self.group.view().subscribe();
-        let mut denials = Denials::new(self.options.topic_refresh);
+    pub(super) async fn run(mut self) {
+        let Coordinator { group, options, topics, .. } = self.coordinator;
+        let Some(source) = topics else { return std::future::pending().await };
+        let mut updates = group.view().subscribe();
         loop {
-            let asked = self.group.read(wanted);
-            self.refresh(executor, &*source, &asked, &mut denials).await;
-            let next = Instant::now() + self.options.topic_refresh;
+            let asked = group.read(wanted);
+            self.refresh(&**source, &asked).await;
+            let next = Instant::now() + options.topic_refresh;
             loop {
                 tokio::select! {
                     biased;
@@ -37,40 +50,31 @@ impl Coordinator {
         }
     }
 
-    fn names_more(
-        &self,
-        notice: &Notice<kafka_assigner_core::state::Touched>,
-        asked: &BTreeSet<TopicName>,
-    ) -> bool {
+    fn names_more(&self, notice: &Notice<Touched>, asked: &BTreeSet<TopicName>) -> bool {
         let may = match notice {
             Notice::Touched(touched) => touched.membership,
             Notice::Everything => true,
         };
-        may && !self.group.read(wanted).is_subset(asked)
+        may && !self.coordinator.group.read(wanted).is_subset(asked)
     }
 
-    async fn refresh(
-        &self,
-        executor: &Executor,
-        source: &dyn TopicSource,
-        names: &BTreeSet<TopicName>,
-        denials: &mut Denials,
-    ) {
+    async fn refresh(&mut self, source: &dyn TopicSource, names: &BTreeSet<TopicName>) {
         if names.is_empty() {
             return;
         }
+        let Coordinator { group, clock, .. } = self.coordinator;
         let found = match source.find(names).await {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(group = %self.group.name(), error = describe(&error), "Kafka can't be asked");
+                tracing::warn!(group = %group.name(), error = describe(&error), "Kafka can't be asked");
                 return;
             }
         };
-        let now = self.clock.now();
-        let writes = self.group.read(|state| follow(state, &found, denials, now));
-        for fate in executor.carry_out(&writes).await {
+        let now = clock.now();
+        let writes = group.read(|state| follow(state, &found, &mut self.denials, now));
+        for fate in self.executor.carry_out(&writes).await {
             if let WriteOutcome::Failed(error) = fate {
-                tracing::debug!(group = %self.group.name(), %error, "topics not written");
+                tracing::debug!(group = %group.name(), %error, "topics not written");
             }
         }
     }

@@ -15,9 +15,10 @@ use kafka_assigner_store::view::{Listener, Notice};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::moment::Moment;
 
-use super::Coordinator;
 use super::execute::{Executor, WriteOutcome};
-use crate::{Options, background, leases};
+use super::parts::Coordinator;
+use crate::options::Options;
+use crate::{background, leases};
 
 /// One term of a leader.
 #[derive(Debug)]
@@ -32,56 +33,17 @@ struct Leading<'a> {
     has_stopped: bool,
 }
 
-impl Coordinator {
-    /// Leads until it is dropped, or the view stops.
-    pub(super) async fn lead(&self, executor: &Executor) {
-        let leading = Leading {
-            coordinator: self,
-            executor,
-            leader: Leader::new(self.clock.now()),
-            updates: self.group.view().subscribe(),
-            has_news: false,
-            has_stopped: false,
-        };
-        leading.run().await;
-    }
-
-    fn report(&self, planned: &Result<Plan, NoPlan>) {
-        match planned {
-            Ok(plan) => self.metrics.deferred(self.group.name(), &plan.deferred),
-            Err(error) => {
-                tracing::warn!(group = %self.group.name(), %error, "not planning: everything stays as it is");
-            }
-        }
-    }
-
-    /// The revision since which an action is durable; `None` where it is not, as far as anybody knows.
-    fn note_fate(&self, action: &Action, fate: &WriteOutcome) -> Option<Revision> {
-        match fate {
-            WriteOutcome::Applied(revision) => {
-                self.note_applied(action);
-                Some(*revision)
-            }
-            WriteOutcome::Outdated => None,
-            WriteOutcome::Failed(error) => {
-                let step = action.step.label();
-                tracing::debug!(group = %self.group.name(), step, %error, "write failed");
-                None
-            }
-        }
-    }
-
-    fn note_applied(&self, action: &Action) {
-        self.metrics.step(self.group.name(), action);
-        let (group, step, unit) =
-            (self.group.name(), &action.step, action.unit.first().map(ToString::to_string));
-        match step {
-            Step::Cancel { .. } | Step::EndSession { .. } | Step::EndRouter { .. } | Step::Grant { .. } => {
-                tracing::info!(%group, unit, %step, "step");
-            }
-            _ => tracing::debug!(%group, unit, %step, "step"),
-        }
-    }
+/// Leads until it is dropped, or the view stops.
+pub(super) async fn lead(coordinator: &Coordinator, executor: &Executor) {
+    let leading = Leading {
+        coordinator,
+        executor,
+        leader: Leader::new(coordinator.clock.now()),
+        updates: coordinator.group.view().subscribe(),
+        has_news: false,
+        has_stopped: false,
+    };
+    leading.run().await;
 }
 
 impl Leading<'_> {
@@ -139,7 +101,7 @@ impl Leading<'_> {
     /// Writes what was decided, and waits until the view shows it. Returns when to step if nothing changes until then.
     async fn act(&mut self, pass: &Pass) -> Moment {
         let coordinator = self.coordinator;
-        pass.plan.iter().for_each(|planned| coordinator.report(planned));
+        pass.plan.iter().for_each(|planned| self.report(planned));
         let actions: Vec<&Action> = pass.actions().collect();
         if actions.is_empty() {
             return pass.wake;
@@ -147,7 +109,7 @@ impl Leading<'_> {
         let writes: Vec<Write> = actions.iter().map(|action| action.write.clone()).collect();
         let fates = self.while_listening(self.executor.carry_out(&writes)).await;
         let reached: Vec<Option<Revision>> =
-            actions.iter().zip(&fates).map(|(action, fate)| coordinator.note_fate(action, fate)).collect();
+            actions.iter().zip(&fates).map(|(action, fate)| self.note_fate(action, fate)).collect();
         let wake = self.leader.written(pass, !reached.contains(&None), coordinator.clock.now());
         let reached = reached.into_iter().flatten().max().unwrap_or_default();
         // Its own writes are part of what the next pass looks at.
@@ -156,6 +118,44 @@ impl Leading<'_> {
             tracing::debug!(group = %coordinator.group.name(), %error, "the view is late");
         }
         wake
+    }
+
+    fn report(&self, planned: &Result<Plan, NoPlan>) {
+        let Coordinator { group, metrics, .. } = self.coordinator;
+        match planned {
+            Ok(plan) => metrics.deferred(group.name(), &plan.deferred),
+            Err(error) => {
+                tracing::warn!(group = %group.name(), %error, "not planning: everything stays as it is");
+            }
+        }
+    }
+
+    /// The revision since which an action is durable; `None` where it is not, as far as anybody knows.
+    fn note_fate(&self, action: &Action, fate: &WriteOutcome) -> Option<Revision> {
+        match fate {
+            WriteOutcome::Applied(revision) => {
+                self.note_applied(action);
+                Some(*revision)
+            }
+            WriteOutcome::Outdated => None,
+            WriteOutcome::Failed(error) => {
+                let step = action.step.label();
+                tracing::debug!(group = %self.coordinator.group.name(), step, %error, "write failed");
+                None
+            }
+        }
+    }
+
+    fn note_applied(&self, action: &Action) {
+        let Coordinator { group, metrics, .. } = self.coordinator;
+        metrics.step(group.name(), action);
+        let (group, step, unit) = (group.name(), &action.step, action.unit.first().map(ToString::to_string));
+        match step {
+            Step::Cancel { .. } | Step::EndSession { .. } | Step::EndRouter { .. } | Step::Grant { .. } => {
+                tracing::info!(%group, unit, %step, "step");
+            }
+            _ => tracing::debug!(%group, unit, %step, "step"),
+        }
     }
 
     /// Waits until `wake`, or until something happens.
@@ -193,11 +193,13 @@ impl Leading<'_> {
 
     /// Takes a notice in; none comes any more once the view has stopped.
     fn take_in(&mut self, notice: Option<Notice<Touched>>) {
-        let Coordinator { group, clock, .. } = self.coordinator;
+        let Coordinator { group, clock, metrics, .. } = self.coordinator;
         self.has_news = true;
         match notice {
             Some(Notice::Touched(touched)) => {
-                let ended = self.leader.observe(&group.snapshot(), &touched, clock.now());
+                let state = group.snapshot();
+                metrics.moved(group.name(), &state, &touched);
+                let ended = self.leader.observe(&state, &touched, clock.now());
                 self.show(&ended);
             }
             Some(Notice::Everything) => self.leader.observe_everything(clock.now()),

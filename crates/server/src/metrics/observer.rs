@@ -9,7 +9,8 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::name::GroupName;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{Metrics, OfLabel, PhaseLabel, RouterLabel, of, whole};
+use super::families::Metrics;
+use super::labels::{OfLabel, PhaseLabel, RouterLabel, of, whole};
 use crate::clock::Monotonic;
 use crate::group::ServedGroup;
 
@@ -33,32 +34,30 @@ struct Observer {
     missing: Vec<RouterLabel>,
 }
 
-impl Metrics {
-    /// Observes `group` until it is dropped, or the view stops. Afterwards its gauges are gone: another instance
-    /// shows them.
-    pub(crate) async fn observe(&self, group: &ServedGroup, clock: Monotonic) {
-        let mut updates = group.view().subscribe();
-        let mut observer = Observer::new(self.clone(), group.name().clone());
-        let mut tick = interval(EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                biased;
-                // A rebalance is seen at its beginning, or its length would be wrong.
-                notice = updates.next() => match notice {
-                    Some(_) => group.read(|state| observer.look(state)),
-                    None => return,
-                },
-                _ = tick.tick() => {
-                    // Counting takes a while, so nobody who reads the view waits for it.
-                    let state = group.snapshot();
-                    observer.look(&state);
-                    observer.show(&census(&state), group.phases().oldest(clock.now()));
-                    let warmth = warmth(&state);
-                    observer.show_warmth(warmth);
-                    let lag = self.0.store.newest().0.saturating_sub(group.view().revision().0);
-                    self.0.lag.get_or_create(&of(group.name())).set(whole(lag));
-                }
+/// Observes `group` until it is dropped, or the view stops. Afterwards its gauges are gone: another instance
+/// shows them.
+pub(crate) async fn observe(metrics: &Metrics, group: &ServedGroup, clock: Monotonic) {
+    let mut updates = group.view().subscribe();
+    let mut observer = Observer::new(metrics.clone(), group.name().clone());
+    let mut tick = interval(EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            // A rebalance is seen at its beginning, or its length would be wrong.
+            notice = updates.next() => match notice {
+                Some(_) => group.read(|state| observer.look(state)),
+                None => return,
+            },
+            _ = tick.tick() => {
+                // Counting takes a while, so nobody who reads the view waits for it.
+                let state = group.snapshot();
+                observer.look(&state);
+                observer.show(&census(&state), group.phases().oldest(clock.now()));
+                let warmth = warmth(&state);
+                observer.show_warmth(warmth);
+                let lag = metrics.0.store.newest().0.saturating_sub(group.view().revision().0);
+                metrics.0.lag.get_or_create(&of(group.name())).set(whole(lag));
             }
         }
     }

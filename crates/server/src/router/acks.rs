@@ -4,7 +4,7 @@ use kafka_assigner_core::ack::MemberAck;
 use kafka_assigner_proto::v1::{AckResult, RouterCaller};
 use tonic::Status;
 
-use super::RouterService;
+use super::service::RouterService;
 use crate::recording::AckRecorder;
 
 impl RouterService {

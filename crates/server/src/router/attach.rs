@@ -9,8 +9,8 @@ use kafka_assigner_types::moment::millis;
 use tonic::Status;
 
 use super::request::Attachment;
-use super::stream::{RouterSession, fenced_stream};
-use super::{RouterService, Routes};
+use super::service::RouterService;
+use super::stream::{RouterSession, Routes, fenced_stream};
 use crate::group::ServedGroup;
 use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
 

@@ -5,7 +5,7 @@ use kafka_assigner_proto::v1::DetachRequest;
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
-use super::RouterService;
+use super::service::RouterService;
 use crate::refusal;
 
 impl RouterService {

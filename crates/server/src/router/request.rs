@@ -9,7 +9,8 @@ use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::name::{GroupName, MemberName};
 use tonic::Status;
 
-use crate::consumer::{group_name, request};
+use crate::consumer::request;
+use crate::group_name::group_name;
 use crate::refusal;
 
 /// An Attach whose values are within their rules.

@@ -10,13 +10,16 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, Revision};
 
 use super::sent_routes::SentRoutes;
-use super::{RouterService, Routes};
-use crate::commands::{CommandRefusal, CommandSender};
+use super::service::RouterService;
+use crate::commands::{CommandRefusal, CommandSender, Commands};
 use crate::convert::{fenced, go_away, session_info};
 use crate::group::{ServedGroup, StreamConnection};
 
 /// The most routes that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
+
+/// The routes of one stream, as whoever carries them reads them.
+pub type Routes = Commands<RouteCommand>;
 
 /// A router's session.
 #[derive(Debug, Clone)]

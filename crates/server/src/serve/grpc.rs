@@ -13,7 +13,8 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::{Error, Tls};
+use super::error::Error;
+use super::listeners::Tls;
 use crate::admin::AdminService;
 use crate::consumer::ConsumerService;
 use crate::grpc::{Consumers, Operators, Routers};

@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tower::limit::GlobalConcurrencyLimitLayer;
 
-use super::Http;
+use super::listeners::Http;
 use super::readiness::{Finding, alive, ready};
 use crate::instance::Instance;
 

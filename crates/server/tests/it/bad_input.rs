@@ -1,7 +1,8 @@
 //! What callers get wrong.
 
 use kafka_assigner_proto::v1::{
-    DrainPartition, DrainedPartition, HandledRecord, HeartbeatRequest, PartitionAck, RegisterRequest,
+    Capability, DrainPartition, DrainedPartition, HandledRecord, HeartbeatRequest, PartitionAck,
+    RegisterRequest, Renewal,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use tonic::Code;
@@ -41,6 +42,37 @@ async fn a_group_that_does_not_exist_is_named_with_what_creates_it() {
     assert_eq!(refused.reason(), Some(Reason::GroupNotFound));
     assert!(refused.message().contains("kafka-assigner group set g"), "{}", refused.message());
     assert!(cluster.nodes[0].instance.groups().is_empty());
+    cluster.stop().await;
+}
+
+/// It would be granted partitions, and lose them at the end of its lease: the lease is told in a snapshot alone.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_renews_and_could_not_learn_its_lease_is_refused() {
+    let cluster = Cluster::start(1, 1).await;
+    let taken = vec![Capability::Taken.into()];
+    let request = RegisterRequest { capabilities: taken.clone(), ..full("c", "1") };
+    let refused = Member::register(&cluster.nodes[0], request.clone()).await.err().expect("refused");
+    assert_eq!(refused.reason(), Some(Reason::CapabilityMissing), "{refused}");
+    assert!(refused.message().contains("SNAPSHOT"), "{}", refused.message());
+    let renewed = RegisterRequest { renewal: Renewal::Server.into(), ..request };
+    assert!(Member::register(&cluster.nodes[0], renewed).await.is_ok(), "the service renews it");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_without_a_lease_is_refused_and_says_where_the_lease_comes_from() {
+    use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner as _;
+    let cluster = Cluster::start(1, 1).await;
+    let _member = Member::join(&cluster.nodes[0], "a").await;
+    let request = HeartbeatRequest {
+        group: "g".to_owned(),
+        consumer_name: "a".to_owned(),
+        incarnation: "1".to_owned(),
+        ..HeartbeatRequest::default()
+    };
+    let refused = cluster.nodes[0].api.heartbeat(tonic::Request::new(request)).await.expect_err("refused");
+    assert_eq!(refused.reason(), Some(Reason::InvalidField));
+    assert!(refused.message().contains("lease"), "{}", refused.message());
     cluster.stop().await;
 }
 

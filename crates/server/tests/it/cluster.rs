@@ -36,10 +36,16 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// How many calls of one kind the instance has made to its store.
-    pub(crate) fn calls(&self, call: &str) -> u64 {
+    /// The instance's metrics, as they are scraped.
+    pub(crate) fn metrics(&self) -> String {
         let mut text = String::new();
         encode_text(&mut text, &self.metrics).expect("metrics are text");
+        text
+    }
+
+    /// How many calls of one kind the instance has made to its store.
+    pub(crate) fn calls(&self, call: &str) -> u64 {
+        let text = self.metrics();
         let name = format!("store_call_seconds_count{{call=\"{call}\"}} ");
         let line = text.lines().find_map(|line| line.split_once(&name).map(|(_, count)| count));
         line.map_or(0, |count| count.parse().expect("a count"))

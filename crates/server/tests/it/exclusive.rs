@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::cluster::{Cluster, group};
 use crate::member::Member;
+use crate::served::until;
 use crate::worker::Worker;
 
 pub(crate) fn exclusive(options: &mut Options) {
@@ -39,6 +40,19 @@ pub(crate) async fn draining(partitions: u32, tune: impl Fn(&mut Options)) -> (C
 
 fn phases(state: &GroupState) -> impl Iterator<Item = Phase> {
     state.handoffs().keys().filter_map(|at| state.handoff(at)).map(|handoff| handoff.phase)
+}
+
+/// The leader writes no step of such a move: the instance that hears the last word of the old owner does.
+#[tokio::test(start_paused = true)]
+async fn a_move_is_counted_whoever_writes_it() {
+    let (cluster, old, mut new) = draining(4, exclusive).await;
+    assert_eq!(old.drained(42).await, [AckOutcome::Applied; 2]);
+    new.until("it owns both", |roles| roles.assigned.len() == 2).await;
+    for (reason, moves) in [("unowned", 4), ("handed_over", 2)] {
+        let line = format!("moves_total{{group=\"{}\",reason=\"{reason}\"}} {moves}\n", group());
+        until(&line, async || cluster.nodes[0].metrics(), |text| text.contains(&line)).await;
+    }
+    cluster.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

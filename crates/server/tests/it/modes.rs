@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
-    self, AckOutcome, DescribeGroupRequest, RegisterRequest, SetGroupConfigRequest, SetTopicRequest,
+    self, AckOutcome, Capability, DescribeGroupRequest, RegisterRequest, SetGroupConfigRequest,
+    SetTopicRequest,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::AdminService;
@@ -21,7 +22,7 @@ fn minimal(name: &str) -> RegisterRequest {
 }
 
 fn simple(name: &str) -> RegisterRequest {
-    RegisterRequest { capabilities: Vec::new(), ..full(name, &format!("{name}-1")) }
+    RegisterRequest { capabilities: vec![Capability::Snapshot.into()], ..full(name, &format!("{name}-1")) }
 }
 
 async fn set_mode(cluster: &Cluster, mode: &str) -> Result<v1::GroupConfig, Status> {

@@ -266,7 +266,8 @@ async fn a_client_without_snapshots_is_told_everything_in_pieces() {
     let cluster = Cluster::start(1, 2).await;
     let mut first = Member::join(&cluster.nodes[0], "a").await;
     first.until("both", |roles| roles.assigned.len() == 2).await;
-    let request = RegisterRequest { capabilities: vec![Capability::Taken.into()], ..full("b", "b-1") };
+    let capabilities = vec![Capability::Taken.into()];
+    let request = RegisterRequest { renewal: Renewal::Server.into(), capabilities, ..full("b", "b-1") };
     let mut second = Member::register(&cluster.nodes[0], request).await.unwrap();
     assert!(
         second.roles.lease == 0 && second.roles.assigned.is_empty(),

@@ -4,8 +4,9 @@ use futures::StreamExt;
 use kafka_assigner_types::kv::{Change, Revision};
 use tokio::time::timeout;
 
-use super::{Bench, Outcome, PATIENCE, changes, list_cases};
-use crate::Error;
+use super::bench::{Bench, Outcome, PATIENCE, changes, list_cases};
+use crate::error::Error;
+use crate::traits::Watch;
 
 list_cases![a_compaction_is_reported_and_a_listing_leads_on];
 
@@ -40,7 +41,7 @@ async fn a_compacted_revision_is_reported(bench: &Bench) -> Outcome {
 }
 
 /// The error that a watch begins with, and ends with.
-async fn refused(watch: &mut crate::Watch) -> Error {
+async fn refused(watch: &mut Watch) -> Error {
     let first = timeout(PATIENCE, watch.next()).await.expect("an answer comes").expect("an item comes");
     assert!(watch.next().await.is_none(), "a watch ends after its first error");
     first.expect_err("nothing is delivered over a hole")

@@ -5,8 +5,9 @@ use std::time::Duration;
 use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision};
 use tokio::time::{Instant, sleep};
 
-use super::{Bench, Outcome, PATIENCE, SHORT_TTL, changes, list_cases};
-use crate::{Error, WatchBatch};
+use super::bench::{Bench, Outcome, PATIENCE, SHORT_TTL, changes, list_cases};
+use crate::error::Error;
+use crate::traits::WatchBatch;
 
 list_cases![
     a_granted_lease_lives_at_least_as_long_as_asked,

@@ -2,7 +2,8 @@
 
 use kafka_assigner_types::kv::{Op, Revision};
 
-use super::{Bench, Outcome, list_cases};
+use super::bench::{Bench, Outcome, list_cases};
+use crate::error::Error;
 
 list_cases![
     a_record_carries_what_was_written,
@@ -130,11 +131,7 @@ async fn a_large_listing_shows_one_revision(bench: Bench) -> Outcome {
     done.map(|((), ())| ())
 }
 
-async fn listed_at_one_revision(
-    bench: &Bench,
-    records: usize,
-    before: Revision,
-) -> Result<Revision, crate::Error> {
+async fn listed_at_one_revision(bench: &Bench, records: usize, before: Revision) -> Result<Revision, Error> {
     let listed = bench.list().await?;
     let [first, .., last] = &listed.records[..] else { panic!("many records") };
     assert_eq!(listed.records.len(), records);

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use futures::future::join_all;
 use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Revision, Txn};
 
-use super::{Bench, Outcome, list_cases};
-use crate::Error;
+use super::bench::{Bench, Outcome, PATIENCE, list_cases};
+use crate::error::Error;
 
 list_cases![
     every_kind_of_compare_holds_and_fails_where_it_should,
@@ -32,7 +32,7 @@ async fn guard(bench: &Bench, tail: &str, must: Must) -> Result<bool, Error> {
 }
 
 async fn every_kind_of_compare_holds_and_fails_where_it_should(bench: Bench) -> Outcome {
-    let lease = bench.store.grant(super::PATIENCE).await?.id;
+    let lease = bench.store.grant(PATIENCE).await?.id;
     let created = bench.apply(vec![Op::put_leased(bench.key("a"), "old", lease)]).await?.revision;
     let changed = bench.apply(vec![Op::put_leased(bench.key("a"), "new", lease)]).await?.revision;
     let table = [
@@ -207,7 +207,7 @@ async fn an_empty_key_is_refused(bench: Bench) -> Outcome {
 }
 
 async fn a_put_on_an_unknown_lease_applies_nothing(bench: Bench) -> Outcome {
-    let lease = bench.store.grant(super::PATIENCE).await?.id;
+    let lease = bench.store.grant(PATIENCE).await?.id;
     bench.store.revoke(lease).await?;
     let ops = vec![Op::put(bench.key("a"), ""), Op::put_leased(bench.key("b"), "", lease)];
     match bench.apply(ops).await {

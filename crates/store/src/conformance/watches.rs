@@ -2,7 +2,7 @@
 
 use kafka_assigner_types::kv::{Change, Op, Revision};
 
-use super::{Bench, Outcome, PATIENCE, changes, list_cases, replay};
+use super::bench::{Bench, Outcome, PATIENCE, changes, list_cases, replay};
 
 list_cases![
     a_watch_delivers_what_happens_after_a_listing,

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use kafka_assigner_types::kv::{Change, Compare, Lease, Must, Op, Revision, Txn};
+use kafka_assigner_types::kv::{Compare, Lease, Must, Op, Txn};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
 use super::keeper::{TermKeeper, Won};
+use super::options::Options;
 use super::term::{Term, TermState};
+use super::vacancy::vacated;
 use crate::backoff::Retries;
-use crate::{Error, Store};
+use crate::error::Error;
+use crate::traits::Store;
 
 /// One campaign, and the term that comes of it.
 #[derive(Debug)]
@@ -130,23 +131,4 @@ impl Campaign {
             tracing::warn!(ttl = ?lease.ttl, "the leader key could not be given back: it runs out by itself");
         }
     }
-}
-
-/// Waits until the key was deleted at `from` or later, or until it is time to read it again.
-pub(super) async fn vacated(store: &dyn Store, options: &Options, from: Revision) -> Result<(), Error> {
-    let watching = async {
-        let mut watch = store.watch(&options.key, from).await?;
-        while let Some(batch) = watch.next().await {
-            if batch?.changes.iter().any(|change| deletes(change, &options.key)) {
-                break;
-            }
-        }
-        Ok(())
-    };
-    timeout(options.reread_every, watching).await.unwrap_or(Ok(()))
-}
-
-/// Returns true if the key itself was deleted. Other writes to it, or to a key with this prefix, don't count.
-fn deletes(change: &Change, key: &[u8]) -> bool {
-    matches!(change, Change::Delete { key: deleted, .. } if deleted == key)
 }

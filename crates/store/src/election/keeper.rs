@@ -8,11 +8,12 @@ use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
-use super::campaign::vacated;
+use super::options::Options;
 use super::term::{End, TermState};
+use super::vacancy::vacated;
 use crate::backoff::Retries;
-use crate::{Error, Store};
+use crate::error::Error;
+use crate::traits::Store;
 
 /// A victory.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use kafka_assigner_types::kv::{Limits, Op, Txn};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Refuses a transaction that etcd would refuse by its shape alone.
 pub(crate) fn shape(txn: &Txn, limits: Limits) -> Result<(), Error> {

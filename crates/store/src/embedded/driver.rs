@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::engine::Engine;
 use super::shared::SharedEngine;
-use crate::Error;
+use crate::error::Error;
 
 /// Carries calls to the engine, and publishes what they did once it is settled.
 pub(crate) trait Driver: Debug + Send + Sync + 'static {

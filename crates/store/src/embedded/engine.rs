@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::check;
 use super::history::{ChangeHistory, Retention};
 use super::leases::LeaseTable;
-use crate::Error;
+use crate::error::Error;
 
 /// A change that has to be stored to restore the same state.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,13 +15,13 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
-use super::Embedded;
 use super::driver::Driver;
 use super::engine::Engine;
 use super::history::Retention;
 use super::shared::SharedEngine;
 use super::state_file::{Mark, StateFile};
-use crate::Error;
+use super::store::Embedded;
+use crate::error::Error;
 
 /// Calls that may wait at once; more are refused, because the disk is then seconds behind.
 const MOST_QUEUED: usize = 10_000;

@@ -7,8 +7,8 @@ use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend};
 
 use super::*;
-use crate::Store;
 use crate::embedded::engine::Seed;
+use crate::traits::Store;
 
 /// The scripted behaviour of a disk.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kafka_assigner_types::kv::{Change, Revision};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The bounds of the kept history. The oldest transactions are dropped first, once either bound is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

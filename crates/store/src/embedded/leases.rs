@@ -7,7 +7,7 @@ use bytes::Bytes;
 use kafka_assigner_types::kv::{Lease, LeaseId};
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The shortest time to live; what is asked below it is rounded up. The timers of the runtime are no finer.
 pub const SHORTEST_TTL: Duration = Duration::from_millis(1);

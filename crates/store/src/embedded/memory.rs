@@ -5,12 +5,12 @@ use std::sync::Arc;
 use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
-use super::Embedded;
 use super::driver::Driver;
 use super::engine::{Engine, Seed};
 use super::history::Retention;
 use super::shared::SharedEngine;
-use crate::Error;
+use super::store::Embedded;
+use crate::error::Error;
 
 /// Keeps everything in memory: for tests, simulations and demonstrations.
 ///

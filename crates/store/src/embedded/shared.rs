@@ -6,7 +6,7 @@ use kafka_assigner_types::kv::Revision;
 use tokio::time::Instant;
 
 use super::engine::Engine;
-use crate::Error;
+use crate::error::Error;
 use crate::signal::Signal;
 
 /// The state that a watch reads without access to the engine.

@@ -14,8 +14,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::driver::Driver;
 use super::shared::Tick;
+use crate::error::Error;
 use crate::signal::Signal;
-use crate::{Error, Watch, WatchBatch};
+use crate::traits::{Watch, WatchBatch};
 
 /// Changes after which a batch is closed at the next transaction's end: a watch that catches up with
 /// much holds the engine's lock for a moment only.

@@ -10,12 +10,12 @@ use tonic::metadata::MetadataValue;
 use super::credentials::{Credentials, Token};
 use super::endpoints::{EtcdEndpoints, Pinned};
 use super::fault::AttemptError;
+use super::options::{EtcdOptions, Password};
 use super::wire::kv_client::KvClient;
 use super::wire::lease_client::LeaseClient;
 use super::wire::maintenance_client::MaintenanceClient;
 use super::wire::watch_client::WatchClient;
-use super::{EtcdOptions, Password};
-use crate::Error;
+use crate::error::Error;
 
 /// The largest answer that we take. One of a watch that catches up holds up to 1 000 revisions, each of
 /// 128 writes; with records of a few kilobytes that is this much.

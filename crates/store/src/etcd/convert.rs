@@ -10,7 +10,7 @@ use super::wire::event::EventType;
 use super::wire::request_op::Request;
 use super::wire::response_op::Response;
 use super::wire::{self, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse, ResponseHeader};
-use crate::Error;
+use crate::error::Error;
 
 /// etcd's revisions are signed but never negative.
 pub(super) const fn revision(wire: i64) -> Revision {

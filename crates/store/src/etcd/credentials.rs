@@ -7,11 +7,11 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use super::Password;
 use super::fault::AttemptError;
+use super::options::Password;
 use super::wire::AuthenticateRequest;
 use super::wire::auth_client::AuthClient;
-use crate::Error;
+use crate::error::Error;
 
 /// A token that etcd gives for a password; it expires, and a member that restarts forgets it.
 pub(super) type Token = MetadataValue<Ascii>;

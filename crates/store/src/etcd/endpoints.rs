@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use super::{EtcdOptions, EtcdTls};
-use crate::Error;
+use super::options::{EtcdOptions, EtcdTls};
+use crate::error::Error;
 
 /// A stream's share of a connection: a watch that catches up is not slowed by the default of 64 KiB.
 const STREAM_WINDOW: u32 = 1 << 20;

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use tonic::{Code, ConnectError, Status};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The reasons for which one attempt of a call gave no answer, by what may be done next.
 #[derive(Debug)]

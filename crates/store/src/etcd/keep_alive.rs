@@ -14,7 +14,8 @@ use tonic::Streaming;
 use super::connection::{EtcdConnection, MemberChannel};
 use super::fault::{self, AttemptError};
 use super::wire::{LeaseKeepAliveRequest, LeaseKeepAliveResponse};
-use crate::{Backoff, Error};
+use crate::backoff::Backoff;
+use crate::error::Error;
 
 /// Callers that wait for a place; the stream takes tens of thousands a second, so more only wait longer.
 const QUEUE: usize = 1_024;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The options of the etcd client: endpoints, credentials and timeouts.
 ///

@@ -1,6 +1,6 @@
 //! The status of the member in use.
 
-use crate::Error;
+use crate::error::Error;
 
 use super::version;
 use super::wire::{AlarmMember, AlarmType, StatusResponse};

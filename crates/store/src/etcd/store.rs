@@ -12,13 +12,15 @@ use super::convert::{
 };
 use super::fault::AttemptError;
 use super::keep_alive::KeepAlive;
+use super::options::EtcdOptions;
+use super::status::EtcdStatus;
 use super::watch::Watches;
 use super::wire::{
     AlarmRequest, CompactionRequest, LeaseGrantRequest, LeaseRevokeRequest, LeaseTimeToLiveRequest,
     RangeRequest, StatusRequest, TxnRequest,
 };
-use super::{EtcdOptions, EtcdStatus};
-use crate::{Error, Store, Watch};
+use crate::error::Error;
+use crate::traits::{Store, Watch};
 
 /// Records a page: about a megabyte of ours, so that no single answer keeps the member busy for long.
 const PAGE: i64 = 5_000;

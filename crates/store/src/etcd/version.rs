@@ -1,6 +1,6 @@
 //! The versions of etcd that keep the promises of a store.
 
-use crate::Error;
+use crate::error::Error;
 
 /// Refuses a version that may report a wrong progress of a watch.
 ///

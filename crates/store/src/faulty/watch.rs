@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use tokio::time::sleep;
 
-use super::{Condition, FaultyLink, Outage, refused};
-use crate::{Error, Watch, WatchBatch};
+use super::link::{Condition, FaultyLink, Outage, refused};
+use crate::error::Error;
+use crate::traits::{Watch, WatchBatch};
 
 struct FaultyWatch {
     inner: Watch,

@@ -13,8 +13,9 @@ use futures::future::BoxFuture;
 use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::Options;
-use crate::{Error, Store};
+use super::options::Options;
+use crate::error::Error;
+use crate::traits::Store;
 
 /// A comparison that meets more later changes than this is put off: it would hold too much.
 const MOST_OVERTAKEN: usize = 100_000;

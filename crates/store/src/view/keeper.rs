@@ -11,10 +11,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::Check;
 use super::index::Index;
-use super::{Materialized, Options, State, ViewHealth};
+use super::options::Options;
+use super::state::{Materialized, State, ViewHealth};
 use crate::backoff::Retries;
+use crate::error::Error;
 use crate::signal::Signal;
-use crate::{Error, Store, WatchBatch};
+use crate::traits::{Store, WatchBatch};
 
 /// Keeps one view up to date while it [runs](Self::run).
 #[derive(Debug)]

@@ -1,19 +1,21 @@
 //! Up to where an owner starts: what is read into the state only.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{KafkaRunner, while_wanted};
 use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::HandlerError;
-use crate::kafka::KafkaRunnerError;
+use crate::kafka::client::Client;
 use crate::kafka::cursor::Ahead;
+use crate::kafka::error::KafkaRunnerError;
 use crate::kafka::handler::RecordHandler;
 use crate::kafka::processing::{FETCH_WAIT, Partition};
+use crate::kafka::producers::FencedProducers;
 use crate::kafka::reader::PartitionReader;
 
 /// The number of records to catch up with before other tasks get their turn.
@@ -23,11 +25,34 @@ const CATCH_UP_BATCH: usize = 256;
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// The wait for each further one. MessageBody was read so far is lost then, so this is as long as the service waits by
+/// The wait for each further one. All that was read so far is lost then, so this is as long as the service waits by
 /// default for a preparation without progress: long against the restart of a broker.
 const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 
-impl<H: RecordHandler> KafkaRunner<H> {
+/// Brings partitions forward to where their owner starts.
+pub(super) struct CatchingUp<H> {
+    handler: Arc<H>,
+    client: Client,
+    /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
+    producers: Option<FencedProducers>,
+}
+
+impl<H: RecordHandler> CatchingUp<H> {
+    pub(super) const fn new(handler: Arc<H>, client: Client) -> Self {
+        Self { handler, client, producers: None }
+    }
+
+    pub(super) fn with_producers(self, producers: FencedProducers) -> Self {
+        Self { producers: Some(producers), ..self }
+    }
+
+    /// Forgets the fence of a partition that is given up.
+    pub(super) fn forget_fence(&self, at: &TopicPartition) {
+        if let Some(producers) = &self.producers {
+            producers.forget(at);
+        }
+    }
+
     pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
         let (state, begin, committed) = while_wanted(context.cancelled(), self.restore(context)).await?;
         // Not given up halfway, or nobody would know that it is read.
@@ -202,6 +227,20 @@ impl<H: RecordHandler> KafkaRunner<H> {
             Some(producers) => Ok(producers.fence(at, claim).await?),
             None => Ok(()),
         }
+    }
+}
+
+/// Does `work`, which is dropped as soon as its result is not wanted any more.
+pub(super) async fn while_wanted<T>(
+    cancelled: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T, HandlerError>>,
+) -> Result<T, HandlerError> {
+    tokio::select! {
+        biased;
+        // The call that follows drops all that there is already.
+        () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
+        // The usual case.
+        done = work => done,
     }
 }
 

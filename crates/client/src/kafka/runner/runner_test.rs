@@ -14,7 +14,7 @@ use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
-use crate::kafka::Record;
+use crate::kafka::record::Record;
 
 struct Idle;
 

@@ -17,7 +17,7 @@ fn a_lost_session_loses_what_is_owned_and_drops_what_is_warm() {
     );
 }
 
-// MessageBody is being drained when the session goes is not carried into the next one.
+// A drain that runs when the session goes is not carried into the next one.
 #[test]
 fn a_drain_that_fails_after_the_loss_ends_in_lost_before_the_next_session_owns_again() {
     let mut roles = owning();

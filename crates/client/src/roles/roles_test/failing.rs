@@ -2,7 +2,7 @@
 
 use super::*;
 
-// MessageBody failed is remembered and repeated, never skipped.
+// A failure is remembered and repeated, never skipped.
 #[test]
 fn a_failed_drain_keeps_the_partition_and_is_repeated() {
     let mut roles = owning();

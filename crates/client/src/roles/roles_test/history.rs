@@ -1,5 +1,7 @@
 //! Any history of commands, failures and losses, against a handler that rejects every call out of order.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -198,7 +198,7 @@ fn a_start_that_is_under_way_ends_before_the_drain_begins() {
     script(&mut roles, [(ended(0, Ok(())), vec![call(0, Call::Drain)])]);
 }
 
-// MessageBody was processed before it was lost has moved on from the start of the grant.
+// A partition that was processed before it was lost has moved on from the start of the grant.
 #[test]
 fn an_owner_that_lost_the_partition_in_this_run_names_no_offset() {
     let mut roles = owning_strictly();

@@ -9,10 +9,10 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
-use super::WatchCommand;
+use super::command::WatchCommand;
 use super::progress::StreamActivity;
 use super::registry::WatchRegistry;
-use crate::Backoff;
+use crate::backoff::Backoff;
 use crate::etcd::connection::{EtcdConnection, MemberChannel};
 use crate::etcd::convert::{header_revision, key_range};
 use crate::etcd::fault::{self, AttemptError};

@@ -7,13 +7,14 @@ use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
+use crate::error::Error;
 use crate::etcd::convert::{change, header_revision, key_range, revision, wire_revision};
 use crate::etcd::fault::AttemptError;
 use crate::etcd::wire::watch_request::RequestUnion;
 use crate::etcd::wire::{
     WatchCancelRequest, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse,
 };
-use crate::{Error, WatchBatch};
+use crate::traits::WatchBatch;
 
 #[cfg(test)]
 #[path = "registry_test.rs"]

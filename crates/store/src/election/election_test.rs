@@ -3,7 +3,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
-use crate::MemoryStore;
+use crate::election::term::End;
+use crate::embedded::MemoryStore;
 use crate::faulty::{Fault, FaultyStore, Outage, Rates};
 
 type Link = FaultyStore<MemoryStore>;

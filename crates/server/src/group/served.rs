@@ -1,9 +1,4 @@
-//! One group as this instance serves it: its view, and the streams of its members.
-
-mod hub;
-mod materialized;
-mod phases;
-mod sessions;
+//! A group, its view, and the streams of its members.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +11,10 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::GroupName;
 
-pub(crate) use hub::{Hub, StreamConnection};
-pub use materialized::GroupView;
-pub(crate) use phases::{PhaseTime, Phases};
-pub(crate) use sessions::Sessions;
+use super::hub::{Hub, StreamConnection};
+use super::materialized::GroupView;
+use super::phases::Phases;
+use super::sessions::Sessions;
 
 /// A group that this instance serves; clones are cheap.
 #[derive(Debug, Clone)]

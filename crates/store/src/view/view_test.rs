@@ -1,13 +1,15 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use kafka_assigner_types::kv::{Op, Record, Txn};
+use bytes::Bytes;
+use kafka_assigner_types::kv::{Change, Op, Record, Txn};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::*;
-use crate::MemoryStore;
+use crate::embedded::MemoryStore;
 use crate::faulty::{FaultyStore, Outage, Rates};
+use crate::view::listener::Notice;
 
 /// The plainest copy: the records themselves. It touches the keys that changed.
 #[derive(Debug, Default, PartialEq, Eq)]

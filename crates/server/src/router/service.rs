@@ -1,36 +1,22 @@
-//! What routers call: sessions, their streams of routes, and what they acknowledge.
-//!
-//! Everything here works on any instance, as for consumers. A router's registration is written once for each session,
-//! and never again: its revision tells which freezes wait for it.
-
-mod acks;
-mod attach;
-mod leave;
-mod request;
-mod sent_routes;
-mod stream;
+//! The service for routers.
 
 use kafka_assigner_core::record::Router;
 use kafka_assigner_proto::v1::{HeartbeatResponse, RouterCaller, RouterHeartbeatRequest};
 use kafka_assigner_types::id::{Incarnation, Member};
-use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::name::MemberName;
 use tokio::time::Instant;
 use tonic::Status;
 
-use crate::consumer::group_name;
 use crate::group::ServedGroup;
+use crate::group_name::group_name;
 use crate::instance::Instance;
 use crate::refusal;
 use crate::session::Registered;
 
-/// The routes of one stream, as whoever carries them reads them.
-pub type Routes = crate::commands::Commands<kafka_assigner_proto::v1::RouteCommand>;
-
 /// The service for routers on one instance.
 #[derive(Debug, Clone)]
 pub struct RouterService {
-    instance: Instance,
+    pub(super) instance: Instance,
 }
 
 impl RouterService {
@@ -45,16 +31,17 @@ impl RouterService {
     /// # Errors
     /// See the definition of the call.
     pub async fn heartbeat(&self, request: RouterHeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+        let lease = crate::consumer::request::lease(request.lease)?;
         let (group, router) = self.named(request.caller.as_ref()).await?;
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
-        let confirmation = registered.confirm(LeaseId(request.lease), deadline).await;
+        let confirmation = registered.confirm(lease, deadline).await;
         self.instance.metrics().heartbeat(group.name(), confirmation.label());
         Ok(confirmation.answer(&self.instance, &group, &router, group.routers().told(&router)))
     }
 
     /// The group and the router that a call names.
-    async fn named(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
+    pub(super) async fn named(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         let name = MemberName::new(&caller.router_name).map_err(|e| refusal::name(&e))?;
@@ -64,7 +51,10 @@ impl RouterService {
 
     /// [`named`](Self::named), with a view that is as new as the store was when the call came in: a word must not be
     /// judged by a view that is older than what made its router say it.
-    async fn caller(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
+    pub(super) async fn caller(
+        &self,
+        caller: Option<&RouterCaller>,
+    ) -> Result<(ServedGroup, Member), Status> {
         let (group, router) = self.named(caller).await?;
         self.instance.catch_up(&group).await?;
         Ok((group, router))

@@ -1,33 +1,21 @@
-//! What consumers call: sessions, their streams, and what they acknowledge.
-//!
-//! Everything here works on any instance. What is decided is decided by the core on the view; this module reads,
-//! asks, writes and answers.
-
-mod acks;
-mod heartbeat;
-mod leave;
-mod progress;
-mod register;
-mod renewal;
-pub(crate) mod request;
-mod stream;
+//! The service for consumers.
 
 use kafka_assigner_core::record::Renewal;
-use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_proto::v1::Caller as WireCaller;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::id::{Incarnation, Member};
-use kafka_assigner_types::name::{GroupName, MemberName};
+use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
 use crate::group::ServedGroup;
+use crate::group_name::group_name;
 use crate::instance::Instance;
 use crate::refusal;
 
 /// The service for consumers on one instance.
 #[derive(Debug, Clone)]
 pub struct ConsumerService {
-    instance: Instance,
+    pub(super) instance: Instance,
 }
 
 impl ConsumerService {
@@ -39,7 +27,7 @@ impl ConsumerService {
 
     /// The group and the member that a call names. What it says must not be judged by a view that is older than what
     /// made its client say it, so the group's view is as new as the store was when the call came in.
-    async fn caller(&self, caller: Option<&WireCaller>) -> Result<(ServedGroup, Member), Status> {
+    pub(super) async fn caller(&self, caller: Option<&WireCaller>) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
@@ -67,9 +55,4 @@ fn session_of(group: &ServedGroup, name: &MemberName) -> Result<Incarnation, Sta
             Err(status(Reason::ConsumerNotFound, message))
         }
     })
-}
-
-/// The group that a request names; an empty name is the default group.
-pub(crate) fn group_name(name: &str) -> Result<GroupName, Status> {
-    GroupName::new(if name.is_empty() { DEFAULT_GROUP } else { name }).map_err(|e| refusal::name(&e))
 }

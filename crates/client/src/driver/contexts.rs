@@ -1,0 +1,280 @@
+//! The partitions that handlers hold something of: their gates, and the contexts that the handlers were given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use kafka_assigner_proto::v1::WarmProgress;
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::claim::Claim;
+use crate::clock::Clock;
+use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
+use crate::gate::Gate;
+use crate::roles::{Call, CallResult, Provenance};
+
+/// The partitions that are held.
+#[derive(Debug)]
+pub(super) struct HeldPartitions {
+    partitions: BTreeMap<TopicPartition, PartitionContexts>,
+    group: Arc<str>,
+    clock: Clock,
+    /// Notified when a handler has raised its alarm, or a gate is empty.
+    alarms: Arc<Notify>,
+}
+
+/// The gate of one partition, and the contexts of its handler.
+#[derive(Debug)]
+struct PartitionContexts {
+    /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
+    gate: Arc<Gate>,
+    /// The running preparation's.
+    warm: Option<WarmContext>,
+    reserved: Option<ReservedContext>,
+    owned: Option<OwnedContext>,
+    /// Outlives `owned`, since the last acknowledgement comes after everything was dropped.
+    edges: Option<Arc<Edges>>,
+    /// Of the running call.
+    cancelled: CancellationToken,
+    /// Of the running drain: ends its wait at the gate.
+    recalled: CancellationToken,
+}
+
+impl HeldPartitions {
+    pub(super) fn new(group: Arc<str>, clock: Clock) -> Self {
+        Self { partitions: BTreeMap::new(), group, clock, alarms: Arc::default() }
+    }
+
+    /// Notified when [`take_spoiled`](Self::take_spoiled) or [`has_requests`](Self::has_requests) may have changed.
+    pub(super) fn alarms(&self) -> Arc<Notify> {
+        self.alarms.clone()
+    }
+
+    /// The context of a preparation.
+    pub(super) fn warm(
+        &mut self,
+        partition: &TopicPartition,
+        provenance: &Provenance,
+        current_owner: Option<String>,
+    ) -> WarmContext {
+        let (group, held) = (self.group.clone(), self.begin(partition));
+        let context = WarmContext {
+            group,
+            partition: partition.clone(),
+            handoff: handoff_of(provenance),
+            current_owner,
+            progress: Arc::new(WarmUpProgress::default()),
+            cancelled: held.cancelled.clone(),
+        };
+        held.warm = Some(context.clone());
+        // The records of an earlier life of the partition are of no interest any more.
+        held.edges = None;
+        context
+    }
+
+    /// The context of the last step before the partition is owned.
+    pub(super) fn reserve(
+        &mut self,
+        partition: &TopicPartition,
+        claim: Claim,
+        until_offset: Option<Offset>,
+    ) -> ReservedContext {
+        let (group, held) = (self.group.clone(), self.begin(partition));
+        let (partition, cancelled) = (partition.clone(), held.cancelled.clone());
+        let context = ReservedContext { group, partition, claim, until_offset, cancelled };
+        held.reserved = Some(context.clone());
+        context
+    }
+
+    /// The context of a grant; the gate opens.
+    pub(super) fn grant(
+        &mut self,
+        partition: &TopicPartition,
+        claim: Claim,
+        start_offset: Option<Offset>,
+        resumed: bool,
+    ) -> OwnedContext {
+        let (group, edges) = (self.group.clone(), Arc::new(Edges::new(self.clock.clone())));
+        let alarm = Alarm::new(self.alarms.clone());
+        let held = self.begin(partition);
+        held.edges = Some(edges.clone());
+        held.gate.open();
+        let context = OwnedContext {
+            group,
+            partition: partition.clone(),
+            claim,
+            start_offset,
+            resumed,
+            gate: held.gate.clone(),
+            edges,
+            alarm,
+            cancelled: held.cancelled.clone(),
+        };
+        held.end_claims();
+        held.owned = Some(context.clone());
+        context
+    }
+
+    /// The context of a drain, and the token that ends its wait at the gate, which closes.
+    pub(super) fn drain(&mut self, partition: &TopicPartition) -> (OwnedContext, CancellationToken) {
+        let (held, recalled) = (self.begin(partition), CancellationToken::new());
+        held.recalled = recalled.clone();
+        let context = held.owned_context();
+        context.gate.close();
+        (context, recalled)
+    }
+
+    /// The context of a release, which is no more than the token of its call.
+    pub(super) fn release(&mut self, partition: &TopicPartition) {
+        self.begin(partition);
+    }
+
+    /// The context of a loss; the claim ends and the gate closes.
+    pub(super) fn lose(&mut self, partition: &TopicPartition) -> OwnedContext {
+        let context = self.begin(partition).owned_context();
+        context.claim.end();
+        context.gate.close();
+        context
+    }
+
+    /// The contexts of a partition for which a call begins, with a token of its own.
+    fn begin(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
+        let alarms = &self.alarms;
+        let held = self
+            .partitions
+            .entry(partition.clone())
+            .or_insert_with(|| PartitionContexts::new(Gate::new(alarms.clone()).into()));
+        held.cancelled = CancellationToken::new();
+        held
+    }
+
+    /// Takes in the end of a call.
+    pub(super) fn ended(&mut self, partition: &TopicPartition, call: &Call, result: &CallResult) {
+        if let Some(held) = self.partitions.get_mut(partition) {
+            held.ended(call, result);
+        }
+    }
+
+    pub(super) fn cancel(&self, partition: &TopicPartition) {
+        let Some(held) = self.partitions.get(partition) else { return };
+        held.cancelled.cancel();
+        held.end_claims();
+    }
+
+    /// A drain that has not begun need not; its claim stays valid.
+    pub(super) fn recall(&self, partition: &TopicPartition) {
+        if let Some(held) = self.partitions.get(partition) {
+            held.recalled.cancel();
+        }
+    }
+
+    pub(super) fn raise_epoch(&self, partition: &TopicPartition, epoch: Epoch, strict: bool) {
+        if let Some(owned) = self.partitions.get(partition).and_then(|held| held.owned.as_ref()) {
+            owned.claim.go_on(epoch, strict);
+            owned.gate.open();
+        }
+    }
+
+    /// Forgets all but the gate, if anything is still in flight: a drain of a later grant waits for it as well.
+    pub(super) fn forget(&mut self, partition: TopicPartition) {
+        let Some(PartitionContexts { gate, .. }) = self.partitions.remove(&partition) else { return };
+        if gate.is_occupied() {
+            self.partitions.insert(partition, PartitionContexts::new(gate));
+        }
+    }
+
+    /// True if a request that was admitted for `partition` may still act.
+    pub(super) fn is_occupied(&self, partition: &TopicPartition) -> bool {
+        self.partitions.get(partition).is_some_and(|held| held.gate.is_occupied())
+    }
+
+    /// True if a request that was admitted for any partition may still act.
+    pub(super) fn has_requests(&self) -> bool {
+        self.partitions.values().any(|held| held.gate.is_occupied())
+    }
+
+    /// The partitions that their handlers called spoiled since this was asked last.
+    pub(super) fn take_spoiled(&self) -> Vec<TopicPartition> {
+        let is_spoiled =
+            |held: &PartitionContexts| held.owned.as_ref().is_some_and(|owned| owned.alarm.take());
+        self.partitions.iter().filter(|(_, held)| is_spoiled(held)).map(|(at, _)| at.clone()).collect()
+    }
+
+    /// The first and the last record that were handled under the last grant; `None` = there was none.
+    pub(super) fn edges(&self, partition: &TopicPartition) -> Option<&Edges> {
+        self.partitions.get(partition).and_then(|held| held.edges.as_deref())
+    }
+
+    /// The progress of the running preparations, as handlers reported it.
+    pub(super) fn warming(&self) -> Vec<WarmProgress> {
+        let contexts = self.partitions.values().filter_map(|held| held.warm.as_ref());
+        contexts.filter_map(progress_of).collect()
+    }
+}
+
+fn progress_of(context: &WarmContext) -> Option<WarmProgress> {
+    let total = context.progress.total.load(Ordering::Relaxed);
+    Some(WarmProgress {
+        topic: context.partition.topic.to_string(),
+        partition: context.partition.kafka_number(),
+        handoff_id: context.handoff.as_ref()?.to_string(),
+        done: context.progress.done.load(Ordering::Relaxed),
+        total: (total > 0).then_some(total),
+    })
+}
+
+impl PartitionContexts {
+    fn new(gate: Arc<Gate>) -> Self {
+        Self {
+            gate,
+            warm: None,
+            reserved: None,
+            owned: None,
+            edges: None,
+            cancelled: CancellationToken::new(),
+            recalled: CancellationToken::new(),
+        }
+    }
+
+    fn owned_context(&self) -> OwnedContext {
+        let owned = self.owned.clone().expect("a partition is drained or lost only after it was assigned");
+        OwnedContext { cancelled: self.cancelled.clone(), ..owned }
+    }
+
+    /// Nothing may act under the grants that there were; another one brings a claim of its own.
+    fn end_claims(&self) {
+        let reserved = self.reserved.as_ref().map(|reserved| &reserved.claim);
+        let owned = self.owned.as_ref().map(|owned| &owned.claim);
+        reserved.into_iter().chain(owned).for_each(Claim::end);
+    }
+
+    fn ended(&mut self, call: &Call, result: &CallResult) {
+        match (call, result) {
+            (Call::Warm { .. }, _) => self.warm = None,
+            (Call::Drain, Ok(next)) => self.drained(*next),
+            (Call::CatchUp { .. } | Call::Assigned { .. }, Err(_)) => self.end_claims(),
+            (Call::Release | Call::Lost, Ok(_)) => {
+                self.end_claims();
+                (self.reserved, self.owned) = (None, None);
+            }
+            (Call::CatchUp { .. } | Call::Assigned { .. }, Ok(_))
+            | (Call::Drain | Call::Release | Call::Lost, Err(_)) => {}
+        }
+    }
+
+    fn drained(&self, next: Option<Offset>) {
+        self.end_claims();
+        if let (Some(edges), Some(next)) = (&self.edges, next) {
+            edges.drained(next);
+        }
+    }
+}
+
+fn handoff_of(provenance: &Provenance) -> Option<HandoffId> {
+    match provenance {
+        Provenance::Handoff(id) => Some(id.clone()),
+        Provenance::Run(_) => None,
+    }
+}

@@ -1,0 +1,372 @@
+//! The loop: one event after the other, the machines' actions after each, and then all that is due by now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::acks::{AckCallFailed, AckReply, PendingAcks};
+use super::contexts::HeldPartitions;
+use super::farewell::StoppedNotice;
+use super::handler_calls::{CallEnd, HandlerCalls};
+use super::parts::ConsumerParts;
+use super::progress::PollProgress;
+use super::service_calls::{Reply, ServiceCalls};
+use super::stopping::{StopStep, Stopping};
+use crate::backoff::Dice;
+use crate::claim::SessionClaim;
+use crate::clock::Clock;
+use crate::handler::PartitionHandler;
+use crate::options::ConsumerOptions;
+use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
+use crate::session::{ClaimTerm, Ending, Event, SendHeartbeat, Session, SessionAction, SessionOptions};
+use crate::session_io::CommandSource;
+use crate::status::{ConsumerStatus, SessionStatus};
+use crate::stopped::{ConsumerError, Stopped};
+use crate::transport::Transport;
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::moment::Moment;
+
+/// The longest sleep of the loop; nothing depends on it, since every deadline wakes it.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// An event that the loop waited for.
+enum Turn {
+    Reply(Reply),
+    Stream(Event<AssignmentCommand>),
+    Call(CallEnd),
+    Alarm,
+    Shutdown,
+    Timer,
+}
+
+pub(crate) struct Driver<T, H> {
+    options: ConsumerOptions,
+    group: Arc<str>,
+    clock: Clock,
+    claim: SessionClaim,
+    status: watch::Sender<ConsumerStatus>,
+    session: Session,
+    roles: Roles,
+    acks: PendingAcks,
+    progress: PollProgress,
+    stopping: Stopping,
+    farewell: StoppedNotice,
+    /// The time at which the claim of the stricter modes runs out; `None` = it has, and the roles know it.
+    lapses_at: Option<Moment>,
+    held: HeldPartitions,
+    alarms: Arc<Notify>,
+    commands: CommandSource<AssignmentCommand>,
+    calls: HandlerCalls<H>,
+    service: ServiceCalls<T>,
+}
+
+impl<T: Transport, H: PartitionHandler> Driver<T, H> {
+    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>) -> Self {
+        let ConsumerParts { options, transport, clock, claim, status } = parts;
+        let seed = options.seed.unwrap_or_else(rand::random);
+        let (endpoints, outage_grace) = (options.endpoints.clone(), options.outage_grace);
+        let group: Arc<str> = options.group.as_str().into();
+        let held = HeldPartitions::new(group.clone(), clock.clone());
+        Self {
+            session: Session::new(SessionOptions { endpoints, outage_grace, seed }),
+            roles: Roles::new(options.max_warming),
+            // Another seed than the session's, or both would roll the same numbers.
+            acks: PendingAcks::new(Dice::new(seed.wrapping_add(1))),
+            progress: PollProgress::since(clock.now()),
+            stopping: Stopping::new(options.close_timeout),
+            farewell: StoppedNotice::Settled,
+            lapses_at: None,
+            alarms: held.alarms(),
+            held,
+            commands: CommandSource::default(),
+            calls: HandlerCalls::new(handler, claim.clone()),
+            service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
+            options,
+            group,
+            clock,
+            claim,
+            status,
+        }
+    }
+
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<Stopped, ConsumerError> {
+        self.session_event(Event::Start);
+        while !self.is_done() {
+            let turn = self.turn(&shutdown).await;
+            self.take_in(turn);
+            self.settle();
+        }
+        self.stopping.result(self.roles.counts().held)
+    }
+
+    fn is_done(&self) -> bool {
+        self.stopping.is_done(self.now(), || self.roles.is_idle() && self.farewell.is_settled())
+    }
+
+    fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    async fn turn(&mut self, shutdown: &CancellationToken) -> Turn {
+        let now = self.now();
+        let wakes = [
+            self.session.next_wake(),
+            self.roles.next_wake(),
+            self.acks.next_wake(),
+            self.lapses_at,
+            self.stopping.deadline(),
+        ];
+        let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
+        tokio::select! {
+            biased;
+            // Answers first: a confirmed heartbeat keeps everything else valid.
+            Some(reply) = self.service.next_reply() => Turn::Reply(reply),
+            // The commands of the service, in order.
+            event = self.commands.next() => Turn::Stream(event),
+            // Calls of the handler that ended.
+            Some(end) = self.calls.next_end() => Turn::Call(end),
+            // Alarms of handlers that can't go on, and gates that are empty now.
+            () = self.alarms.notified() => Turn::Alarm,
+            // The wish to stop, once.
+            () = shutdown.cancelled(), if self.stopping.is_running() => Turn::Shutdown,
+            // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
+            () = self.clock.sleep_until(wake) => Turn::Timer,
+        }
+    }
+
+    fn take_in(&mut self, turn: Turn) {
+        // An answer may still confirm the claim. Nothing else begins under one that is over: after a suspension, a grant that
+        // others have by now may be the first thing to be read.
+        if !matches!(turn, Turn::Reply(_)) {
+            self.lapse();
+        }
+        match turn {
+            Turn::Reply(reply) => self.reply(reply),
+            Turn::Stream(event) => self.session_event(event),
+            Turn::Call(end) => self.call_ended(end),
+            Turn::Alarm => self.alarmed(),
+            Turn::Shutdown => self.begin_to_stop(),
+            Turn::Timer => {}
+        }
+    }
+
+    /// After every turn: whatever is due by now.
+    fn settle(&mut self) {
+        self.lapse();
+        let now = self.now();
+        if self.session.next_wake().is_some_and(|at| at <= now) {
+            self.session_event(Event::Timer);
+        }
+        if self.roles.next_wake().is_some_and(|at| at <= now) {
+            self.role_event(RoleEvent::Timer);
+        }
+        self.advance_stop();
+        self.say_farewell();
+        self.send_acks();
+        self.show();
+    }
+
+    fn lapse(&mut self) {
+        let now = self.now();
+        if self.lapses_at.take_if(|at| *at <= now).is_some() {
+            warn!(group = &*self.group, consumer = self.options.name, "claim lapsed");
+            self.role_event(RoleEvent::ClaimLapsed);
+        }
+    }
+
+    fn reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Heartbeat { number, result: Ok(response) } => {
+                self.session_event(Event::HeartbeatAnswered { number, response });
+            }
+            Reply::Heartbeat { number, result: Err(status) } => {
+                debug!(code = ?status.code(), message = status.message(), "heartbeat failed");
+                self.session_event(Event::HeartbeatFailed { number });
+            }
+            Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),
+            Reply::Acks(reply) => self.acks_answered(reply),
+            Reply::Farewell { incarnation } => self.farewell.said(incarnation),
+        }
+    }
+
+    fn session_event(&mut self, event: Event<AssignmentCommand>) {
+        for action in self.session.step(self.now(), event) {
+            self.perform(action);
+        }
+    }
+
+    fn perform(&mut self, action: SessionAction<RoleChange>) {
+        match action {
+            SessionAction::OpenStream(open) => {
+                let attempt = open.attempt;
+                self.commands.open(attempt, self.service.register(open, self.options.register_request()));
+            }
+            SessionAction::CloseStream => self.commands.close(),
+            SessionAction::SendHeartbeat(heartbeat) => self.send_heartbeat(heartbeat),
+            SessionAction::SendDeregister { endpoint, incarnation, mode } => {
+                self.service.deregister(endpoint, &incarnation, mode);
+            }
+            SessionAction::Claim(term) => self.set_claim(term),
+            SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
+            SessionAction::News(change) => self.role_event(RoleEvent::Changed(change)),
+            SessionAction::SayStopped { incarnation } => self.farewell = StoppedNotice::Owed { incarnation },
+            SessionAction::Lost(loss) => {
+                warn!(group = &*self.group, consumer = self.options.name, ?loss, "session lost");
+                self.status.send_modify(|status| status.sessions_lost += 1);
+                self.role_event(RoleEvent::SessionLost);
+            }
+            SessionAction::Finished(ending) => self.finished(ending),
+        }
+    }
+
+    fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
+        let poll_progress = self.progress.count(self.now(), |bound| self.calls.is_stuck(bound));
+        self.service.heartbeat(heartbeat, poll_progress, self.held.warming());
+    }
+
+    fn set_claim(&mut self, term: Option<ClaimTerm>) {
+        self.claim.set(term);
+        let now = self.now();
+        let Some(term) = term.filter(|term| term.strict > now) else { return };
+        if self.lapses_at.replace(term.strict).is_none() {
+            self.role_event(RoleEvent::ClaimValid);
+        }
+    }
+
+    fn opened(&self, incarnation: Incarnation, lease: LeaseId) {
+        info!(group = &*self.group, consumer = self.options.name, %incarnation, %lease, "session opened");
+        let session = Some(SessionStatus { incarnation, lease });
+        self.status.send_modify(|status| status.session = session);
+    }
+
+    /// The session has come to its end, whoever wanted it.
+    fn finished(&mut self, ending: Ending) {
+        info!(group = &*self.group, consumer = self.options.name, ?ending, "session ended");
+        self.role_event(RoleEvent::SessionLost);
+        self.claim.set(None);
+        self.stopping.session_ended(self.now(), ending);
+    }
+
+    fn role_event(&mut self, event: RoleEvent) {
+        let now = self.now();
+        for action in self.roles.step(now, event) {
+            match action {
+                RoleAction::Call(partition, call) => {
+                    info!(group = &*self.group, %partition, ?call, "calling the handler");
+                    self.calls.start(&mut self.held, partition, call);
+                }
+                RoleAction::Cancel(partition) => self.held.cancel(&partition),
+                RoleAction::Recall(partition) => self.held.recall(&partition),
+                RoleAction::RaiseEpoch { partition, epoch, strict } => {
+                    self.held.raise_epoch(&partition, epoch, strict);
+                }
+                RoleAction::Forget(partition) => self.held.forget(partition),
+            }
+        }
+    }
+
+    fn call_ended(&mut self, end: CallEnd) {
+        let CallEnd { partition, call, result } = end;
+        if let Err(CallFailure { message, .. }) = &result {
+            warn!(group = &*self.group, %partition, ?call, error = message, "handler failed");
+        }
+        self.held.ended(&partition, &call, &result);
+        self.role_event(RoleEvent::CallEnded { partition, result });
+    }
+
+    /// Some handler has raised its alarm, or some gate is empty.
+    fn alarmed(&mut self) {
+        for partition in self.held.take_spoiled() {
+            warn!(group = &*self.group, %partition, "spoiled");
+            self.role_event(RoleEvent::Spoiled(partition));
+        }
+    }
+
+    fn send_acks(&mut self) {
+        if !self.acks.may_send(self.now()) {
+            return;
+        }
+        let Some(incarnation) = self.session.incarnation() else { return };
+        for batch in self.acks.take_due(&self.roles, &self.held) {
+            let (endpoint, acks) = (self.session.endpoint().to_owned(), batch.to_wire(&self.held));
+            self.service.acknowledge(endpoint, incarnation, batch, acks);
+        }
+    }
+
+    fn acks_answered(&mut self, reply: AckReply) {
+        match self.acks.answered(self.now(), reply) {
+            Ok(definite) => definite.into_iter().for_each(|event| self.role_event(event)),
+            Err(AckCallFailed) => self.session_event(Event::CallFailed),
+        }
+    }
+
+    fn begin_to_stop(&mut self) {
+        info!(group = &*self.group, consumer = self.options.name, "stopping");
+        let step = self.stopping.begin(self.now(), self.options.on_stop, self.options.drain_timeout);
+        self.perform_stop(step);
+    }
+
+    fn advance_stop(&mut self) {
+        let is_quiet = || self.roles.is_idle() && !self.held.has_requests();
+        if let Some(step) = self.stopping.advance(self.clock.now(), is_quiet) {
+            self.perform_stop(step);
+        }
+    }
+
+    fn perform_stop(&mut self, step: StopStep) {
+        match step {
+            StopStep::Drain => self.session_event(Event::Leave(DeregisterMode::Drain)),
+            StopStep::LeaveLocally { late } => {
+                if late {
+                    warn!(group = &*self.group, "the drain took too long; leaving at once");
+                }
+                self.role_event(RoleEvent::LeaveAll);
+            }
+            StopStep::Deregister(mode) => {
+                // The fence comes before the word that others may act.
+                self.claim.set(None);
+                self.role_event(RoleEvent::SessionLost);
+                self.session_event(Event::Leave(mode));
+            }
+            StopStep::Abandon => {
+                warn!(group = &*self.group, "not given up in time; the session runs out by itself");
+                self.session_event(Event::Abandon);
+            }
+            StopStep::Fence => self.claim.set(None),
+        }
+    }
+
+    /// Says of a lost session that it has stopped, as soon as that is true.
+    fn say_farewell(&mut self) {
+        let has_stopped = || !self.roles.has_lost() && !self.held.has_requests();
+        let Some(incarnation) = self.farewell.take_due(has_stopped) else { return };
+        info!(group = &*self.group, %incarnation, "nothing of the session that was lost acts any more");
+        let current = self.session.endpoint();
+        let others = self.options.endpoints.iter().filter(|other| *other != current).cloned();
+        let instances = std::iter::once(current.to_owned()).chain(others).collect();
+        self.service.say_stopped(instances, incarnation);
+    }
+
+    fn show(&self) {
+        let partitions = self.roles.counts();
+        let is_open = self.session.incarnation().is_some();
+        self.status.send_if_modified(|status| {
+            let changed = status.partitions != partitions || status.session.is_some() && !is_open;
+            status.partitions = partitions;
+            status.session.take_if(|_| !is_open);
+            changed
+        });
+    }
+}
+
+/// Dropped halfway, the consumer is no member any more: whatever of its handlers is still running must not act.
+impl<T, H> Drop for Driver<T, H> {
+    fn drop(&mut self) {
+        self.claim.set(None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Calls of the handler, run beside the loop.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kafka_assigner_types::id::{Offset, TopicPartition};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::contexts::HeldPartitions;
+use crate::claim::SessionClaim;
+use crate::context::OwnedContext;
+use crate::handler::{HandlerError, PartitionHandler, Spoiled};
+use crate::roles::{Call, CallFailure, CallResult};
+
+/// A call of the handler; a drain returns the next offset.
+type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
+
+/// The handler, and the calls of it that run.
+pub(super) struct HandlerCalls<H> {
+    handler: Arc<H>,
+    claim: SessionClaim,
+    running: JoinSet<CallEnd>,
+}
+
+/// A call that ended.
+pub(super) struct CallEnd {
+    pub(super) partition: TopicPartition,
+    pub(super) call: Call,
+    pub(super) result: CallResult,
+}
+
+impl<H: PartitionHandler> HandlerCalls<H> {
+    pub(super) fn new(handler: Arc<H>, claim: SessionClaim) -> Self {
+        Self { handler, claim, running: JoinSet::new() }
+    }
+
+    /// Starts a call, with a context that `held` keeps.
+    pub(super) fn start(&mut self, held: &mut HeldPartitions, partition: TopicPartition, call: Call) {
+        let run = self.prepare(held, &partition, &call);
+        self.running.spawn(async move {
+            let result = caught(run).await;
+            CallEnd { partition, call, result }
+        });
+    }
+
+    /// The next call that ended; `None` = none runs.
+    ///
+    /// Cancel safe.
+    pub(super) async fn next_end(&mut self) -> Option<CallEnd> {
+        // Panics are caught, so a call fails to join only while the runtime shuts down.
+        self.running.join_next().await?.ok()
+    }
+
+    /// True if anything has been in the works for longer than `bound`.
+    pub(super) fn is_stuck(&self, bound: Duration) -> bool {
+        self.handler.is_stuck(bound)
+    }
+
+    /// Makes the context of a call, and the call itself, not yet begun.
+    fn prepare(&self, held: &mut HeldPartitions, at: &TopicPartition, call: &Call) -> HandlerCall {
+        let handler = self.handler.clone();
+        match call {
+            Call::Warm { provenance, current_owner } => {
+                let context = held.warm(at, provenance, current_owner.clone());
+                async move { handler.warm(&context).await.map(|()| None) }.boxed()
+            }
+            Call::CatchUp { epoch, until, .. } => {
+                let context = held.reserve(at, self.claim.partition(*epoch, true), *until);
+                async move { handler.reserved(&context).await.map(|()| None) }.boxed()
+            }
+            Call::Assigned { epoch, start, resumed, strict } => {
+                let claim = self.claim.partition(*epoch, *strict);
+                let context = held.grant(at, claim, *start, *resumed);
+                async move { handler.assigned(&context).await.map(|()| None) }.boxed()
+            }
+            Call::Drain => {
+                let (context, recalled) = held.drain(at);
+                drained(handler, context, recalled).boxed()
+            }
+            Call::Release => {
+                held.release(at);
+                let partition = at.clone();
+                async move { handler.release(&partition).await.map(|()| None) }.boxed()
+            }
+            Call::Lost => {
+                let context = held.lose(at);
+                async move {
+                    handler.lost(&context).await;
+                    Ok(None)
+                }
+                .boxed()
+            }
+        }
+    }
+}
+
+/// Drains once nothing is in flight that was admitted before. That is waited for as long as the drain is wanted.
+async fn drained<H: PartitionHandler>(
+    handler: Arc<H>,
+    context: OwnedContext,
+    recalled: CancellationToken,
+) -> Result<Option<Offset>, HandlerError> {
+    tokio::select! {
+        biased;
+        // Its claim has ended; what is in flight may go on a while, and is answered for at the gate.
+        () = context.cancelled() => return Err("cancelled while requests were in flight".into()),
+        // The usual case.
+        () = context.gate.emptied() => {}
+        // The owner goes on with all that is in flight.
+        () = recalled.cancelled() => return Err("recalled while requests were in flight".into()),
+    }
+    handler.drain(&context).await
+}
+
+/// Turns errors and panics of a handler into failures. A panic may have left anything behind.
+async fn caught(call: impl Future<Output = Result<Option<Offset>, HandlerError>>) -> CallResult {
+    match AssertUnwindSafe(call).catch_unwind().await {
+        Ok(Ok(next)) => Ok(next),
+        Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),
+        Err(_) => Err(CallFailure { message: "the handler panicked".to_owned(), spoiled: true }),
+    }
+}

@@ -1,0 +1,66 @@
+//! The errors of the Kafka runner.
+
+use std::time::Duration;
+
+use kafka_assigner_types::id::{InvalidOffset, TopicPartition};
+use rdkafka::error::KafkaError;
+
+/// Kafka could not be asked, or refused.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum KafkaRunnerError {
+    /// The client could not be made: a setting is unknown or out of its bounds.
+    #[error("the kafka client can't be made")]
+    Client(#[source] KafkaError),
+    /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`](crate::kafka::KafkaOptions::commit_interval).
+    #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
+    CommitInterval(Duration),
+    /// A partition could not be read.
+    #[error("{partition} can't be read")]
+    Read {
+        /// The partition.
+        partition: TopicPartition,
+        /// The error of the Kafka client.
+        #[source]
+        source: KafkaError,
+    },
+    /// Nothing was fetched of a partition that is prepared: neither a record nor the word that there is none. It may have no
+    /// leader, or this member may not read it.
+    #[error(
+        "nothing of {partition} was fetched within {waited:?}: it may have no leader, or may not be read"
+    )]
+    Stalled {
+        /// The partition.
+        partition: TopicPartition,
+        /// The time for which nothing came.
+        waited: Duration,
+    },
+    /// A broker named an offset that is none.
+    #[error("{field} of {partition} = {offset}")]
+    NegativeOffset {
+        /// The meaning of the offset.
+        field: &'static str,
+        /// The number, with its rule.
+        offset: InvalidOffset,
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// The committed offset could not be read.
+    #[error("the committed offset of {partition} can't be read")]
+    Committed {
+        /// The partition.
+        partition: TopicPartition,
+        /// The error of the Kafka client.
+        #[source]
+        source: KafkaError,
+    },
+    /// Offsets could not be committed.
+    #[error("offsets can't be committed")]
+    Commit(#[source] KafkaError),
+    /// A call is out of order: the partition is not in the state that the call is for.
+    #[error("{0} is not prepared here")]
+    NotHeld(TopicPartition),
+    /// The call was told that its result is not wanted any more.
+    #[error("cancelled")]
+    Cancelled,
+}

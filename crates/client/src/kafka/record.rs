@@ -1,0 +1,3 @@
+//! The record type.
+
+pub use rdkafka::message::OwnedMessage as Record;

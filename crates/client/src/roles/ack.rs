@@ -1,0 +1,39 @@
+//! Acknowledgements about partitions.
+
+use kafka_assigner_types::id::{HandoffId, Offset};
+
+/// The kinds of acknowledgements about a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AckKind {
+    /// The preparation is done.
+    Ready,
+    /// The preparation failed.
+    WarmFailed,
+    /// It has stopped, and keeps its state.
+    Drained,
+    /// It has its fences, and has read what was left.
+    CaughtUp,
+    /// It processes.
+    Taken,
+    /// It has stopped and dropped everything.
+    Released,
+}
+
+impl AckKind {
+    /// All of them, those first on which a gap depends.
+    pub const ALL: [Self; 6] =
+        [Self::Drained, Self::CaughtUp, Self::Ready, Self::WarmFailed, Self::Taken, Self::Released];
+}
+
+/// One acknowledgement that waits for a definite answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleAck {
+    /// The content.
+    pub kind: AckKind,
+    /// The handoff it is about.
+    pub handoff: HandoffId,
+    /// With [`AckKind::WarmFailed`]: why.
+    pub message: String,
+    /// With [`AckKind::Drained`]: where it stopped; `None` = it does not know.
+    pub next_offset: Option<Offset>,
+}

@@ -1,0 +1,212 @@
+//! The machine of the roles: all partitions of this member.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ack::RoleAck;
+use super::api::{RoleAction, RoleEvent};
+use super::call::{Call, NextCall};
+use super::change::RoleChange;
+use super::entry::Entry;
+use super::role::ConsumerRole;
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::moment::Moment;
+
+/// The machine.
+#[derive(Debug)]
+pub struct Roles {
+    max_warming: usize,
+    leaving: bool,
+    /// True if the claim of the stricter modes has run out.
+    lapsed: bool,
+    entries: BTreeMap<TopicPartition, Entry>,
+}
+
+/// The number of partitions in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RoleCounts {
+    /// Processed by this member.
+    pub owned: usize,
+    /// Being prepared just now.
+    pub warming: usize,
+    /// With anything held or any call running.
+    pub held: usize,
+}
+
+impl Roles {
+    /// No partitions; at most `max_warming` (at least 1) preparations at once.
+    #[must_use]
+    pub fn new(max_warming: usize) -> Self {
+        Self { max_warming: max_warming.max(1), leaving: false, lapsed: false, entries: BTreeMap::new() }
+    }
+
+    /// Takes an event in and says what to do.
+    pub fn step(&mut self, now: Moment, event: RoleEvent) -> Vec<RoleAction> {
+        let mut actions = Vec::new();
+        self.take_in(now, event, &mut actions);
+        self.reconcile(now, &mut actions);
+        actions
+    }
+
+    /// The time at which [`RoleEvent::Timer`] is due; `None` = not at all.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.entries.values().filter_map(Entry::retry_at).min()
+    }
+
+    /// The acknowledgements that are due, by partition.
+    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
+        self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
+    }
+
+    /// True = nothing is held and nothing is running.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.entries.values().all(Entry::is_idle)
+    }
+
+    /// True = something is still held, or running, that was lost.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.entries.values().any(Entry::is_lost)
+    }
+
+    /// The number of partitions in each state.
+    #[must_use]
+    pub fn counts(&self) -> RoleCounts {
+        RoleCounts {
+            owned: self.entries.values().filter(|e| e.is_owned()).count(),
+            warming: self.entries.values().filter(|e| e.is_warming()).count(),
+            held: self.entries.values().filter(|e| !e.is_idle()).count(),
+        }
+    }
+
+    fn take_in(&mut self, now: Moment, event: RoleEvent, actions: &mut Vec<RoleAction>) {
+        match event {
+            RoleEvent::Changed(_) if self.leaving => {}
+            RoleEvent::Changed(RoleChange::All { roles, undecided }) => self.replace(roles, &undecided),
+            RoleEvent::Changed(RoleChange::Some(targets)) => self.aim(targets, true),
+            RoleEvent::SessionLost => self.lose(actions),
+            RoleEvent::ClaimLapsed => self.lapse(actions),
+            RoleEvent::ClaimValid => self.lapsed = false,
+            RoleEvent::LeaveAll => {
+                self.leaving = true;
+                self.entries.values_mut().for_each(Entry::leave);
+            }
+            RoleEvent::CallEnded { partition, result } => {
+                if let Some(entry) = self.entries.get_mut(&partition) {
+                    entry.ended(now, &result);
+                }
+            }
+            RoleEvent::Spoiled(partition) => {
+                if let Some(entry) = self.entries.get_mut(&partition) {
+                    entry.spoil();
+                }
+            }
+            RoleEvent::Acked { partition, kind, handoff } => {
+                if let Some(entry) = self.entries.get_mut(&partition) {
+                    entry.acked(kind, &handoff);
+                }
+            }
+            RoleEvent::Timer => {}
+        }
+    }
+
+    fn replace(
+        &mut self,
+        targets: Vec<(TopicPartition, ConsumerRole)>,
+        undecided: &BTreeSet<TopicPartition>,
+    ) {
+        let listed: BTreeMap<_, _> = targets.into_iter().collect();
+        let is_over = |at: &TopicPartition| !listed.contains_key(at) && !undecided.contains(at);
+        for (_, entry) in self.entries.iter_mut().filter(|(partition, _)| is_over(partition)) {
+            entry.aim(ConsumerRole::None, false);
+        }
+        self.aim(listed, false);
+    }
+
+    fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, ConsumerRole)>, unbroken: bool) {
+        for (partition, target) in targets {
+            self.entries.entry(partition).or_default().aim(target, unbroken);
+        }
+    }
+
+    /// Everything is lost, and whatever runs should end soon: it may wait for what can't come any more.
+    fn lose(&mut self, actions: &mut Vec<RoleAction>) {
+        for (partition, entry) in &mut self.entries {
+            entry.lose();
+            if entry.cancel() {
+                actions.push(RoleAction::Cancel(partition.clone()));
+            }
+        }
+    }
+
+    /// Whoever acts under a stricter grant has to have stopped before the margin is over, so it is lost now. It is
+    /// prepared again meanwhile, and begins when the claim is valid again.
+    fn lapse(&mut self, actions: &mut Vec<RoleAction>) {
+        self.lapsed = true;
+        for (partition, entry) in &mut self.entries {
+            if entry.lapse() {
+                actions.push(RoleAction::Cancel(partition.clone()));
+            }
+        }
+    }
+
+    fn reconcile(&mut self, now: Moment, actions: &mut Vec<RoleAction>) {
+        let mut waiting = Vec::new();
+        for (partition, entry) in &mut self.entries {
+            match entry.next(now) {
+                NextCall::Nothing => {}
+                NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
+                NextCall::Call(call) if self.lapsed && call.needs_claim() => {}
+                NextCall::Call(call) => start(partition, entry, call, actions),
+                NextCall::Cancel => {
+                    entry.cancel();
+                    actions.push(RoleAction::Cancel(partition.clone()));
+                }
+                NextCall::Recall => {
+                    entry.recall();
+                    actions.push(RoleAction::Recall(partition.clone()));
+                }
+                // It begins again under the new grant, with a claim that is valid for its mode.
+                NextCall::RaiseEpoch { strict: true, .. } if self.lapsed => {
+                    start(partition, entry, Call::Lost, actions);
+                }
+                NextCall::RaiseEpoch { epoch, strict } => {
+                    entry.go_on(epoch, strict);
+                    actions.push(RoleAction::RaiseEpoch { partition: partition.clone(), epoch, strict });
+                }
+            }
+        }
+        self.start_warming(waiting, actions);
+        self.forget(actions);
+    }
+
+    /// Starts as many preparations as the bound allows. Partitions that nobody processes meanwhile go first, but for those
+    /// whose calls fail: they go last, the more often the later. Or those that can't be read would keep all places.
+    fn start_warming(&mut self, mut waiting: Vec<(TopicPartition, Call)>, actions: &mut Vec<RoleAction>) {
+        let free = self.max_warming.saturating_sub(self.counts().warming);
+        waiting.sort_by_key(|(partition, call)| {
+            let failures = self.entries.get(partition).map_or(0, Entry::failures);
+            (failures > 0, matches!(call, Call::Warm { current_owner: Some(_), .. }), failures)
+        });
+        for (partition, call) in waiting.into_iter().take(free) {
+            if let Some(entry) = self.entries.get_mut(&partition) {
+                start(&partition, entry, call, actions);
+            }
+        }
+    }
+
+    fn forget(&mut self, actions: &mut Vec<RoleAction>) {
+        self.entries.retain(|partition, entry| {
+            if entry.is_over() {
+                actions.push(RoleAction::Forget(partition.clone()));
+            }
+            !entry.is_over()
+        });
+    }
+}
+
+fn start(partition: &TopicPartition, entry: &mut Entry, call: Call, actions: &mut Vec<RoleAction>) {
+    entry.started(call.clone());
+    actions.push(RoleAction::Call(partition.clone(), call));
+}

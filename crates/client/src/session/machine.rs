@@ -1,0 +1,398 @@
+//! The session's machine.
+
+use std::time::Duration;
+
+use kafka_assigner_proto::v1::{
+    DeregisterMode, FenceReason, Fenced, GoAway, HeartbeatOutcome, HeartbeatResponse, SessionInfo,
+};
+use tonic::{Code, Status};
+
+use super::api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, SessionOptions};
+use super::claim_clock::ClaimClock;
+use super::departure::{Departure, DepartureAnswer};
+use super::dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
+use super::endpoints::Endpoints;
+use super::heartbeat::Heartbeats;
+use super::known_store::KnownStore;
+use super::life::{Life, Live};
+use super::refusal::is_refusal;
+use super::stream::{Attempt, GHOST_BOUND};
+use crate::backoff::{Dice, RetryDelay};
+use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::moment::Moment;
+
+/// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
+const FIRST_RECONNECT: Duration = Duration::from_millis(50);
+const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
+
+/// The machine.
+#[derive(Debug)]
+pub struct Session<D: Dialect = ConsumerDialect> {
+    dice: Dice,
+    endpoints: Endpoints,
+    outage_grace: Duration,
+    store: KnownStore,
+    life: Life,
+    attempts: u64,
+    stream: Option<Attempt<D>>,
+    reconnect_at: Option<Moment>,
+    reconnect: RetryDelay,
+    /// Beyond a single loss, sessions are not opened faster than this, or two clusters behind one address would
+    /// be a busy loop.
+    losses: RetryDelay,
+    heartbeats: Heartbeats,
+    /// The end of the time within which an abandoned Register may still take over.
+    ghost_until: Option<Moment>,
+    leaving: Option<Departure>,
+    /// The actions of the step that runs.
+    actions: Vec<SessionAction<D::News>>,
+}
+
+impl<D: Dialect> Session<D> {
+    /// A session that has not begun; [`Event::Start`] begins it.
+    #[must_use]
+    pub fn new(options: SessionOptions) -> Self {
+        let mut dice = Dice::new(options.seed);
+        let start = usize::try_from(options.seed % 1_024).unwrap_or_default();
+        Self {
+            endpoints: Endpoints::new(options.endpoints, start),
+            outage_grace: options.outage_grace,
+            store: KnownStore::default(),
+            life: Life::Opening { incarnation: dice.incarnation() },
+            attempts: 0,
+            stream: None,
+            reconnect_at: None,
+            reconnect: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
+            losses: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
+            heartbeats: Heartbeats::default(),
+            ghost_until: None,
+            leaving: None,
+            actions: Vec::new(),
+            dice,
+        }
+    }
+
+    /// Takes an event in and says what to do, in this order.
+    pub fn step(&mut self, now: Moment, event: Event<D::Command>) -> Vec<SessionAction<D::News>> {
+        if matches!(self.life, Life::Finished) {
+            return Vec::new();
+        }
+        match event {
+            Event::Start => self.open_stream(now),
+            Event::Timer => self.timer(now),
+            Event::Command { attempt, command } if self.is_current(attempt) => self.command(now, command),
+            Event::StreamFailed { attempt, status } if self.is_current(attempt) => {
+                self.stream_failed(now, &status);
+            }
+            Event::StreamEnded { attempt } if self.is_current(attempt) => self.stream_ended(now),
+            Event::HeartbeatAnswered { number, response } => self.heartbeat_answered(now, number, response),
+            Event::HeartbeatFailed { number } => self.heartbeat_failed(now, number),
+            Event::Leave(mode) => self.leave(mode),
+            Event::LeaveAnswered { mode, result } => self.leave_answered(now, mode, result),
+            Event::Abandon => self.finish(Ending::NoSession),
+            Event::CallFailed => self.endpoints.rotate(),
+            // From a stream that was given up meanwhile.
+            Event::Command { .. } | Event::StreamFailed { .. } | Event::StreamEnded { .. } => {}
+        }
+        std::mem::take(&mut self.actions)
+    }
+
+    /// The time at which [`Event::Timer`] is due; `None` = not at all.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Moment> {
+        if matches!(self.life, Life::Finished) {
+            return None;
+        }
+        let stream = self.stream.as_ref().and_then(Attempt::deadline);
+        let leaving = self.leaving.as_ref().and_then(Departure::next_wake);
+        [self.reconnect_at, stream, self.heartbeats.next_wake(), leaving].into_iter().flatten().min()
+    }
+
+    /// The instance to call for everything but the stream.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        self.endpoints.current()
+    }
+
+    /// The incarnation of the session, while there is one.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<&Incarnation> {
+        self.life.live().map(|live| &live.incarnation)
+    }
+
+    fn is_current(&self, attempt: u64) -> bool {
+        self.stream.as_ref().is_some_and(|s| s.number == attempt)
+    }
+
+    fn timer(&mut self, now: Moment) {
+        if self.reconnect_at.is_some_and(|at| at <= now) {
+            self.open_stream(now);
+        }
+        if self.stream.as_ref().and_then(Attempt::deadline).is_some_and(|by| by <= now) {
+            self.retry_stream(now);
+        }
+        self.heartbeat_timer(now);
+        self.leaving_timer(now);
+    }
+
+    fn open_stream(&mut self, now: Moment) {
+        self.attempts += 1;
+        self.reconnect_at = None;
+        let endpoint = self.endpoints.current().to_owned();
+        let Some((incarnation, resume_lease)) = self.life.to_ask_for() else { return };
+        let seen = self.store.seen();
+        self.stream = Some(Attempt::new(self.attempts, now, endpoint.clone(), seen.revision));
+        let attempt = self.attempts;
+        self.actions.push(SessionAction::OpenStream(OpenStream {
+            attempt,
+            endpoint,
+            incarnation,
+            resume_lease,
+            seen,
+        }));
+    }
+
+    /// Gives the stream up and tries again, elsewhere and after a wait.
+    fn retry_stream(&mut self, now: Moment) {
+        self.abandon_register(now);
+        self.stream = None;
+        self.endpoints.rotate();
+        self.reconnect_at = Some(now + self.reconnect.next(&mut self.dice));
+        self.actions.push(SessionAction::CloseStream);
+    }
+
+    /// A first Register without a definite answer may still take effect: never use its incarnation again.
+    fn abandon_register(&mut self, now: Moment) {
+        if let Life::Opening { incarnation } = &mut self.life {
+            *incarnation = self.dice.incarnation();
+            self.ghost_until = Some(now + GHOST_BOUND);
+        }
+    }
+
+    fn stream_failed(&mut self, now: Moment, status: &Status) {
+        if !is_refusal(status.code()) {
+            return self.retry_stream(now);
+        }
+        let is_gone = matches!(status.code(), Code::NotFound | Code::FailedPrecondition);
+        if is_gone && self.life.live().is_some() {
+            return self.lose(now, Loss::Refused(status.message().to_owned()));
+        }
+        let (code, message) = (status.code(), status.message().to_owned());
+        self.finish(Ending::Refused { code, message });
+    }
+
+    fn stream_ended(&mut self, now: Moment) {
+        if self.leaving.as_ref().is_some_and(Departure::is_accepted) {
+            self.finish(Ending::Left);
+        } else {
+            self.retry_stream(now);
+        }
+    }
+
+    fn command(&mut self, now: Moment, command: D::Command) {
+        let Heard { cluster_id, revision, what } = D::hear(command);
+        if !self.store.is_same(&cluster_id) {
+            return self.lose_to_other(now, cluster_id, revision);
+        }
+        let Some(stream) = &mut self.stream else { return };
+        if !stream.advance(revision) {
+            return self.retry_stream(now);
+        }
+        self.store.saw(&cluster_id, revision);
+        match what {
+            MessageBody::Snapshot { session, part, more } => self.snapshot(now, &session, (part, more)),
+            MessageBody::Fenced(fenced) => self.fenced(now, fenced),
+            MessageBody::GoAway(go_away) => self.go_away(now, &go_away),
+            MessageBody::News(news) => self.pass_on(now, news),
+            MessageBody::Nothing => {}
+        }
+    }
+
+    fn lose_to_other(&mut self, now: Moment, cluster_id: String, revision: u64) {
+        self.store = KnownStore::new(cluster_id, revision);
+        self.lose(now, Loss::OtherCluster);
+    }
+
+    fn snapshot(&mut self, now: Moment, session: &SessionInfo, (part, more): (D::Snapshot, bool)) {
+        let fits = self.life.may_be(session);
+        let Some(stream) = self.stream.as_mut().filter(|_| fits) else {
+            return self.retry_stream(now);
+        };
+        let Some(whole) = stream.add(part, more) else { return };
+        stream.open();
+        let (sent, endpoint) = (stream.sent, stream.endpoint.clone());
+        self.endpoints.pin(&endpoint);
+        self.reconnect.reset();
+        if let Life::Opening { incarnation } = &self.life {
+            let incarnation = incarnation.clone();
+            self.opened(sent, incarnation, session);
+        } else {
+            self.heartbeats.hurry(now);
+        }
+        self.actions.push(SessionAction::News(D::news(whole)));
+    }
+
+    fn opened(&mut self, sent: Moment, incarnation: Incarnation, session: &SessionInfo) {
+        let (lease, ttl) = (LeaseId(session.lease), Duration::from_millis(session.ttl_ms));
+        let claim = ClaimClock::granted(sent, ttl, self.outage_grace);
+        self.heartbeats = self.heartbeats.for_session(sent, ttl);
+        self.actions.push(SessionAction::Claim(Some(claim.term())));
+        self.actions.push(SessionAction::Opened { incarnation: incarnation.clone(), lease });
+        self.life = Life::Live(Live { incarnation, lease, claim });
+    }
+
+    fn pass_on(&mut self, now: Moment, news: D::News) {
+        if self.stream.as_ref().is_some_and(Attempt::is_open) {
+            self.actions.push(SessionAction::News(news));
+        } else {
+            // The first command must be a snapshot.
+            self.retry_stream(now);
+        }
+    }
+
+    /// The wait before the next stream is short, and keeps instances that all go away from being a busy loop.
+    fn go_away(&mut self, now: Moment, go_away: &GoAway) {
+        self.endpoints.learn(&go_away.endpoints);
+        self.retry_stream(now);
+    }
+
+    fn fenced(&mut self, now: Moment, fenced: Fenced) {
+        let reason = fenced.reason();
+        if reason == FenceReason::Deregistered && self.leaving.is_some() {
+            return self.finish(Ending::Left);
+        }
+        let by_own_ghost = self.ghost_until.is_some_and(|until| now < until);
+        self.owe_farewell();
+        if reason == FenceReason::Superseded && !by_own_ghost && self.life.live().is_some() {
+            return self.finish(Ending::Superseded(fenced.message));
+        }
+        self.lose(now, Loss::Fenced(reason, fenced.message));
+    }
+
+    fn owe_farewell(&mut self) {
+        if let Some(Live { incarnation, .. }) = self.life.live() {
+            self.actions.push(SessionAction::SayStopped { incarnation: incarnation.clone() });
+        }
+    }
+
+    fn heartbeat_timer(&mut self, now: Moment) {
+        let Some(live) = self.life.live() else { return };
+        let Some(number) = self.heartbeats.take_due(now) else { return };
+        self.actions.push(SessionAction::SendHeartbeat(SendHeartbeat {
+            number,
+            endpoint: self.endpoints.current().to_owned(),
+            incarnation: live.incarnation.clone(),
+            lease: live.lease,
+            seen: self.store.seen(),
+            bound: self.heartbeats.bound(),
+        }));
+    }
+
+    fn heartbeat_failed(&mut self, now: Moment, number: u64) {
+        if self.heartbeats.answered(number).is_some() {
+            self.heartbeat_elsewhere(now);
+        }
+    }
+
+    fn heartbeat_answered(&mut self, now: Moment, number: u64, mut response: HeartbeatResponse) {
+        let Some(sent) = self.heartbeats.answered(number) else { return };
+        if !self.store.is_same(&response.cluster_id) {
+            return self.lose_to_other(now, response.cluster_id, response.revision);
+        }
+        self.store.saw(&response.cluster_id, response.revision);
+        self.endpoints.learn(&response.endpoints);
+        match response.outcome() {
+            HeartbeatOutcome::Confirmed => self.confirmed(now, sent, response.concerned_revision),
+            HeartbeatOutcome::StoreUnavailable => self.store_unavailable(now, sent),
+            HeartbeatOutcome::Fenced => {
+                self.fenced(now, response.fenced.take().unwrap_or_default());
+            }
+            HeartbeatOutcome::Unspecified => self.heartbeat_elsewhere(now),
+        }
+    }
+
+    fn confirmed(&mut self, now: Moment, sent: Moment, concerned: u64) {
+        let Some(live) = self.life.live_mut() else { return };
+        live.claim.confirmed(sent);
+        self.actions.push(SessionAction::Claim(Some(live.claim.term())));
+        if let Some(stream) = &mut self.stream {
+            stream.expect(now, concerned);
+        }
+        self.losses.reset();
+        self.heartbeats.confirmed(sent);
+    }
+
+    /// Another instance may reach the store, and the store may come back at any moment.
+    fn store_unavailable(&mut self, now: Moment, sent: Moment) {
+        let Some(live) = self.life.live_mut() else { return };
+        live.claim.outage(now, sent);
+        self.actions.push(SessionAction::Claim(Some(live.claim.term())));
+        self.heartbeat_elsewhere(now);
+    }
+
+    fn heartbeat_elsewhere(&mut self, now: Moment) {
+        self.endpoints.rotate();
+        self.heartbeats.retry(now, &mut self.dice);
+    }
+
+    /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
+    fn leave(&mut self, mode: DeregisterMode) {
+        if self.life.live().is_none() {
+            return self.finish(Ending::NoSession);
+        }
+        self.leaving = Some(Departure::new(mode));
+        self.send_deregister();
+    }
+
+    fn leaving_timer(&mut self, now: Moment) {
+        if self.leaving.as_ref().and_then(Departure::next_wake).is_some_and(|at| at <= now) {
+            self.send_deregister();
+        }
+    }
+
+    fn send_deregister(&mut self) {
+        let (Some(live), Some(leaving)) = (self.life.live(), &mut self.leaving) else { return };
+        let (incarnation, mode) = (live.incarnation.clone(), leaving.begin());
+        let endpoint = self.endpoints.current().to_owned();
+        self.actions.push(SessionAction::SendDeregister { endpoint, incarnation, mode });
+    }
+
+    fn leave_answered(&mut self, now: Moment, mode: DeregisterMode, result: Result<(), Status>) {
+        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.has_mode(mode)) else { return };
+        match leaving.answered(now, result, &mut self.dice) {
+            DepartureAnswer::Over(ending) => self.finish(ending),
+            DepartureAnswer::Accepted => {}
+            DepartureAnswer::Unknown => self.endpoints.rotate(),
+        }
+    }
+
+    /// The session is over; a new one is opened unless the client is leaving.
+    fn lose(&mut self, now: Moment, loss: Loss) {
+        self.end_session(loss);
+        if self.leaving.is_some() {
+            return self.finish(Ending::NoSession);
+        }
+        self.life = Life::Opening { incarnation: self.dice.incarnation() };
+        self.endpoints.rotate();
+        self.reconnect_at = Some(now + self.losses.next(&mut self.dice));
+    }
+
+    fn end_session(&mut self, loss: Loss) {
+        self.stream = None;
+        self.heartbeats.stop();
+        self.actions.push(SessionAction::Claim(None));
+        self.actions.push(SessionAction::CloseStream);
+        if self.life.live().is_some() {
+            self.actions.push(SessionAction::Lost(loss));
+        }
+    }
+
+    fn finish(&mut self, ending: Ending) {
+        self.life = Life::Finished;
+        self.stream = None;
+        self.actions.push(SessionAction::Claim(None));
+        self.actions.push(SessionAction::CloseStream);
+        self.actions.push(SessionAction::Finished(ending));
+    }
+}

@@ -1,0 +1,115 @@
+//! The ways in which a session ends.
+
+use kafka_assigner_proto::v1::Seen;
+
+use super::*;
+
+// The old session may still be written somewhere, so nothing of it is used again.
+#[test]
+fn a_fenced_session_is_lost_and_a_new_one_is_opened() {
+    let mut rig = Rig::live();
+    let before = rig.incarnation();
+    rig.fenced(FenceReason::Expired);
+    assert_eq!(rig.losses, [Loss::Fenced(FenceReason::Expired, "why".into())]);
+    assert_eq!(rig.claim, None);
+    assert_eq!(rig.farewells, std::slice::from_ref(&before));
+    let open = rig.wait_for_stream();
+    assert_eq!(open.resume_lease, LeaseId::NONE);
+    assert_ne!(open.incarnation, before);
+}
+
+// Whatever the stream waits for.
+#[test]
+fn a_fence_that_a_heartbeat_brings_while_a_reconnect_waits_ends_the_claim_at_once() {
+    let mut rig = Rig::live();
+    rig.wait_for_heartbeat();
+    while rig.opened.is_some() {
+        rig.break_stream(Status::unavailable("gone"));
+    }
+    let reconnect = rig.session.next_wake().expect("a reconnect is planned");
+    let number = rig.heartbeat.take().expect("sent").number;
+    let fenced = Fenced { reason: FenceReason::Expired.into(), message: "why".into() };
+    let response = HeartbeatResponse {
+        outcome: HeartbeatOutcome::Fenced.into(),
+        cluster_id: "c".into(),
+        fenced: Some(fenced),
+        ..HeartbeatResponse::default()
+    };
+    rig.step(Event::HeartbeatAnswered { number, response });
+    assert!(rig.now < reconnect);
+    assert_eq!((rig.claim, rig.losses.len()), (None, 1));
+}
+
+// Two processes under one name must not take it from each other for ever.
+#[test]
+fn a_superseded_session_stops() {
+    let mut rig = Rig::live();
+    rig.now = rig.now + GHOST_BOUND;
+    let before = rig.incarnation();
+    rig.fenced(FenceReason::Superseded);
+    assert_eq!(rig.ending, Some(Ending::Superseded("why".into())));
+    assert_eq!(rig.farewells, [before]);
+    assert_eq!(rig.session.next_wake(), None);
+}
+
+#[test]
+fn a_takeover_by_an_own_abandoned_register_is_a_plain_loss() {
+    let mut rig = Rig::new();
+    rig.break_stream(Status::unknown("lost the answer"));
+    rig.wait_for_stream();
+    rig.snapshot();
+    rig.fenced(FenceReason::Superseded);
+    assert_eq!(rig.ending, None);
+    assert_eq!(rig.losses.len(), 1);
+}
+
+#[test]
+fn another_cluster_is_a_loss() {
+    let mut rig = Rig::live();
+    let attempt = rig.opened.as_ref().expect("open").attempt;
+    let command = AssignmentCommand { cluster_id: "d".into(), revision: 3, command: None };
+    rig.step(Event::Command { attempt, command });
+    assert_eq!(rig.losses, [Loss::OtherCluster]);
+    assert_eq!(rig.wait_for_stream().seen, Seen { cluster_id: "d".into(), revision: 3 });
+}
+
+#[test]
+fn a_refused_registration_stops() {
+    let mut rig = Rig::new();
+    rig.break_stream(Status::invalid_argument("bad name"));
+    let refused = Ending::Refused { code: Code::InvalidArgument, message: "bad name".into() };
+    assert_eq!(rig.ending, Some(refused));
+}
+
+#[test]
+fn a_drain_ends_when_the_service_says_that_nothing_is_left() {
+    let mut rig = Rig::live();
+    rig.step(Event::Leave(DeregisterMode::Drain));
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Err(Status::unavailable("")) });
+    rig.wait_for_wake();
+    assert_eq!(rig.deregistered, [DeregisterMode::Drain; 2]);
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Ok(()) });
+    assert_eq!(rig.ending, None);
+    rig.fenced(FenceReason::Deregistered);
+    assert_eq!(rig.ending, Some(Ending::Left));
+}
+
+#[test]
+fn a_session_lost_during_the_drain_is_not_opened_again() {
+    let mut rig = Rig::live();
+    rig.step(Event::Leave(DeregisterMode::Drain));
+    rig.fenced(FenceReason::Expired);
+    assert_eq!(rig.losses.len(), 1);
+    assert_eq!(rig.ending, Some(Ending::NoSession));
+}
+
+#[test]
+fn a_late_answer_to_the_drain_does_not_end_leaving_now() {
+    let mut rig = Rig::live();
+    rig.step(Event::Leave(DeregisterMode::Drain));
+    rig.step(Event::Leave(DeregisterMode::Now));
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Ok(()) });
+    assert_eq!(rig.ending, None);
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Now, result: Ok(()) });
+    assert_eq!(rig.ending, Some(Ending::Left));
+}

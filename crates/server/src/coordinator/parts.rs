@@ -1,0 +1,30 @@
+//! The parts of an instance that a coordinator works with.
+
+use std::sync::Arc;
+
+use kafka_assigner_store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Monotonic;
+use crate::entropy::Entropy;
+use crate::group::ServedGroup;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::peers::Peers;
+use crate::pulse::Pulses;
+use crate::topics::TopicSource;
+
+/// The parts of the instance that a coordinator works with.
+#[derive(Debug, Clone)]
+pub(crate) struct Coordinator {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) group: ServedGroup,
+    pub(crate) options: Arc<Options>,
+    pub(crate) clock: Monotonic,
+    pub(crate) entropy: Arc<Entropy>,
+    pub(crate) topics: Option<Arc<dyn TopicSource>>,
+    pub(crate) peers: Peers,
+    pub(crate) metrics: Metrics,
+    pub(crate) pulses: Pulses,
+    pub(crate) stop: CancellationToken,
+}

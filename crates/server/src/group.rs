@@ -1,0 +1,12 @@
+//! One group as this instance serves it: its view, and the streams of its members.
+
+mod hub;
+mod materialized;
+mod phases;
+mod served;
+mod sessions;
+
+pub(crate) use hub::StreamConnection;
+pub use materialized::GroupView;
+pub(crate) use phases::PhaseTime;
+pub use served::ServedGroup;

@@ -1,0 +1,335 @@
+//! The metrics that are counted where something happens.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::leader::{EndedPhase, Pass};
+use kafka_assigner_core::plan::Deferral;
+use kafka_assigner_core::reason::{DeferReason, Reason};
+use kafka_assigner_core::state::{GroupState, Touched};
+use kafka_assigner_store::Store;
+use kafka_assigner_types::name::GroupName;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::{
+    GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
+};
+use super::metered::{Metered, StoreMetrics};
+
+/// The metrics of one instance; clones share them.
+#[derive(Debug, Clone)]
+pub struct Metrics(pub(super) Arc<Families>);
+
+pub(super) type Seconds = Counter<f64, AtomicU64>;
+
+#[derive(Debug)]
+pub(super) struct Families {
+    pub(super) leader: Family<GroupLabel, Gauge>,
+    pub(super) steps: Family<ReasonLabel, Counter>,
+    pub(super) moves: Family<ReasonLabel, Counter>,
+    pub(super) cancelled: Family<ReasonLabel, Counter>,
+    pub(super) deferred: Family<ReasonLabel, Gauge>,
+    pub(super) plan: Histogram,
+    pub(super) gap: Family<GroupLabel, Histogram>,
+    pub(super) acks: Family<ReasonLabel, Counter>,
+    pub(super) heartbeats: Family<ReasonLabel, Counter>,
+    pub(super) late_heartbeats: Family<GroupLabel, Counter>,
+    pub(super) streams: Family<ReasonLabel, Counter>,
+    pub(super) route_streams: Family<ReasonLabel, Counter>,
+    pub(super) phases: Family<PhaseModeLabel, Histogram>,
+    pub(super) in_flight: Family<PhaseLabel, Gauge>,
+    pub(super) oldest_phase: Family<GroupLabel, Gauge<f64, AtomicU64>>,
+    pub(super) missing_acks: Family<RouterLabel, Gauge>,
+    pub(super) warmth: Family<OfLabel, Gauge<f64, AtomicU64>>,
+    pub(super) unowned: Family<GroupLabel, Gauge>,
+    pub(super) unowned_seconds: Family<GroupLabel, Seconds>,
+    pub(super) rebalances: Family<GroupLabel, Counter>,
+    pub(super) rebalance: Family<GroupLabel, Histogram>,
+    pub(super) sessions: Family<GroupLabel, Gauge>,
+    pub(super) routers: Family<GroupLabel, Gauge>,
+    pub(super) switching: Family<GroupLabel, Gauge>,
+    pub(super) lag: Family<GroupLabel, Gauge>,
+    pub(super) store: StoreMetrics,
+}
+
+impl Metrics {
+    /// The metrics, registered in `registry`.
+    pub fn new(registry: &mut Registry) -> Self {
+        let families = Families {
+            leader: Family::default(),
+            steps: Family::default(),
+            moves: Family::default(),
+            cancelled: Family::default(),
+            deferred: Family::default(),
+            plan: Histogram::new(exponential_buckets(0.0001, 2.0, 16)),
+            gap: Family::new_with_constructor(millis_to_minutes),
+            acks: Family::default(),
+            heartbeats: Family::default(),
+            late_heartbeats: Family::default(),
+            streams: Family::default(),
+            route_streams: Family::default(),
+            phases: Family::new_with_constructor(millis_to_minutes),
+            in_flight: Family::default(),
+            oldest_phase: Family::default(),
+            missing_acks: Family::default(),
+            warmth: Family::default(),
+            unowned: Family::default(),
+            unowned_seconds: Family::default(),
+            rebalances: Family::default(),
+            rebalance: Family::new_with_constructor(millis_to_minutes),
+            sessions: Family::default(),
+            routers: Family::default(),
+            switching: Family::default(),
+            lag: Family::default(),
+            store: StoreMetrics::default(),
+        };
+        families.register(registry);
+        Self(Arc::new(families))
+    }
+
+    /// `store`, with every call measured.
+    pub(crate) fn metered(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Metered::new(store, self.0.store.clone()))
+    }
+
+    /// A term of the leadership of `group` begins or ends. What its last plan left as it is is not told beyond its end.
+    pub(crate) fn leading(&self, group: &GroupName, leads: bool) {
+        self.0.leader.get_or_create(&of(group)).set(leads.into());
+        if !leads {
+            for reason in DeferReason::LABELS {
+                self.0.deferred.remove(&because(group, reason));
+            }
+        }
+    }
+
+    pub(crate) fn step(&self, group: &GroupName, action: &Action) {
+        self.0.steps.get_or_create(&because(group, action.step.label())).inc();
+        if let Step::Cancel { why, .. } = &action.step {
+            self.0.cancelled.get_or_create(&because(group, why.label())).inc();
+        }
+    }
+
+    /// Counts the partitions of `touched` that have another owner in `state`, by the reason of its grant, whoever wrote
+    /// it: in the strict modes the instance that hears a member's last word writes the switch.
+    pub(crate) fn moved(&self, group: &GroupName, state: &GroupState, touched: &Touched) {
+        let owned = touched.owners.iter().filter_map(|at| state.assignment(at));
+        for assignment in owned.filter(|assignment| assignment.owner.is_some()) {
+            self.0.moves.get_or_create(&because(group, reason_label(&assignment.why))).inc();
+        }
+    }
+
+    pub(crate) fn deferred(&self, group: &GroupName, deferred: &[Deferral]) {
+        for reason in DeferReason::LABELS {
+            let count = deferred.iter().filter(|deferral| deferral.why.label() == reason).count();
+            self.0.deferred.get_or_create(&because(group, reason)).set(whole(count));
+        }
+    }
+
+    /// Makes a leader's step, with a clock on it where it makes a plan.
+    pub(crate) fn timed_step(&self, step: impl FnOnce() -> Pass) -> Pass {
+        let begin = Instant::now();
+        let pass = step();
+        if pass.plan.is_some() {
+            self.0.plan.observe(begin.elapsed().as_secs_f64());
+        }
+        pass
+    }
+
+    /// The gap that a move left, from the last record of the old owner to the first of the new one.
+    pub(crate) fn gap(&self, group: &GroupName, millis: u64) {
+        self.0.gap.get_or_create(&of(group)).observe(Duration::from_millis(millis).as_secs_f64());
+    }
+
+    pub(crate) fn ack(&self, group: &GroupName, outcome: &'static str) {
+        self.0.acks.get_or_create(&because(group, outcome)).inc();
+    }
+
+    pub(crate) fn heartbeat(&self, group: &GroupName, outcome: &'static str) {
+        self.0.heartbeats.get_or_create(&because(group, outcome)).inc();
+    }
+
+    pub(crate) fn late_heartbeat(&self, group: &GroupName) {
+        self.0.late_heartbeats.get_or_create(&of(group)).inc();
+    }
+
+    /// A stream was opened, for a new session or to go on with one.
+    pub(crate) fn stream(&self, group: &GroupName, is_resumed: bool) {
+        let reason = if is_resumed { "resumed" } else { "new" };
+        self.0.streams.get_or_create(&because(group, reason)).inc();
+    }
+
+    /// A router's stream was opened, for a new session or to go on with one.
+    pub(crate) fn route_stream(&self, group: &GroupName, is_resumed: bool) {
+        let reason = if is_resumed { "resumed" } else { "new" };
+        self.0.route_streams.get_or_create(&because(group, reason)).inc();
+    }
+
+    /// A phase of a handoff is over.
+    pub(crate) fn phase_ended(&self, group: &GroupName, ended: &EndedPhase) {
+        let EndedPhase { phase, mode, lasted } = ended;
+        let label =
+            PhaseModeLabel { group: group.to_string(), phase: phase.to_string(), mode: mode.to_string() };
+        self.0.phases.get_or_create(&label).observe(lasted.as_secs_f64());
+    }
+}
+
+const fn reason_label(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Unowned => "unowned",
+        Reason::OwnerGone { .. } => "owner_gone",
+        Reason::OwnerReturned => "owner_returned",
+        Reason::HandedOver { .. } => "handed_over",
+        Reason::GivenBack { .. } => "given_back",
+        Reason::TookOverWarm { .. } => "took_over_warm",
+        Reason::ModeChanged { .. } => "mode_changed",
+        Reason::ReservationLost => "reservation_lost",
+        Reason::TopicReturned => "topic_returned",
+        Reason::Strategy { .. } => "strategy",
+    }
+}
+
+/// Buckets from a millisecond to a bit over two minutes.
+fn millis_to_minutes() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 18))
+}
+
+impl Families {
+    fn register(&self, registry: &mut Registry) {
+        self.register_moves(registry);
+        self.register_state(registry);
+        registry.register("steps", "Steps that the leader carried out, by kind", self.steps.clone());
+        registry.register_with_unit(
+            "plan",
+            "Time of a step of the leader that made a plan",
+            Unit::Seconds,
+            self.plan.clone(),
+        );
+        registry.register(
+            "plan_deferred",
+            "Units that the last plan left as they are, by reason",
+            self.deferred.clone(),
+        );
+        self.register_members(registry);
+        self.store.register(registry);
+    }
+
+    fn register_members(&self, registry: &mut Registry) {
+        registry.register("acks", "Acknowledgements of members, by what became of them", self.acks.clone());
+        registry.register("heartbeats", "Heartbeats, by what became of them", self.heartbeats.clone());
+        registry.register(
+            "heartbeats_late",
+            "Heartbeats that came more than one and a half intervals after the one before",
+            self.late_heartbeats.clone(),
+        );
+        registry.register(
+            "streams_opened",
+            "Streams that were opened, for new sessions or resumed ones",
+            self.streams.clone(),
+        );
+        registry.register(
+            "route_streams_opened",
+            "Streams of routers that were opened, for new sessions or resumed ones",
+            self.route_streams.clone(),
+        );
+    }
+
+    fn register_moves(&self, registry: &mut Registry) {
+        registry.register("moves", "Partitions that changed their owner, by reason", self.moves.clone());
+        registry.register(
+            "handoffs_cancelled",
+            "Handoffs that were cancelled, by reason",
+            self.cancelled.clone(),
+        );
+        registry.register_with_unit(
+            "partition_gap",
+            "Time from the last record of the old owner to the first of the new one, by the clients' clocks",
+            Unit::Seconds,
+            self.gap.clone(),
+        );
+        registry.register_with_unit(
+            "handoff_phase",
+            "How long handoffs stayed in each phase, as their leader saw it",
+            Unit::Seconds,
+            self.phases.clone(),
+        );
+        registry.register("rebalances", "Times that a group at rest began to move", self.rebalances.clone());
+        registry.register_with_unit(
+            "rebalance",
+            "Time from the first handoff of a group at rest until it rested again",
+            Unit::Seconds,
+            self.rebalance.clone(),
+        );
+    }
+
+    fn register_state(&self, registry: &mut Registry) {
+        registry.register("leader", "1 while this instance leads the group", self.leader.clone());
+        registry.register("sessions", "Registered consumers", self.sessions.clone());
+        registry.register("routers", "Registered routers", self.routers.clone());
+        registry.register(
+            "partitions_switching",
+            "Partitions in a new mode that their owners have not confirmed yet",
+            self.switching.clone(),
+        );
+        registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
+        registry.register_with_unit(
+            "unowned_partition",
+            "Time that partitions spent without a living owner, summed over partitions",
+            Unit::Seconds,
+            self.unowned_seconds.clone(),
+        );
+        registry.register("handoffs_in_flight", "Handoffs, by phase", self.in_flight.clone());
+        registry.register_with_unit(
+            "oldest_handoff_phase",
+            "How long the handoff that has not moved for longest is in its phase",
+            Unit::Seconds,
+            self.oldest_phase.clone(),
+        );
+        registry.register(
+            "missing_acks",
+            "Freezes that wait for a router's word, of the routers that hold up most; the rest under the empty name",
+            self.missing_acks.clone(),
+        );
+        registry.register(
+            "warming_progress_ratio",
+            "How far the partitions that are being warmed are, of those of which it is known",
+            self.warmth.clone(),
+        );
+        registry.register(
+            "watch_lag_revisions",
+            "Revisions by which the group's view is behind the newest that a call has seen",
+            self.lag.clone(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    fn shown(registry: &Registry) -> String {
+        let mut text = String::new();
+        encode(&mut text, registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn every_reason_to_defer_is_shown_until_the_term_ends() {
+        let mut registry = Registry::default();
+        let (metrics, group) = (Metrics::new(&mut registry), "g".parse().unwrap());
+        let why = DeferReason::Outlived { left_ms: 1 };
+        metrics.deferred(&group, &[Deferral { unit: Vec::new(), to: None, why }]);
+        let text = shown(&registry);
+        assert!(text.contains("plan_deferred{group=\"g\",reason=\"outlived\"} 1"), "{text}");
+        assert!(text.contains("plan_deferred{group=\"g\",reason=\"warming\"} 0"), "{text}");
+        metrics.leading(&group, false);
+        assert!(!shown(&registry).contains("plan_deferred{"), "the next leader shows its own");
+    }
+}

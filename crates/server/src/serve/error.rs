@@ -1,0 +1,40 @@
+//! The reasons why an instance is not served.
+
+use std::io;
+use std::net::SocketAddr;
+
+/// The reason why an instance is not served, or no longer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// gRPC would be open to other machines, in the clear.
+    #[error(
+        "refused to listen on {address} without TLS: give --tls-cert and --tls-key, or --insecure where the \
+         network is trusted"
+    )]
+    InTheClear {
+        /// Where it would listen.
+        address: SocketAddr,
+    },
+    /// HTTP would be open to other machines; it has no TLS.
+    #[error(
+        "refused to serve HTTP on {address}, since it has no TLS: choose a loopback address, or give --insecure \
+         where the network is trusted"
+    )]
+    HttpInTheClear {
+        /// Where it would listen.
+        address: SocketAddr,
+    },
+    /// A listener can't be used.
+    #[error("the listener can't be used")]
+    Listener(#[source] io::Error),
+    /// The certificates can't be used.
+    #[error("the certificates for TLS can't be used")]
+    Tls(#[source] tonic::transport::Error),
+    /// gRPC broke down.
+    #[error("gRPC can't be served")]
+    Grpc(#[source] tonic::transport::Error),
+    /// HTTP broke down.
+    #[error("HTTP can't be served")]
+    Http(#[source] io::Error),
+}
