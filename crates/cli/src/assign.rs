@@ -18,7 +18,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use kafka_assigner_strategies::{Registry, Strategy};
+use kafka_assigner_strategies::{Registry, Strategy, TopicSpread};
 use serde::Serialize;
 
 use plan::placed;
@@ -43,6 +43,14 @@ pub(crate) struct Assign {
     /// The problems to solve, a JSON object on each line; - is the standard input
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
+    /// The price that the strategy balanced may pay to spread each topic evenly over members: ties (no move more than
+    /// balance takes) or moves (within options.movement_budget)
+    #[arg(long, value_name = "PRICE", default_value = "ties", value_parser = spread)]
+    spread_topics: TopicSpread,
+}
+
+fn spread(name: &str) -> Result<TopicSpread, String> {
+    TopicSpread::named(name).ok_or_else(|| "it must be ties or moves".to_owned())
 }
 
 fn strategy(name: &str) -> Result<&'static dyn Strategy, String> {
@@ -68,7 +76,7 @@ impl Assign {
         let (mut read, mut refused) = (0, 0);
         while let Some(line) = lines.next().map_err(|source| self.unreadable(source))? {
             read += 1;
-            if let Err(why) = answer(&line, self.strategy, &mut output)? {
+            if let Err(why) = self.answer(&line, &mut output)? {
                 refused += 1;
                 write(&mut output, &LineRefusal::new(read, why))?;
             }
@@ -77,25 +85,29 @@ impl Assign {
         if refused == 0 { Ok(()) } else { Err(CommandError::LinesRefused { refused, read }) }
     }
 
+    /// Writes the answer to a line, or says why there is none.
+    fn answer(
+        &self,
+        line: &InputLine<'_>,
+        output: &mut impl Write,
+    ) -> Result<Result<(), Refused>, CommandError> {
+        let placed = |input: &Input| {
+            let mut checked = Checked::new(input)?;
+            checked.options.spread_topics = self.spread_topics;
+            placed::place(&checked, self.strategy)
+        };
+        let parsed = match line {
+            InputLine::Text(text) => Input::parse(text),
+            InputLine::TooLong => Err(Refused::line(format!("it is longer than {LONGEST_LINE} bytes"))),
+        };
+        match parsed.and_then(|input| Ok((placed(&input)?, input))) {
+            Ok((placed, input)) => write(output, &LineAnswer::new(&placed, &input.members)).map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
     fn unreadable(&self, source: io::Error) -> CommandError {
         CommandError::Unreadable { flag: "--input", path: self.input.clone(), source }
-    }
-}
-
-/// Writes the answer to a line, or returns why there is none.
-fn answer(
-    line: &InputLine<'_>,
-    strategy: &dyn Strategy,
-    output: &mut impl Write,
-) -> Result<Result<(), Refused>, CommandError> {
-    let placed = |input: &Input| placed::place(&Checked::new(input)?, strategy);
-    let parsed = match line {
-        InputLine::Text(text) => Input::parse(text),
-        InputLine::TooLong => Err(Refused::line(format!("it is longer than {LONGEST_LINE} bytes"))),
-    };
-    match parsed.and_then(|input| Ok((placed(&input)?, input))) {
-        Ok((placed, input)) => write(output, &LineAnswer::new(&placed, &input.members)).map(Ok),
-        Err(refused) => Ok(Err(refused)),
     }
 }
 

@@ -59,7 +59,7 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 }
 
 #[derive(Debug, Subcommand)]
-#[cfg_attr(not(feature = "demo"), expect(clippy::large_enum_variant, reason = "there is one in a process"))]
+#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
     /// Show the whole way through in one process: consumers join, leave and die, and nothing is lost
     #[cfg(feature = "demo")]

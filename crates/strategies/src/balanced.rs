@@ -11,9 +11,9 @@ mod fill;
 mod holdings;
 mod level;
 mod network;
-mod owner_runs;
 mod release;
 mod roles;
+mod spread_topics;
 mod standbys;
 mod topic_counts;
 mod turns;
@@ -38,16 +38,24 @@ use roles::Roles;
 ///
 /// # Without weights
 ///
-/// The first three terms are exact: no placement is better. Only where the least common multiple of all capacities is
-/// more than 2⁴⁰ times the smallest of them, in thousandths, each capacity counts as slightly larger than it is: by
-/// less than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the smallest. Then the sum of squares is that close to the
-/// least, a part of 10⁻⁹ at most if no capacity is more than a thousand times another.
+/// The first three terms are exact: no placement is better, but for two cases:
+///
+/// - Several members have more than their limits today. While a member has, it takes nothing; which of them are
+///   relieved first is not searched for. No placement in which they take nothing is better.
+/// - The least common multiple of all capacities is more than 2⁴⁰ times the smallest of them, in thousandths. Then each
+///   capacity counts as slightly larger than it is: by less than the part `r ÷ (2⁴⁰ - r)`, if it is `r` times the
+///   smallest. So the sum of squares is that close to the least, a part of 10⁻⁹ at most if no capacity is more than a
+///   thousand times another.
 ///
 /// Units that the same members can take count as one class, members that take the same units as one kind, and the
 /// cheapest flow from classes to members is found: a first flow fills up the emptiest, then units are shifted along any
 /// way from a fuller to an emptier member, then along any cycle that needs fewer moves. The last search proves that
 /// there is none left. It stops after 50 million steps, which only problems made to be hard come near; then moves may
 /// be more than the fewest, and balance is exact still.
+///
+/// Of numbers of units by topic and member that are as good, those are taken that spread each topic most evenly;
+/// [`TopicSpread`](crate::TopicSpread) says whether moves may be spent on that. This search is bounded too: of large
+/// groups with many topics it may find less.
 ///
 /// Which units make up the numbers is chosen after that, for terms four and five. This is a choice in order, not a
 /// search: it may miss a pairing that serves more standbys or racks.
@@ -110,6 +118,7 @@ impl Strategy for Balanced {
             (equal::place(problem, &roles, &classes), Surplus::Count)
         };
         budget::restrict(problem, &roles, &mut owner);
+        spread_topics::spread(problem, &roles, &mut owner);
         let standbys = standbys::place(problem, &roles, &classes, &owner);
         Placement { standbys, ..Placement::new(problem, owner, surplus) }
     }

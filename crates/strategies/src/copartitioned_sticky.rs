@@ -60,7 +60,7 @@ impl Strategy for CopartitionedSticky {
     }
 
     fn summary(&self) -> &'static str {
-        "equal partition numbers of matching topics on one member; standbys that take over first"
+        "matching topics of equal counts as one set, even if members stay empty; standbys take over first"
     }
 
     fn assign(&self, problem: &Problem) -> Placement {

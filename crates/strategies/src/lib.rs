@@ -55,16 +55,15 @@ mod registry;
 pub mod sets;
 mod sticky_balanced;
 mod strategy;
-pub mod threads;
 
 pub use balanced::Balanced;
 pub use copartitioned_sticky::CopartitionedSticky;
 pub use jump_hash::JumpHash;
-pub use placement::{Choice, Move, MoveReason, Placement, Run, Standbys, Unassigned};
+pub use placement::{Choice, Move, MoveReason, Placement, Standbys, Unassigned};
 pub use problem::{
     Capacity, InvalidProblem, MemberHandle, MemberIndex, MemberSpec, MemberState, Options, Problem,
     ProblemBuilder, ProblemMember, ProblemTopic, RackHandle, RackIndex, ReplicaRacks, Standby, Subscription,
-    TopicHandle, TopicIndex, UnitIndex, Weight,
+    TopicHandle, TopicIndex, TopicSpread, UnitIndex, Weight,
 };
 pub(crate) use problem::{Place, RackReader};
 pub use registry::Registry;

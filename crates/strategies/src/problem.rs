@@ -13,7 +13,6 @@ mod replica_racks;
 mod restrictions;
 mod sorting;
 mod standby;
-mod succession;
 mod topic;
 mod topics;
 
@@ -26,7 +25,7 @@ pub use index::{MemberHandle, MemberIndex, RackHandle, RackIndex, TopicHandle, T
 pub use invalid::InvalidProblem;
 pub use measure::{Capacity, Weight};
 pub use member::{MemberSpec, MemberState, ProblemMember, Subscription};
-pub use options::Options;
+pub use options::{Options, TopicSpread};
 pub(crate) use rack::RackReader;
 use rack::ReplicaSets;
 pub use replica_racks::ReplicaRacks;
@@ -58,8 +57,6 @@ pub struct Problem {
     bans: Vec<(UnitIndex, MemberIndex)>,
     /// Sorted and distinct; only those of units that a member they are pinned to can have.
     pins: Vec<(UnitIndex, MemberIndex)>,
-    /// All that were told, sorted and distinct: which of them count may change with the members.
-    told_pins: Vec<(UnitIndex, MemberIndex)>,
     /// Sorted and distinct.
     cooling: Vec<UnitIndex>,
     options: Options,
@@ -203,6 +200,13 @@ impl Problem {
             return None;
         }
         list[unit.index()]
+    }
+
+    /// The problem in which `member` should own `most` units at most; `None` for any number. All else is as it was.
+    #[must_use]
+    pub(crate) fn limited(mut self, member: MemberIndex, most: Option<u32>) -> Self {
+        self.members[member.index()].max_partitions = most;
+        self
     }
 
     /// True if the units at `positions` are owned by `owners` today.

@@ -31,8 +31,6 @@ pub(crate) struct Cell {
 pub(crate) struct Measured {
     /// From names to names.
     pub(crate) ms: f64,
-    /// With the group kept in numbers, where the strategy can do with that.
-    pub(crate) kept_ms: Option<f64>,
     pub(crate) moves: usize,
     pub(crate) moves_lower_bound: usize,
     pub(crate) peak_rss_mb: f64,
@@ -68,17 +66,15 @@ impl Cell {
     pub(crate) fn measure(&self) -> Result<Measured> {
         let strategy = &self.strategy;
         let contestant = Contestant::named(strategy).with_context(|| format!("there is no {strategy}"))?;
-        let (before, input) = self.inputs(&contestant);
+        let input = self.input(&contestant);
         keep_what_is_freed();
         let question = contestant.asked(&input);
         let time = stopwatch::median(|| question.answer());
         let peak_rss_mb = peak_rss_mb()?;
-        let kept = contestant.keep(&before, &input, self.event);
         let shares = question.answer().shares(&input);
         let Moves { moves, lower_bound } = Moves::between(&input, &shares);
         Ok(Measured {
             ms: in_ms(time),
-            kept_ms: kept.map(|kept| in_ms(kept.median(&input))),
             moves,
             moves_lower_bound: lower_bound,
             peak_rss_mb,
@@ -86,16 +82,15 @@ impl Cell {
         })
     }
 
-    /// The group before anybody owned anything, and the group after the event, whose members own what the same strategy
-    /// gave those of the first.
-    fn inputs(&self, contestant: &Contestant) -> (Input, Input) {
-        let before = Input::new(&self.shape, &self.event.before(self.shape.members));
+    /// The group after the event, whose members own what the same strategy gave those before it.
+    fn input(&self, contestant: &Contestant) -> Input {
         let mut input = Input::new(&self.shape, &self.event.after(self.shape.members));
         if self.event != Event::Fresh {
+            let before = Input::new(&self.shape, &self.event.before(self.shape.members));
             input.own(&contestant.solve(&before).shares(&before));
             contestant.take_notes(&mut input);
         }
-        (before, input)
+        input
     }
 }
 

@@ -1,7 +1,6 @@
 //! Strategies, asked in names and answering in names.
 
 mod group;
-mod kept;
 mod lots;
 mod problem;
 
@@ -10,10 +9,8 @@ use kafka_assigner_strategies::kafka::{
 };
 use kafka_assigner_strategies::{Strategy, all, by_name};
 
-use crate::event::Event;
 use crate::input::Input;
 use crate::output::Shares;
-pub(crate) use kept::Kept;
 use lots::Lots;
 use problem::Asked;
 
@@ -62,12 +59,6 @@ impl Contestant {
         for member in input.members.iter_mut().filter(|member| takes_notes && !member.owned.is_empty()) {
             member.user_data = group::user_data(member);
         }
-    }
-
-    /// The group before the event, kept in numbers by one that can do with that.
-    pub(crate) fn keep(&self, before: &Input, after: &Input, event: Event) -> Option<Kept> {
-        let Self::Problem(strategy) = self else { return None };
-        after.is_plain().then(|| Kept::of(*strategy, before, after, event))
     }
 
     /// The question to it, of which it may keep what a caller keeps from one event to the next.

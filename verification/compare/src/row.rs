@@ -37,7 +37,6 @@ struct Line<'a> {
     racks: bool,
     event: String,
     ours_ms: Option<f64>,
-    ours_kept_ms: Option<f64>,
     kafka_ms: Option<f64>,
     kafka_timed_out: bool,
     /// The reason why there is no time of Kafka's, unless it timed out.
@@ -87,7 +86,6 @@ impl Row {
             racks: shape.racks,
             event: event.to_string(),
             ours_ms: ours.map(|ours| rounded(ours.ms)),
-            ours_kept_ms: ours.and_then(|ours| ours.kept_ms).map(rounded),
             kafka_ms: self.kafka().map(|kafka| rounded(kafka.ms)),
             kafka_timed_out: self.theirs == Theirs::Asked(Answer::TimedOut),
             kafka_missing: self.missing(),

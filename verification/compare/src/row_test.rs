@@ -11,14 +11,7 @@ fn digest(told: &str) -> Digest {
 
 fn ours() -> Answer<Measured> {
     let (moves, moves_lower_bound, peak_rss_mb) = (500, 499, 99.5);
-    Answer::Told(Measured {
-        ms: 20.0,
-        kept_ms: Some(4.5),
-        moves,
-        moves_lower_bound,
-        peak_rss_mb,
-        digest: digest("aa"),
-    })
+    Answer::Told(Measured { ms: 20.0, moves, moves_lower_bound, peak_rss_mb, digest: digest("aa") })
 }
 
 fn kafka(ms: f64) -> Theirs {
@@ -39,7 +32,7 @@ fn line(row: &Row) -> Value {
 fn a_line_has_every_field() {
     let expected = json!({
         "strategy": "sticky", "members": 2_000, "partitions": 1_000_000, "topics": 500,
-        "subscriptions": "mixed-b", "racks": true, "event": "join", "ours_ms": 20.0, "ours_kept_ms": 4.5,
+        "subscriptions": "mixed-b", "racks": true, "event": "join", "ours_ms": 20.0,
         "kafka_ms": 73.123, "kafka_timed_out": false, "ratio": 3.656, "moves": 500, "moves_lower_bound": 499, "peak_rss_mb": 99.5,
     });
     assert_eq!(line(&row(ours(), kafka(73.1234))), expected);
@@ -67,7 +60,7 @@ fn where_there_is_nothing_of_kafkas_the_column_says_why() {
 #[test]
 fn a_side_of_ours_that_timed_out_leaves_its_columns_empty() {
     let row = row(Answer::TimedOut, kafka(73.0));
-    for field in ["ours_ms", "ours_kept_ms", "ratio", "moves", "moves_lower_bound", "peak_rss_mb"] {
+    for field in ["ours_ms", "ratio", "moves", "moves_lower_bound", "peak_rss_mb"] {
         assert_eq!(line(&row)[field], Value::Null, "{field}");
     }
     assert!(row.for_people().contains("> 20 s"));

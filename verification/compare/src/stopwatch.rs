@@ -12,16 +12,11 @@ const MOST_RUNS: usize = 25;
 
 /// The median time of a warm run of `work`. What it comes to is dropped when the clock has stopped.
 pub(crate) fn median<R>(work: impl Fn() -> R) -> Duration {
-    median_from(|| (), |()| work())
-}
-
-/// The same where each run starts from what `prepare` makes, which is not timed.
-pub(crate) fn median_from<T, R>(prepare: impl Fn() -> T, work: impl Fn(T) -> R) -> Duration {
-    timed(prepare(), &work);
+    timed(&work);
     let mut times = Vec::with_capacity(MOST_RUNS);
     let mut sum = Duration::ZERO;
     while times.len() < RUNS || (times.len() < MOST_RUNS && sum < MEASURED) {
-        let time = timed(prepare(), &work);
+        let time = timed(&work);
         times.push(time);
         sum += time;
     }
@@ -29,9 +24,9 @@ pub(crate) fn median_from<T, R>(prepare: impl Fn() -> T, work: impl Fn(T) -> R) 
     times[times.len() / 2]
 }
 
-fn timed<T, R>(start_from: T, work: impl Fn(T) -> R) -> Duration {
+fn timed<R>(work: impl Fn() -> R) -> Duration {
     let start = Instant::now();
-    let done = black_box(work(start_from));
+    let done = black_box(work());
     let time = start.elapsed();
     drop(done);
     time

@@ -4,3 +4,4 @@ mod kafka;
 pub(super) mod placed;
 mod problem;
 pub(super) mod reason;
+mod warning;

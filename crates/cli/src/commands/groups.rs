@@ -96,6 +96,10 @@ pub(crate) struct SetGroup {
     /// The time for which the partitions of a lost consumer are kept for its name; at most 1h [new groups: 0s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     rejoin_grace: Option<u64>,
+    /// The price that the strategy balanced may pay to spread each topic evenly over consumers: ties (no move more than
+    /// balance takes) or moves [new groups: ties]
+    #[arg(long, value_name = "PRICE")]
+    spread_topics: Option<String>,
 }
 
 fn millis(text: &str) -> Result<u64, String> {
@@ -119,6 +123,7 @@ impl SetGroup {
             rejoin_grace_ms: self.rejoin_grace,
             catch_up: self.catch_up,
             wait_out_revocations: self.wait_out_revocations,
+            spread_topics: self.spread_topics.clone(),
         }
     }
 }

@@ -233,6 +233,7 @@ impl Resolved<ServeConfig> {
                 let alike = did_you_mean(&self.config.group_strategy.to_string(), known.split(", "));
                 self.refuse("group_strategy", format!("one of {known}{alike}"))
             }
+            InvalidConfig::UnknownSpread { .. } => self.refuse("group_spread_topics", "ties or moves"),
         })
     }
 

@@ -89,6 +89,7 @@ pub(crate) struct GroupSettings {
     rejoin_grace_ms: Option<u64>,
     catch_up: Option<bool>,
     wait_out_revocations: Option<bool>,
+    spread_topics: Option<String>,
 }
 
 impl From<v1::GroupConfig> for GroupSettings {
@@ -105,6 +106,7 @@ impl From<v1::GroupConfig> for GroupSettings {
             rejoin_grace_ms: wire.rejoin_grace_ms,
             catch_up: wire.catch_up,
             wait_out_revocations: wire.wait_out_revocations,
+            spread_topics: wire.spread_topics,
         }
     }
 }
@@ -126,6 +128,7 @@ impl GroupSettings {
         table.row(["rejoin-grace".into(), time(self.rejoin_grace_ms).into()]);
         table.row(["catch-up".into(), flag(self.catch_up).into()]);
         table.row(["wait-out-revocations".into(), flag(self.wait_out_revocations).into()]);
+        table.row(["spread-topics".into(), or_dash(self.spread_topics.as_ref()).into()]);
     }
 }
 

@@ -18,8 +18,14 @@ const NAMES: [(&str, &str); 4] =
     [("range", "range"), ("rr", "roundrobin"), ("sticky", "sticky"), ("coop", "cooperative-sticky")];
 
 pub(crate) fn assign(strategy: &str, input: &[u8]) -> Output {
+    assign_with(&["--strategy", strategy], input)
+}
+
+/// The output of `assign` with those arguments.
+pub(crate) fn assign_with(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kafka-assigner"))
-        .args(["assign", "--strategy", strategy])
+        .arg("assign")
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -10,8 +10,10 @@ mod assign;
 mod copartition;
 mod instance;
 mod lines;
+mod reported;
 mod scripts;
 mod serve;
+mod spread;
 
 use trycmd::TestCases;
 

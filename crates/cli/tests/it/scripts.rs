@@ -83,6 +83,7 @@ fn config() -> GroupConfig {
         rejoin_grace_ms: Some(0),
         catch_up: Some(false),
         wait_out_revocations: Some(false),
+        spread_topics: Some("ties".into()),
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use kafka_assigner_strategies::sets::{PartitionReason, SetPlacement, place};
 use kafka_assigner_strategies::{
-    Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Problem, ProblemBuilder, Strategy,
-    Subscription, TopicHandle, TopicIndex, Unassigned, UnitIndex,
+    Capacity, InvalidProblem, MemberHandle, MemberSpec, MemberState, Move, Options, Problem, ProblemBuilder,
+    Strategy, Subscription, TopicHandle, TopicIndex, Unassigned, UnitIndex,
 };
 
 use super::WhatIf;
@@ -18,7 +18,7 @@ use super::sets::{Set, sets};
 use crate::facts::may_have;
 use crate::leader::LeaderContext;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, Handoff, Standing};
+use crate::record::{Consumer, GroupConfig, Handoff, Standing};
 use crate::state::{Entry, GroupState, Presence};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::name::{MemberName, TopicName};
@@ -147,6 +147,8 @@ struct Telling<'a> {
 impl<'a> Telling<'a> {
     fn new(state: &'a GroupState, now: LeaderContext<'a>, sets: &'a [Set]) -> Self {
         let mut builder = Problem::builder();
+        let spread_topics = state.configured(GroupConfig::topic_spread);
+        builder.options(Options { spread_topics, ..Options::default() });
         let known: BTreeMap<&TopicName, u32> =
             sets.iter().flat_map(|set| &set.topics).map(|(name, partitions)| (name, *partitions)).collect();
         let topics: BTreeMap<_, _> = known

@@ -1,6 +1,6 @@
 //! How a group behaves.
 
-use kafka_assigner_strategies::Registry;
+use kafka_assigner_strategies::{Registry, TopicSpread};
 use kafka_assigner_types::mode::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,10 @@ pub struct GroupConfig {
     /// The time for which the partitions of a consumer that vanished are kept for its name; at most 1 h, default 0.
     #[serde(default)]
     pub rejoin_grace_ms: u64,
+    /// The price that `balanced` may pay to spread each topic evenly over consumers: `ties`, the default, for no move
+    /// more, or `moves`. Instances that do not know the field keep it and plan as with `ties`.
+    #[serde(default = "default_spread_topics", skip_serializing_if = "is_default_spread")]
+    pub spread_topics: String,
     #[serde(flatten)]
     /// Fields that a newer writer added.
     pub extra: Extra,
@@ -53,6 +57,14 @@ pub struct GroupConfig {
 
 fn default_strategy() -> String {
     Registry::DEFAULT.to_owned()
+}
+
+fn default_spread_topics() -> String {
+    TopicSpread::default().name().to_owned()
+}
+
+fn is_default_spread(spread: &str) -> bool {
+    spread == TopicSpread::default().name()
 }
 
 const fn default_session_timeout() -> u64 {
@@ -94,6 +106,7 @@ impl Default for GroupConfig {
             max_moves_in_flight: default_moves_in_flight(),
             max_warming: default_warming(),
             rejoin_grace_ms: 0,
+            spread_topics: default_spread_topics(),
             extra: Extra::new(),
         }
     }
@@ -122,6 +135,12 @@ pub enum InvalidConfig {
         /// The strategies there are, with commas.
         known: String,
     },
+    /// A price for even topics that does not exist.
+    #[error("spread_topics {value:?} is unknown: it must be ties or moves")]
+    UnknownSpread {
+        /// What it was set to.
+        value: String,
+    },
 }
 
 impl GroupConfig {
@@ -143,7 +162,15 @@ impl GroupConfig {
         within("max_moves_in_flight", self.max_moves_in_flight.into(), 1, 1_000_000)?;
         within("max_warming", self.max_warming.into(), 1, 1_000_000)?;
         within("rejoin_grace_ms", self.rejoin_grace_ms, 0, HOUR)?;
+        if TopicSpread::named(&self.spread_topics).is_none() {
+            return Err(InvalidConfig::UnknownSpread { value: self.spread_topics.clone() });
+        }
         self.known_strategy(strategies)
+    }
+
+    /// The price for even topics; that of a newer version, which is unknown here, counts as `ties`.
+    pub fn topic_spread(&self) -> TopicSpread {
+        TopicSpread::named(&self.spread_topics).unwrap_or_default()
     }
 
     fn known_strategy(&self, strategies: &Registry) -> Result<(), InvalidConfig> {
@@ -179,5 +206,24 @@ mod tests {
         assert_eq!(error, "session_timeout_ms = 1999 is refused: it must be 2000 to 1800000");
         let config = GroupConfig { strategy: "best".to_owned(), ..GroupConfig::default() };
         assert!(config.validate(Registry::builtin()).unwrap_err().to_string().contains("sticky-balanced"));
+        let config = GroupConfig { spread_topics: "none".to_owned(), ..GroupConfig::default() };
+        let error = config.validate(Registry::builtin()).unwrap_err().to_string();
+        assert_eq!(error, "spread_topics \"none\" is unknown: it must be ties or moves");
+    }
+
+    #[test]
+    fn the_price_for_even_topics_is_left_out_by_default_and_read_from_older_and_newer_writers() {
+        let default = serde_json::to_value(GroupConfig::default()).unwrap();
+        assert_eq!(default.get("spread_topics"), None);
+        let read = |spread: Option<&str>| -> GroupConfig {
+            let mut record = default.clone();
+            spread.into_iter().for_each(|spread| record["spread_topics"] = spread.into());
+            serde_json::from_value(record).unwrap()
+        };
+        assert_eq!(read(None).topic_spread(), TopicSpread::Ties);
+        assert_eq!(read(Some("moves")).topic_spread(), TopicSpread::Moves);
+        let newer = read(Some("everything"));
+        assert_eq!(newer.topic_spread(), TopicSpread::Ties);
+        assert_eq!(serde_json::to_value(newer).unwrap()["spread_topics"], "everything");
     }
 }

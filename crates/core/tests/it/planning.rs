@@ -277,6 +277,22 @@ fn without_a_readable_configuration_nothing_is_planned_unless_a_good_one_was_see
 }
 
 #[test]
+fn moves_are_spent_on_even_topics_once_the_group_says_so() {
+    let mut group = TestGroup::with_topics(&[("t", 4), ("u", 4)]);
+    for (name, topic) in [("a", "t"), ("b", "u")] {
+        group.join_as(name, |consumer| consumer.topics = [topic.parse().unwrap()].into());
+    }
+    group.settle();
+    group.join("a");
+    group.join("b");
+    assert_eq!(begun(&group.settle()), 0);
+    group.configure(&GroupConfig { spread_topics: "moves".to_owned(), ..GroupConfig::default() });
+    assert_eq!(begun(&group.settle()), 4);
+    assert_eq!(loads(&group), [4, 4]);
+    assert_eq!(begun(&group.settle()), 0);
+}
+
+#[test]
 fn a_consumer_of_twice_the_capacity_gets_twice_as_much() {
     let mut group = TestGroup::with_topics(&[("t", 30)]);
     group.join("a");

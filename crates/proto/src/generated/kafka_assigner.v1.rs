@@ -2848,6 +2848,10 @@ pub struct GroupConfig {
     /// thirds of its time to live have passed, in case its lease was revoked from outside; default false.
     #[prost(bool, optional, tag = "11")]
     pub wait_out_revocations: ::core::option::Option<bool>,
+    /// The price that the strategy "balanced" may pay to spread each topic evenly over consumers: "ties" for no move more
+    /// than balance takes, or "moves"; default "ties".
+    #[prost(string, optional, tag = "12")]
+    pub spread_topics: ::core::option::Option<::prost::alloc::string::String>,
 }
 /// Changes a group's configuration.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

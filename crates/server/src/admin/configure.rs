@@ -167,6 +167,7 @@ fn changed(
     set(&mut config.rejoin_grace_ms, wanted.rejoin_grace_ms.as_ref());
     set(&mut config.catch_up, wanted.catch_up.as_ref());
     set(&mut config.wait_out_revocations, wanted.wait_out_revocations.as_ref());
+    set(&mut config.spread_topics, wanted.spread_topics.as_ref());
     config.validate(strategies).map_err(|invalid| refusal::field(invalid.to_string()))?;
     Ok(config)
 }

@@ -48,6 +48,7 @@ pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
         rejoin_grace_ms: Some(config.rejoin_grace_ms),
         catch_up: Some(config.catch_up),
         wait_out_revocations: Some(config.wait_out_revocations),
+        spread_topics: Some(config.spread_topics.clone()),
     }
 }
 

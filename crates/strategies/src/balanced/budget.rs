@@ -28,6 +28,13 @@ pub(super) fn restrict(problem: &Problem, roles: &Roles, owners: &mut [Option<Me
     }
 }
 
+/// The number of moves that the budget still allows; `None` if it is not bounded.
+pub(super) fn left(problem: &Problem, roles: &Roles, owners: &[Option<MemberIndex>]) -> Option<u32> {
+    let budget = problem.options().movement_budget?;
+    let spent = u32::try_from(voluntary(problem, roles, owners).len()).unwrap_or(u32::MAX);
+    Some(budget.saturating_sub(spent))
+}
+
 /// The units that leave owners that could have kept them, with those owners. Of what a member loses, as many units as
 /// it was above its limit do not count.
 fn voluntary(

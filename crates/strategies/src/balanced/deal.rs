@@ -6,6 +6,7 @@ use super::classes::{Classes, UnitClass};
 use super::equal::Flow;
 use super::holdings::Holdings;
 use super::release::Releases;
+use super::roles::Roles;
 use super::topic_counts::TopicCounts;
 use super::turns::{self, Turns};
 use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
@@ -16,16 +17,17 @@ use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
 /// then to others; of these to the one whose turn it is, or to one of the next if that has fewer of the topic.
 pub(super) fn deal(
     problem: &Problem,
+    roles: &Roles,
     classes: &Classes,
     mut stock: Holdings,
     flow: Flow,
 ) -> Vec<Option<MemberIndex>> {
-    let mut releases = Releases::of(problem, &stock, &flow);
+    let mut releases = Releases::of(problem, roles, &stock, &flow);
     let mut owner = std::mem::take(&mut stock.owner);
     let mut pools = Vec::with_capacity(classes.classes.len());
     let Flow { classes: flows, takes } = flow;
     for ((class, of_class), held) in classes.classes.iter().zip(flows).zip(&stock.classes) {
-        let units = releases.of_class(class, held, &stock.runs, &of_class, &mut owner);
+        let units = releases.of_class(class, held, &of_class, &mut owner);
         pools.push(ClassPool { class, kinds: of_class.kinds, members: of_class.members, units });
     }
     let mut dealer = Dealer { problem, classes, takes };
@@ -266,7 +268,6 @@ impl Nearby {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::balanced::roles::Roles;
     use crate::{MemberSpec, Place, ReplicaRacks};
 
     #[test]

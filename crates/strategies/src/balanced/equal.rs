@@ -36,7 +36,7 @@ pub(super) struct ClassFlow {
 pub(super) fn place(problem: &Problem, roles: &Roles, classes: &Classes) -> Vec<Option<MemberIndex>> {
     let stock = Holdings::of(problem, roles, classes);
     let flow = solve(problem, roles, classes, &stock);
-    deal::deal(problem, classes, stock, flow)
+    deal::deal(problem, roles, classes, stock, flow)
 }
 
 /// The cheapest flow of the units in `stock`.

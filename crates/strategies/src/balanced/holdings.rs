@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::classes::{Classes, UnitClass};
-use super::owner_runs::{LastRun, OwnerRuns};
 use super::roles::{MemberRole, Roles};
 use crate::{MemberIndex, Problem, UnitIndex};
 
@@ -12,8 +11,6 @@ use crate::{MemberIndex, Problem, UnitIndex};
 pub(super) struct Holding {
     pub(super) owner: MemberIndex,
     pub(super) units: u32,
-    /// The last run of them.
-    pub(super) last_run: LastRun,
 }
 
 /// The units of one class that are to be placed.
@@ -23,16 +20,12 @@ pub(super) struct ClassHoldings {
     pub(super) holdings: Vec<Holding>,
     /// The number of units that no member may keep.
     pub(super) unowned: u32,
-    /// The last run of them.
-    pub(super) last_unowned_run: LastRun,
 }
 
 /// The owners and loads of all units.
 #[derive(Debug)]
 pub(super) struct Holdings {
     pub(super) classes: Vec<ClassHoldings>,
-    /// The runs of units by class and owner.
-    pub(super) runs: OwnerRuns,
     /// By unit: who owns it for certain or, failing that, has it and may keep it.
     pub(super) owner: Vec<Option<MemberIndex>>,
     /// By member: how many units it owns for certain.
@@ -48,7 +41,6 @@ impl Holdings {
         let members = problem.members().len();
         let mut stock = Self {
             classes: Vec::new(),
-            runs: OwnerRuns::default(),
             owner: problem.owners(),
             settled: vec![0; members],
             loads: vec![0; members],
@@ -58,7 +50,10 @@ impl Holdings {
         for class in &classes.classes {
             let eligible = Eligible::of(problem, classes, class);
             let of_class = stock.take_stock(roles, &eligible, &mut entries);
-            of_class.holdings.iter().for_each(|held| entries.0[held.owner.index()] = None);
+            for held in &of_class.holdings {
+                stock.loads[held.owner.index()] += held.units;
+                entries.0[held.owner.index()] = None;
+            }
             stock.classes.push(of_class);
         }
         stock
@@ -75,9 +70,11 @@ impl Holdings {
         for range in eligible.class.units.iter().cloned() {
             for (owner, units) in runs(problem.owners_at(range.clone()), range) {
                 match (fates.of_owner(owner), owner) {
-                    (Fate::Gives, Some(owner)) => self.has(&mut of_class, entries, owner, units),
+                    (Fate::Gives, Some(owner)) => {
+                        entries.of(&mut of_class, owner).units += in_units(units.len());
+                    }
                     (Fate::Keeps, Some(keeper)) => self.settle(units, keeper),
-                    (Fate::Waits, None) => self.is_unowned(&mut of_class, units),
+                    (Fate::Waits, None) => of_class.unowned += in_units(units.len()),
                     _ => units.map(UnitIndex::new).for_each(|unit| {
                         self.enter(problem, roles, eligible, unit, &mut of_class, entries);
                     }),
@@ -94,25 +91,6 @@ impl Holdings {
         self.loads[keeper.index()] += count;
     }
 
-    fn has(
-        &mut self,
-        of_class: &mut ClassHoldings,
-        entries: &mut HoldingPositions,
-        owner: MemberIndex,
-        units: Range<usize>,
-    ) {
-        let count = in_units(units.len());
-        let holding = entries.of(of_class, owner);
-        holding.units += count;
-        self.runs.append(&mut holding.last_run, units);
-        self.loads[owner.index()] += count;
-    }
-
-    fn is_unowned(&mut self, of_class: &mut ClassHoldings, units: Range<usize>) {
-        of_class.unowned += in_units(units.len());
-        self.runs.append(&mut of_class.last_unowned_run, units);
-    }
-
     fn enter(
         &mut self,
         problem: &Problem,
@@ -122,14 +100,14 @@ impl Holdings {
         of_class: &mut ClassHoldings,
         entries: &mut HoldingPositions,
     ) {
-        let (owner, units) = (eligible.owner(unit), unit.index()..unit.index() + 1);
+        let owner = eligible.owner(unit);
         if let Some(keeper) = roles.keeper(problem, unit, owner) {
-            self.settle(units, keeper);
+            self.settle(unit.index()..unit.index() + 1, keeper);
         } else if let Some(owner) = owner {
-            self.has(of_class, entries, owner, units);
+            entries.of(of_class, owner).units += 1;
         } else {
             self.owner[unit.index()] = None;
-            self.is_unowned(of_class, units);
+            of_class.unowned += 1;
             let nearest =
                 problem.standbys(unit).iter().find(|standby| roles.role(standby.member) == MemberRole::Takes);
             if let Some(standby) = nearest {
@@ -160,6 +138,9 @@ fn alike(owners: &[Option<MemberIndex>]) -> usize {
     /// The number of owners that are looked at together, once the last of them is the same.
     const STRIDE: usize = 16;
     let Some(first) = owners.first() else { return 0 };
+    if owners.get(1).is_none_or(|second| second != first) {
+        return 1;
+    }
     let is_same = |stride: &[Option<MemberIndex>]| {
         let differs = |owner: &Option<MemberIndex>| MemberIndex::bits(*owner) ^ MemberIndex::bits(*first);
         stride.last() == Some(first) && stride.iter().fold(0, |any, owner| any | differs(owner)) == 0
@@ -218,7 +199,7 @@ impl HoldingPositions {
     /// The units of the class that `owner` has.
     fn of<'a>(&mut self, of_class: &'a mut ClassHoldings, owner: MemberIndex) -> &'a mut Holding {
         let position = *self.0[owner.index()].get_or_insert_with(|| {
-            of_class.holdings.push(Holding { owner, units: 0, last_run: LastRun::default() });
+            of_class.holdings.push(Holding { owner, units: 0 });
             in_units(of_class.holdings.len() - 1)
         });
         &mut of_class.holdings[position as usize]

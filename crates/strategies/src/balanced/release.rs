@@ -7,12 +7,15 @@ use std::ops::Range;
 use super::classes::UnitClass;
 use super::equal::{ClassFlow, Flow};
 use super::holdings::{ClassHoldings, Holding, Holdings};
-use super::owner_runs::OwnerRuns;
-use crate::{MemberIndex, Problem, RackIndex, RackReader, UnitIndex};
+use super::roles::Roles;
+use crate::{MemberIndex, Problem, RackIndex, RackReader, TopicIndex, UnitIndex};
 
 /// The choice of the units that leave, such that those that take them get topics in turn.
 pub(super) struct Releases<'a> {
     problem: &'a Problem,
+    roles: &'a Roles,
+    /// By member: the position of its units of the class at hand, if not all of them stay.
+    positions: Vec<Option<usize>>,
     /// The number of members that take units.
     takers: u64,
     /// By topic: how many units takers have, and how many look for an owner.
@@ -21,9 +24,16 @@ pub(super) struct Releases<'a> {
 }
 
 impl<'a> Releases<'a> {
-    pub(super) fn of(problem: &'a Problem, stock: &Holdings, flow: &Flow) -> Self {
+    pub(super) fn of(problem: &'a Problem, roles: &'a Roles, stock: &Holdings, flow: &Flow) -> Self {
         let topics = problem.topics().len();
-        let mut releases = Self { problem, takers: 0, at_takers: vec![0; topics], leaving: vec![0; topics] };
+        let mut releases = Self {
+            problem,
+            roles,
+            positions: vec![None; problem.members().len()],
+            takers: 0,
+            at_takers: vec![0; topics],
+            leaving: vec![0; topics],
+        };
         let is_part = |(holding, keeps): (&Holding, &u32)| 0 < *keeps && *keeps < holding.units;
         let parts =
             |(held, flow): (&ClassHoldings, &ClassFlow)| held.holdings.iter().zip(&flow.keeps).any(is_part);
@@ -58,32 +68,68 @@ impl<'a> Releases<'a> {
         &mut self,
         class: &UnitClass,
         held: &ClassHoldings,
-        runs: &OwnerRuns,
         flow: &ClassFlow,
         owner: &mut [Option<MemberIndex>],
     ) -> Vec<UnitIndex> {
-        let mut leaving = Vec::new();
-        for (holding, keeps) in held.holdings.iter().zip(&flow.keeps) {
-            let surplus = (holding.units - keeps) as usize;
-            if *keeps == 0 {
-                leaving.extend(runs.descending(holding.last_run));
-            } else if surplus > 0 {
-                self.some_of(holding, surplus, runs, &mut leaving);
+        let surplus = |(holding, keeps): (&Holding, &u32)| holding.units - keeps;
+        let surplus: Vec<u32> = held.holdings.iter().zip(&flow.keeps).map(surplus).collect();
+        let all = (held.unowned + surplus.iter().sum::<u32>()) as usize;
+        if all == class.len() {
+            class.units.iter().for_each(|units| owner[units.clone()].fill(None));
+            return class.unit_indices().collect();
+        }
+        if all == 0 {
+            return Vec::new();
+        }
+        let (mut leaving, lists) = self.lists(class, held, &surplus, owner);
+        for ((holding, units), surplus) in held.holdings.iter().zip(lists).zip(&surplus) {
+            match *surplus as usize {
+                all if all == units.len() => leaving.extend(units),
+                some => self.some_of(holding.owner, units, some, &mut leaving),
             }
         }
         leaving.iter().for_each(|unit| owner[unit.index()] = None);
-        if leaving.len() + held.unowned as usize == class.len() {
-            return class.unit_indices().collect();
-        }
-        leaving.extend(runs.descending(held.last_unowned_run));
         leaving.sort_unstable();
         leaving
     }
 
-    /// Appends to `leaving` as many of the units of one owner as are its `surplus`: of those far from it, if there are
-    /// any, and then of the topic in which it has most above what takers have, the last one.
-    fn some_of(&mut self, holding: &Holding, surplus: usize, runs: &OwnerRuns, leaving: &mut Vec<UnitIndex>) {
-        let (units, mut topics) = self.by_topic(holding, runs);
+    /// The units of `class` that no member has, and by holding those of an owner with a surplus; the last unit first.
+    fn lists(
+        &mut self,
+        class: &UnitClass,
+        held: &ClassHoldings,
+        surplus: &[u32],
+        owner: &[Option<MemberIndex>],
+    ) -> (Vec<UnitIndex>, Vec<Vec<UnitIndex>>) {
+        for (at, (holding, surplus)) in held.holdings.iter().zip(surplus).enumerate() {
+            self.positions[holding.owner.index()] = (*surplus > 0).then_some(at);
+        }
+        let (mut unowned, mut lists) = (Vec::new(), vec![Vec::new(); surplus.len()]);
+        for unit in class.unit_indices().rev() {
+            match owner[unit.index()] {
+                None => unowned.push(unit),
+                Some(owner) => {
+                    let may_leave = |_: &usize| self.roles.keeper(self.problem, unit, Some(owner)).is_none();
+                    let list = self.positions[owner.index()].filter(may_leave);
+                    list.into_iter().for_each(|list| lists[list].push(unit));
+                }
+            }
+        }
+        held.holdings.iter().for_each(|holding| self.positions[holding.owner.index()] = None);
+        (unowned, lists)
+    }
+
+    /// Appends to `leaving` as many of the `units` of `owner`, the last of which comes first, as are its `surplus`: of
+    /// those far from it, if there are any, and then of the topic in which it has most above what takers have, the last
+    /// one.
+    fn some_of(
+        &mut self,
+        owner: MemberIndex,
+        mut units: Vec<UnitIndex>,
+        surplus: usize,
+        leaving: &mut Vec<UnitIndex>,
+    ) {
+        let mut topics = self.by_topic(owner, &mut units);
         let mut queue: BinaryHeap<_> =
             topics.iter().enumerate().map(|(at, of)| Reverse((self.key(of), at))).collect();
         let enough = leaving.len() + surplus;
@@ -103,27 +149,34 @@ impl<'a> Releases<'a> {
         }
     }
 
-    /// The units of one owner by topic, from the last to the first, in each topic those that are far from it first.
-    fn by_topic(&self, holding: &Holding, runs: &OwnerRuns) -> (Vec<UnitIndex>, Vec<TopicHolding>) {
-        let mut units: Vec<UnitIndex> = runs.descending(holding.last_run).collect();
-        let mut topics = Vec::new();
+    /// The topics of the `units` of `owner`, the last of which come first. In each topic those that are far from the owner
+    /// come first afterwards.
+    fn by_topic(&self, owner: MemberIndex, units: &mut [UnitIndex]) -> Vec<TopicHolding> {
+        let mut topics: Vec<TopicHolding> = Vec::new();
         let mut start = 0;
         while let Some(unit) = units.get(start) {
-            let (topic, _) = self.problem.topic_of(*unit);
+            let topic = self.topic_of(*unit, topics.last());
             let first = self.problem.first_unit(topic);
             let end = start + units[start..].iter().take_while(|unit| unit.index() >= first).count();
             topics.push(TopicHolding { topic: topic.index(), left: start..end, far_end: start });
             start = end;
         }
         if self.problem.has_replica_racks() {
-            let (rack, mut reader) = (self.problem.member(holding.owner).rack, RackReader::of(self.problem));
+            let (rack, mut reader) = (self.problem.member(owner).rack, RackReader::of(self.problem));
             for of in &mut topics {
                 let of_topic = &mut units[of.left.clone()];
                 of_topic.sort_by_cached_key(|unit| !is_far(reader.racks(*unit), rack));
                 of.far_end += of_topic.partition_point(|unit| is_far(reader.racks(*unit), rack));
             }
         }
-        (units, topics)
+        topics
+    }
+
+    /// The topic of `unit`, which mostly is the one before that of the unit looked at `last`.
+    fn topic_of(&self, unit: UnitIndex, last: Option<&TopicHolding>) -> TopicIndex {
+        let before = last.and_then(|last| last.topic.checked_sub(1)).map(TopicIndex::new);
+        let is_of = |topic: &TopicIndex| self.problem.first_unit(*topic) <= unit.index();
+        before.filter(is_of).unwrap_or_else(|| self.problem.topic_of(unit).0)
     }
 
     /// The lower, the sooner the next unit of the topic leaves.

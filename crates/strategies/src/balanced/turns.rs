@@ -11,7 +11,13 @@ const LOOK_AHEAD: usize = 32;
 /// that come to the same proportion. So every run of the list has each member about as often as its share says, and
 /// where shares differ by one at most, no member more than once as often as another.
 pub(super) fn in_rounds(shares: &[(MemberIndex, u32)]) -> Vec<MemberIndex> {
-    let rounds = u64::from(shares.iter().map(|(_, share)| *share).max().unwrap_or(0));
+    let most = shares.iter().map(|(_, share)| *share).max().unwrap_or(0);
+    if shares.iter().all(|(_, share)| share + 1 >= most) {
+        // All have a turn in each round but the last.
+        let of_round = |nth| shares.iter().filter(move |(_, share)| *share > nth).map(|(member, _)| *member);
+        return (0..most).flat_map(of_round).collect();
+    }
+    let rounds = u64::from(most);
     let round = |nth: u32, share: u32| (u64::from(nth) * rounds / u64::from(share)) as usize;
     let mut next = vec![0_u32; rounds as usize + 1];
     for (_, share) in shares {
@@ -67,6 +73,10 @@ impl Turns {
     /// Moves the turn of the member with the fewest units of the topic to the front, and returns that member with its
     /// level. Members at or below the group's mean count as that.
     pub(super) fn peek(&mut self, counts: &TopicCounts<'_>) -> Option<(u64, MemberIndex)> {
+        let first = *self.list.get(self.next)?;
+        if counts.level(first) == 0 {
+            return Some((0, first));
+        }
         let mean = counts.mean(self.group);
         let mut best: Option<(u64, usize)> = None;
         for (at, member) in self.list[self.next..].iter().take(LOOK_AHEAD).enumerate() {
@@ -104,6 +114,7 @@ mod tests {
         };
         assert_eq!(list(&[3, 3, 2]), [0, 1, 2, 0, 1, 2, 0, 1]);
         assert_eq!(list(&[4, 2]), [0, 1, 0, 0, 1, 0]);
+        assert_eq!(list(&[4, 3, 2]), [0, 1, 2, 0, 1, 0, 1, 2, 0]);
         assert_eq!(list(&[]), []);
     }
 

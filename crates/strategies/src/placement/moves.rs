@@ -1,9 +1,7 @@
-//! Units that change their owner, with reasons: [`Move`] and [`Run`].
-
-use std::ops::Range;
+//! Units that change their owner, with reasons: [`Move`].
 
 use super::{Choice, MoveReason, Placement, counts};
-use crate::{MemberIndex, MemberState, Problem, TopicIndex, UnitIndex};
+use crate::{MemberIndex, MemberState, Problem, UnitIndex};
 
 /// The number of units that are compared at once while nothing differs.
 const STRIDE: usize = 1024;
@@ -21,37 +19,6 @@ pub struct Move {
     pub reason: MoveReason,
     /// The reason for its new owner; [`Choice::Room`] also if it is to have none.
     pub choice: Choice,
-}
-
-/// Partitions of one topic that follow each other and change hands alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// The topic.
-    pub topic: TopicIndex,
-    /// The partitions; never empty.
-    pub partitions: Range<u32>,
-    /// The member that owns them today.
-    pub from: Option<MemberIndex>,
-    /// The member that should own them; never equal to `from`.
-    pub to: Option<MemberIndex>,
-}
-
-impl Run {
-    /// Appends it to `runs`, or to the last of them if that goes on with it.
-    fn append_to(self, runs: &mut Vec<Self>) {
-        let alike = |last: &&mut Self| {
-            (last.topic, last.partitions.end) == (self.topic, self.partitions.start)
-                && (last.from, last.to) == (self.from, self.to)
-        };
-        match runs.last_mut().filter(alike) {
-            Some(last) => last.partitions.end = self.partitions.end,
-            None => runs.push(self),
-        }
-    }
-}
-
-fn in_topic(position: usize) -> u32 {
-    u32::try_from(position).expect("a topic counts partitions in u32")
 }
 
 /// The reason of a strategy to move units that their owners could have kept.
@@ -87,54 +54,6 @@ impl Placement {
             .filter(|unit| problem.fixed(*unit).is_none())
             .map(|unit| (unit, problem.current(unit), self.owner[unit.index()]))
             .filter(|(_, from, to)| from != to)
-    }
-
-    /// The same as [`changes`](Self::changes), but of partitions that follow each other and change alike as one, so
-    /// that who names them has to name a topic only once for all of these. Ascending.
-    ///
-    /// # Panics
-    ///
-    /// May panic, or tell nonsense, if this is a placement of another problem.
-    pub fn runs(&self, problem: &Problem) -> Vec<Run> {
-        let mut runs = Vec::new();
-        for topic in problem.topic_indices() {
-            let first = problem.first_unit(topic);
-            let end = first + problem.topic(topic).partitions as usize;
-            for start in (first..end).step_by(STRIDE) {
-                let stride = start..(start + STRIDE).min(end);
-                if !problem.is_owned_by(stride.clone(), &self.owner[stride.clone()]) {
-                    self.append_runs(problem, topic, stride, &mut runs);
-                }
-            }
-        }
-        runs
-    }
-
-    /// Appends to `runs` those of the units of `topic` at `positions`.
-    fn append_runs(
-        &self,
-        problem: &Problem,
-        topic: TopicIndex,
-        positions: Range<usize>,
-        runs: &mut Vec<Run>,
-    ) {
-        let (first, end) = (problem.first_unit(topic), positions.end);
-        let (before, after) = (problem.owners_at(positions.clone()), &self.owner[positions.clone()]);
-        let change = |at: usize| {
-            let is_fixed = problem.has_fixed() && problem.fixed(UnitIndex::new(at)).is_some();
-            let at = at - positions.start;
-            if is_fixed { (None, None) } else { (before.get(at).copied().flatten(), after[at]) }
-        };
-        let mut start = positions.start;
-        while start < end {
-            let (from, to) = change(start);
-            let next = (start + 1..end).find(|at| change(*at) != (from, to)).unwrap_or(end);
-            if from != to {
-                let partitions = in_topic(start - first)..in_topic(next - first);
-                Run { topic, partitions, from, to }.append_to(runs);
-            }
-            start = next;
-        }
     }
 
     /// The [`changes`](Self::changes) of this placement of `problem` with the reason of each.

@@ -228,25 +228,14 @@ impl ProblemBuilder {
     /// Says that `member` owns the partition today. An owner that is no member is not told: its
     /// partitions have no owner.
     pub fn current(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.currents(topic, [partition], member);
-    }
-
-    /// Says that `member` owns these partitions of the topic today: the same as [`current`](Self::current) of each, in
-    /// a fraction of the time.
-    pub fn currents(
-        &mut self,
-        topic: TopicHandle,
-        partitions: impl IntoIterator<Item = u32>,
-        member: MemberHandle,
-    ) {
-        self.hold(topic, partitions, member, |builder| &mut builder.current);
+        self.hold(topic, partition, member, |builder| &mut builder.current);
     }
 
     /// Says that a handoff of the partition to `member` is under way, which therefore keeps it
     /// and counts it, whatever its subscription, bans, limit and state. The owner until then may
     /// be told with [`current`](Self::current) and does not matter.
     pub fn fixed(&mut self, topic: TopicHandle, partition: u32, member: MemberHandle) {
-        self.hold(topic, [partition], member, |builder| &mut builder.fixed);
+        self.hold(topic, partition, member, |builder| &mut builder.fixed);
     }
 
     /// Says that the partition must not go to `member`, nor stay there.
@@ -275,20 +264,16 @@ impl ProblemBuilder {
         }
     }
 
-    /// Tells holders.
+    /// Tells a holder.
     fn hold(
         &mut self,
         topic: TopicHandle,
-        partitions: impl IntoIterator<Item = u32>,
+        partition: u32,
         member: MemberHandle,
         holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
     ) {
         if topic.index() >= self.topics.len() || member.index() >= self.members.len() {
             return self.refuse(InvalidProblem::ForeignHandle);
-        }
-        let mut partitions = partitions.into_iter().peekable();
-        if partitions.peek().is_none() {
-            return;
         }
         let (of_topic, slots) = (self.topics.units_of(topic.index()), self.topics.units());
         let holders = holders(self);
@@ -296,8 +281,12 @@ impl ProblemBuilder {
         if holders.len() < of_topic.end {
             holders.resize(slots, None);
         }
-        if let Some((partition, other)) = give(&mut holders[of_topic], partitions, member) {
-            self.refuse_holder(topic, partition, member, other);
+        match holders[of_topic].get_mut(partition as usize) {
+            Some(holder) if holder.is_none_or(|other| other == member) => *holder = Some(member),
+            other => {
+                let other = other.and_then(|holder| *holder);
+                self.refuse_holder(topic, partition, member, other);
+            }
         }
     }
 
@@ -358,25 +347,6 @@ impl ProblemBuilder {
             None => Ok(sorting::sorted(self)),
         }
     }
-}
-
-/// Says of `partitions` that `member` holds them. Returns the first that cannot be: one that has another holder, or
-/// none as it does not exist.
-fn give(
-    holders: &mut [Option<MemberHandle>],
-    partitions: impl Iterator<Item = u32>,
-    member: MemberHandle,
-) -> Option<(u32, Option<MemberHandle>)> {
-    let mut mistake = None;
-    for partition in partitions {
-        match holders.get_mut(partition as usize) {
-            Some(holder) if holder.is_none_or(|other| other == member) => {
-                *holder = Some(member);
-            }
-            holder => mistake = mistake.or(Some((partition, holder.and_then(|holder| *holder)))),
-        }
-    }
-    mistake
 }
 
 #[cfg(test)]

@@ -289,7 +289,7 @@ fn a_clone_makes_what_a_builder_makes_that_was_told_everything() {
             rack,
             ..MemberSpec::new("m")
         });
-        builder.currents(t, [0, 1], member);
+        (0..2).for_each(|partition| builder.current(t, partition, member));
         builder.fixed(u, 0, member);
         builder.build().unwrap()
     };
@@ -391,24 +391,12 @@ fn newer_labels_have_larger_numbers_and_none_is_oldest() {
 }
 
 #[test]
-fn owners_told_at_once_are_those_told_one_by_one() {
-    let told = |tell: &dyn Fn(&mut ProblemBuilder, TopicHandle, MemberHandle)| {
-        two_by_two(|builder, topic, [a, _]| tell(builder, topic, a))
-    };
-    let at_once = told(&|builder, topic, a| builder.currents(topic, [1, 0, 1], a));
-    let one_by_one = told(&|builder, topic, a| (0..2).for_each(|at| builder.current(topic, at, a)));
-    assert_eq!(at_once, one_by_one);
-    let nothing = told(&|builder, topic, a| builder.currents(topic, [], a));
-    assert_eq!(nothing, told(&|_, _, _| {}));
-}
-
-#[test]
-fn of_owners_told_at_once_the_first_mistake_is_refused() {
+fn of_owners_the_first_mistake_is_refused() {
     let mistake = refused(|builder| {
         let topic = builder.topic("t", 2);
         let [a, b] = ["a", "b"].map(|id| builder.member(MemberSpec::new(id)));
         builder.current(topic, 0, a);
-        builder.currents(topic, [1, 2, 0], b);
+        [1, 2, 0].into_iter().for_each(|partition| builder.current(topic, partition, b));
     });
     assert!(matches!(mistake, InvalidProblem::NoSuchPartition { partition: 2, .. }), "{mistake}");
 }

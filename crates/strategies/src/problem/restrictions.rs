@@ -1,7 +1,7 @@
 //! Restrictions of owners: bans, pins, and units that stay with their owner for a while.
 
 use super::Problem;
-use crate::{MemberIndex, UnitIndex};
+use crate::{MemberIndex, MemberState, UnitIndex};
 
 /// The relation of a member to a unit: it owns it, or holds a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,17 @@ impl Problem {
     /// True if any unit moved lately.
     pub(crate) fn has_cooling(&self) -> bool {
         !self.cooling.is_empty()
+    }
+
+    /// Leaves out the pins of units that no member they are pinned to can have.
+    pub(super) fn choose_pins(&mut self) {
+        let can_have = |(unit, member): &(UnitIndex, MemberIndex)| match self.member(*member).state {
+            MemberState::Active => self.may_own(*unit, *member),
+            MemberState::Hold => self.current(*unit) == Some(*member) && self.may_own(*unit, *member),
+            MemberState::Draining => false,
+        };
+        let of_one_unit = self.pins.chunk_by(|a, b| a.0 == b.0);
+        self.pins = of_one_unit.filter(|pins| pins.iter().any(can_have)).flatten().copied().collect();
     }
 }
 

@@ -61,20 +61,6 @@ impl StandbyList {
         self.standbys.truncate(kept);
     }
 
-    /// The same with members named as `name` says; those that it has no name for are left out. Names must not change
-    /// the order of members.
-    pub(super) fn renamed(self, name: impl Fn(MemberIndex) -> Option<MemberIndex>) -> Self {
-        let mut told = Vec::with_capacity(self.standbys.len());
-        let units = self.first.len().saturating_sub(1);
-        for unit in 0..units {
-            let of_unit = self.of(unit).iter();
-            told.extend(of_unit.filter_map(|standby| {
-                Some((UnitIndex::new(unit), Standby { member: name(standby.member)?, ..*standby }))
-            }));
-        }
-        Self::new(units, told.into_iter())
-    }
-
     pub(crate) fn of(&self, unit: usize) -> &[Standby] {
         if self.first.is_empty() {
             return &[];

@@ -20,7 +20,6 @@ mod sets;
 mod sound;
 mod steady;
 mod streams;
-mod succession;
 mod topics;
 mod trades;
 mod weights;

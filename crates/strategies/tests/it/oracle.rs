@@ -1,11 +1,12 @@
 //! `balanced` against every placement there is.
 
 use kafka_assigner_strategies::{
-    Balanced, MemberIndex, MemberState, Placement, Problem, Strategy as _, UnitIndex,
+    Balanced, MemberIndex, MemberState, Options, Placement, Problem, ProblemMember, Strategy as _,
+    TopicSpread, UnitIndex,
 };
 use proptest::prelude::*;
 
-use crate::scenario::small_scenario;
+use crate::scenario::{small_scenario, topics_scenario};
 
 /// What counts, in this order; less is better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +61,23 @@ fn loads(problem: &Problem, owners: &Owners) -> Vec<u32> {
     loads
 }
 
+/// The members that have more today than their limits.
+fn above_limits(problem: &Problem) -> Vec<MemberIndex> {
+    let today = problem.unit_indices().map(|unit| problem.fixed(unit).or_else(|| holder(problem, unit)));
+    let loads = loads(problem, &today.collect());
+    let limit = |member: MemberIndex| problem.member(member).max_partitions.unwrap_or(u32::MAX);
+    let is_above = |member: &MemberIndex| active(problem, *member) && loads[member.index()] > limit(*member);
+    problem.member_indices().filter(is_above).collect()
+}
+
+/// True if none of `members` takes a unit.
+fn take_nothing(problem: &Problem, owners: &Owners, members: &[MemberIndex]) -> bool {
+    problem.unit_indices().filter(|unit| problem.fixed(*unit).is_none()).all(|unit| {
+        let owner = owners[unit.index()];
+        owner == problem.current(unit) || !owner.is_some_and(|owner| members.contains(&owner))
+    })
+}
+
 /// True if nobody that takes a unit ends above its limit.
 fn is_legal(problem: &Problem, owners: &Owners, loads: &[u32]) -> bool {
     problem.unit_indices().all(|unit| {
@@ -94,8 +112,26 @@ fn score(problem: &Problem, owners: &Owners, loads: &[u32]) -> Score {
     }
 }
 
-/// The best score of all legal placements.
-fn best(problem: &Problem) -> (Score, Owners) {
+/// The sum over topics and members of squared numbers of units over capacities, times the common multiple of these.
+fn unevenness(problem: &Problem, owners: &Owners) -> u64 {
+    let of_topic = |topic| {
+        let mut counts = vec![0_u64; problem.members().len()];
+        let owned = problem.units_of(topic).filter_map(|unit| owners[unit.index()]);
+        owned.for_each(|owner| counts[owner.index()] += 1);
+        let square = |(count, member): (u64, &ProblemMember)| {
+            count * count * COMMON * 1_000 / u64::from(member.capacity.thousandths())
+        };
+        counts.into_iter().zip(problem.members()).map(square).sum::<u64>()
+    };
+    problem.topic_indices().map(of_topic).sum()
+}
+
+/// The legal placement with the least key of those that `may` be taken, with its score and its unevenness by topic.
+fn best_of<K: Ord>(
+    problem: &Problem,
+    may: impl Fn(&Owners) -> bool,
+    key: impl Fn(Score, u64) -> K,
+) -> (Score, u64, Owners) {
     let fates: Vec<Owners> = problem.unit_indices().map(|unit| fates(problem, unit)).collect();
     let placements: usize = fates.iter().map(Vec::len).product();
     let nth = |mut number: usize| -> Owners {
@@ -108,11 +144,13 @@ fn best(problem: &Problem) -> (Score, Owners) {
     };
     (0..placements)
         .map(nth)
+        .filter(may)
         .filter_map(|owners| {
             let loads = loads(problem, &owners);
-            is_legal(problem, &owners, &loads).then(|| (score(problem, &owners, &loads), owners))
+            let uneven = unevenness(problem, &owners);
+            is_legal(problem, &owners, &loads).then(|| (score(problem, &owners, &loads), uneven, owners))
         })
-        .min_by(|a, b| a.0.cmp(&b.0))
+        .min_by_key(|(score, uneven, _)| key(score.clone(), *uneven))
         .expect("nobody moves: that is legal")
 }
 
@@ -125,8 +163,32 @@ proptest! {
         let Placement { owner, .. } = Balanced.assign(&problem);
         let loads = loads(&problem, &owner);
         prop_assert!(is_legal(&problem, &owner, &loads));
-        let (least, better) = best(&problem);
         let score = score(&problem, &owner, &loads);
-        prop_assert!(score == least, "{:?} has {:?}, but {:?} has {:?}", owner, score, better, least);
+        let above = above_limits(&problem);
+        // Of several members above their limits, which ones stay so and which ones take others is not searched for.
+        let may = |owners: &Owners| above.len() < 2 || take_nothing(&problem, owners, &above);
+        let (least, _, better) = best_of(&problem, may, |score, _| score);
+        prop_assert!(score <= least, "{:?} has {:?}, but {:?} has {:?}", owner, score, better, least);
+        prop_assert!(score == least || above.len() > 1, "{:?} is better than all there is", owner);
+    }
+
+    #[test]
+    fn of_placements_as_good_that_of_balanced_spreads_topics_best(scenario in topics_scenario()) {
+        let problem = scenario.problem();
+        let Placement { owner, .. } = Balanced.assign(&problem);
+        let (least, uneven, better) = best_of(&problem, |_| true, |score, uneven| (score, uneven));
+        prop_assert_eq!(&score(&problem, &owner, &loads(&problem, &owner)), &least);
+        prop_assert_eq!(unevenness(&problem, &owner), uneven, "{:?}, but {:?}", owner, better);
+    }
+
+    #[test]
+    fn with_moves_to_spend_topics_are_as_even_as_balance_allows(scenario in topics_scenario()) {
+        let options = Options { spread_topics: TopicSpread::Moves, ..Options::default() };
+        let problem = scenario.problem_with(options);
+        let Placement { owner, .. } = Balanced.assign(&problem);
+        let key = |score: Score, uneven| (Score { moves: 0, ..score.clone() }, uneven, score.moves);
+        let (least, uneven, better) = best_of(&problem, |_| true, key);
+        prop_assert_eq!(&score(&problem, &owner, &loads(&problem, &owner)), &least, "{:?}, but {:?}", &owner, &better);
+        prop_assert_eq!(unevenness(&problem, &owner), uneven, "{:?}, but {:?}", owner, better);
     }
 }

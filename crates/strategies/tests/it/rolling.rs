@@ -159,7 +159,7 @@ fn limited(members: &[(Option<u32>, u32)], budget: u32, tell: impl Fn(&mut Probl
         let spec =
             MemberSpec { max_partitions: *max_partitions, subscription, ..MemberSpec::new(format!("m{at}")) };
         let member = builder.member(spec);
-        builder.currents(topic, first..first + has, member);
+        (first..first + has).for_each(|partition| builder.current(topic, partition, member));
         first += has;
     }
     tell(&mut builder);
@@ -197,7 +197,7 @@ fn the_budget_takes_nothing_back_to_where_there_is_no_room() {
         });
         let subscription = [old].into_iter().collect();
         builder.member(MemberSpec { subscription, ..MemberSpec::new("y") });
-        builder.currents(old, 0..2, x);
+        (0..2).for_each(|partition| builder.current(old, partition, x));
     });
     assert_eq!(has, [0, 2, 1]);
 }

@@ -1,8 +1,8 @@
 //! Random problems, kept by name and position so that they can be told in any order and told again.
 
 use kafka_assigner_strategies::{
-    MemberHandle, MemberSpec, MemberState, Placement, Problem, ProblemBuilder, ReplicaRacks, Subscription,
-    TopicHandle,
+    MemberHandle, MemberSpec, MemberState, Options, Placement, Problem, ProblemBuilder, ReplicaRacks,
+    Subscription, TopicHandle,
 };
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -57,12 +57,25 @@ pub(crate) struct Order {
 impl Scenario {
     /// The problem, told in the order of positions.
     pub(crate) fn problem(&self) -> Problem {
-        let order =
-            Order { topics: (0..self.topics.len()).collect(), members: (0..self.members.len()).collect() };
-        self.problem_in(&order)
+        self.problem_in(&self.in_order())
+    }
+
+    /// The same with options.
+    pub(crate) fn problem_with(&self, options: Options) -> Problem {
+        let mut builder = self.builder_in(&self.in_order());
+        builder.options(options);
+        builder.build().unwrap()
     }
 
     pub(crate) fn problem_in(&self, order: &Order) -> Problem {
+        self.builder_in(order).build().unwrap()
+    }
+
+    fn in_order(&self) -> Order {
+        Order { topics: (0..self.topics.len()).collect(), members: (0..self.members.len()).collect() }
+    }
+
+    fn builder_in(&self, order: &Order) -> ProblemBuilder {
         let mut builder = Problem::builder();
         for topic in &order.topics {
             let handle = builder.topic(topic_name(*topic), self.topics[*topic]);
@@ -76,7 +89,7 @@ impl Scenario {
         for topic in &order.topics {
             self.tell_units(&mut builder, *topic);
         }
-        builder.build().unwrap()
+        builder
     }
 
     fn spec(&self, builder: &ProblemBuilder, member: usize) -> MemberSpec {
@@ -129,12 +142,6 @@ impl Scenario {
         }
     }
 
-    /// The id of the member at that position.
-    pub(crate) fn member_id(&self, at: usize) -> String {
-        assert!(at < self.members.len(), "there is such a member");
-        member_id(at)
-    }
-
     /// The same after `placement`, which is of [`problem`](Self::problem), has come true.
     pub(crate) fn after(&self, placement: &Placement) -> Self {
         let mut after = self.clone();
@@ -180,6 +187,19 @@ pub(crate) fn small_scenario() -> impl Strategy<Value = Scenario> {
         scenario.units.iter_mut().flatten().for_each(|fate| fate.weight = None);
         scenario
     })
+}
+
+/// Problems with several topics whose spread is all that differs between many placements: at most 3 members and 6 units.
+pub(crate) fn topics_scenario() -> impl Strategy<Value = Scenario> {
+    let topics = prop_oneof![vec(0..=3_u32, 2), vec(0..=2_u32, 3)];
+    let kind = any::<[bool; 4]>().prop_map(|[mixed, capacities, cooling, handoffs]| Kind {
+        mixed,
+        capacities,
+        cooling,
+        handoffs,
+        ..Kind::default()
+    });
+    scenario_with((1..=3_usize, topics), kind)
 }
 
 /// Problems of every kind without weights: up to 13 members and 200 units.

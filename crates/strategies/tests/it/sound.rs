@@ -1,7 +1,7 @@
 //! Nobody owns what it must not, and everything that can be owned is.
 
 use kafka_assigner_strategies::{
-    MemberIndex, MemberSpec, MemberState, Move, MoveReason, Placement, Problem, Run, TopicIndex, Unassigned,
+    MemberIndex, MemberSpec, MemberState, Move, MoveReason, Placement, Problem, TopicIndex, Unassigned,
     UnitIndex, all, by_name,
 };
 use proptest::prelude::*;
@@ -221,24 +221,6 @@ proptest! {
     }
 
     #[test]
-    fn runs_are_the_changes_and_as_long_as_can_be(scenario in any_scenario()) {
-        let problem = scenario.problem();
-        for outcome in outcomes(&problem) {
-            let runs = outcome.placement.runs(&problem);
-            let of_run = |run: &Run| {
-                let units = run.partitions.clone().map(|at| problem.unit(run.topic, at));
-                units.map(|unit| (unit, run.from, run.to)).collect::<Vec<_>>()
-            };
-            let told: Vec<_> = runs.iter().flat_map(of_run).collect();
-            prop_assert_eq!(told, outcome.placement.changes(&problem).collect::<Vec<_>>());
-            let goes_on = |a: &Run, b: &Run| {
-                (a.topic, a.partitions.end, a.from, a.to) == (b.topic, b.partitions.start, b.from, b.to)
-            };
-            prop_assert!(runs.windows(2).all(|pair| !goes_on(&pair[0], &pair[1])));
-        }
-    }
-
-    #[test]
     fn reasons_are_true(scenario in any_scenario()) {
         let problem = scenario.problem();
         for outcome in outcomes(&problem) {
@@ -291,17 +273,6 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn a_run_goes_on_as_long_as_its_topic() {
-    let mut builder = Problem::builder();
-    builder.topic("t", 5_000);
-    builder.topic("u", 1);
-    builder.member(MemberSpec::new("a"));
-    let problem = builder.build().unwrap();
-    let runs = by_name("balanced").unwrap().assign(&problem).runs(&problem);
-    assert_eq!(runs.iter().map(|run| run.partitions.clone()).collect::<Vec<_>>(), [0..5_000, 0..1]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `balanced` spreads each topic evenly over members.
 
-use kafka_assigner_strategies::{Balanced, MemberIndex, MemberSpec, Problem, Strategy as _};
+use kafka_assigner_strategies::{
+    Balanced, MemberIndex, MemberSpec, Options, Problem, Strategy as _, TopicSpread,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -91,4 +93,18 @@ fn a_join_of_a_large_group_takes_one_of_each_topic() {
     let placement = Balanced.assign(&joined);
     assert_eq!(placement.moves(&joined).len(), 30);
     assert!(spans(&joined, &placement.owner).iter().all(|span| *span <= 1));
+}
+
+#[test]
+fn spreads_as_even_at_unequal_capacities_cost_no_move() {
+    let mut builder = Problem::builder();
+    builder.options(Options { spread_topics: TopicSpread::Moves, ..Options::default() });
+    let topics = ["t0", "t1"].map(|id| builder.topic(id.to_owned(), if id == "t1" { 2 } else { 0 }));
+    builder.member(MemberSpec { capacity: 3.0, ..MemberSpec::new("m0") });
+    let owner = builder.member(MemberSpec::new("m1"));
+    builder.current(topics[1], 0, owner);
+    let problem = builder.build().unwrap();
+    // Two at m0 are 4/3, and one at each 1/3 + 1.
+    let moves = Balanced.assign(&problem).moves(&problem);
+    assert_eq!(moves.iter().filter(|each| each.from.is_some()).count(), 0, "{moves:?}");
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kafka_assigner_strategies::{MemberIndex, Placement, Problem, Run};
+use kafka_assigner_strategies::{MemberIndex, Placement, Problem, UnitIndex};
 
 use crate::holdings::Holdings;
 use crate::input::Input;
@@ -34,11 +34,10 @@ enum Lot {
 impl<'a> Lots<'a> {
     /// The changes by `placement` of the partitions that members own by `input`, numbered as there.
     pub(super) fn of(input: &'a Input, problem: &Problem, placement: &Placement) -> Self {
-        let runs = placement.runs(problem);
         let names: Vec<_> = input.sets().map(|set| &set[0].name).collect();
-        let members = problem.members().len();
-        let (gains, gained) = sorted(members, &names, &runs, |run| run.to);
-        let (losses, lost) = sorted(members, &names, &runs, |run| run.from);
+        let changes = Changes { problem, placement, names };
+        let (gains, gained) = changes.by(|(_, _, to)| to);
+        let (losses, lost) = changes.by(|(_, from, _)| from);
         let mut lots = Self { lots: Vec::new(), gained, changed: Vec::new() };
         for (at, member) in input.members.iter().enumerate() {
             let (lost_at, gained_at) = (losses.section(at), gains.section(at));
@@ -101,26 +100,45 @@ fn keep<'a>(had: &'a Holdings, lost: &[Span<'a>], kept: &mut Vec<Span<'a>>) {
     }
 }
 
-/// Those of `runs` that have a member, by member and with the topics' `names`.
-fn sorted<'a>(
-    members: usize,
-    names: &[&'a Arc<str>],
-    runs: &[Run],
-    member: impl Fn(&Run) -> Option<MemberIndex>,
-) -> (Sections, Vec<Span<'a>>) {
-    let mut sections = Sections::new(members);
-    runs.iter().for_each(|run| sections.count(member(run)));
-    let length = sections.lay_out();
-    let mut spans = names.first().map_or_else(Vec::new, |name| vec![(*name, 0..0); length]);
-    for run in runs {
-        if let Some(at) = sections.next(member(run)) {
-            spans[at] = (names[run.topic.index()], run.partitions.clone());
-        }
-    }
-    (sections, spans)
+/// A unit, the member that has it, and the one that gets it.
+type Change = (UnitIndex, Option<MemberIndex>, Option<MemberIndex>);
+
+/// The changes by a placement, to be told in names.
+struct Changes<'a, 'p> {
+    problem: &'p Problem,
+    placement: &'p Placement,
+    /// By topic.
+    names: Vec<&'a Arc<str>>,
 }
 
-/// The sections of members in a list.
+impl<'a> Changes<'a, '_> {
+    /// The partitions that change, in sections by the `member` of each change.
+    fn by(&self, member: impl Fn(Change) -> Option<MemberIndex>) -> (Sections, Vec<Span<'a>>) {
+        let changes = || self.placement.changes(self.problem);
+        let mut sections = Sections::new(self.problem.members().len());
+        changes().for_each(|change| sections.count(member(change)));
+        let length = sections.lay_out();
+        let mut spans = self.names.first().map_or_else(Vec::new, |name| vec![(*name, 0..0); length]);
+        let (mut name, mut units) = (self.names.first(), 0..0);
+        changes().for_each(|change| {
+            if !units.contains(&change.0.index()) {
+                let (topic, partition) = self.problem.topic_of(change.0);
+                let first = change.0.index() - partition as usize;
+                units = first..first + self.problem.topic(topic).partitions as usize;
+                name = self.names.get(topic.index());
+            }
+            let Some((name, member)) = name.zip(member(change)) else { return };
+            let partition = u32::try_from(change.0.index() - units.start).expect("counted in u32");
+            match sections.last(member).map(|last| &mut spans[last]) {
+                Some((last, span)) if span.end == partition && Arc::ptr_eq(last, name) => span.end += 1,
+                _ => spans[sections.next(member)] = (*name, partition..partition + 1),
+            }
+        });
+        (sections, spans)
+    }
+}
+
+/// The sections of members in a list, each with room for as much as was counted.
 struct Sections {
     /// By member the number in its section, and once laid out where the next of it is to be.
     next: Vec<u32>,
@@ -151,13 +169,19 @@ impl Sections {
     }
 
     /// The next place in the section of `member`.
-    fn next(&mut self, member: Option<MemberIndex>) -> Option<usize> {
-        let next = &mut self.next[member?.index()];
+    fn next(&mut self, member: MemberIndex) -> usize {
+        let next = &mut self.next[member.index()];
         *next += 1;
-        Some(*next as usize - 1)
+        *next as usize - 1
     }
 
-    /// The section of `member`, once it is full.
+    /// The place before the next one in the section of `member`, if there is one.
+    fn last(&self, member: MemberIndex) -> Option<usize> {
+        let section = self.section(member.index());
+        section.end.checked_sub(1).filter(|last| section.contains(last))
+    }
+
+    /// The section of `member`, as far as it is filled.
     fn section(&self, member: usize) -> Range<usize> {
         self.first[member] as usize..self.next[member] as usize
     }

@@ -57,7 +57,8 @@ impl<'a> Asked<'a> {
             let spec = MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) };
             let handle = builder.member(spec);
             for (topic, partitions) in member.owned.by_topic() {
-                builder.currents(self.handles.named(topic), partitions.iter().copied(), handle);
+                let topic = self.handles.named(topic);
+                partitions.iter().for_each(|partition| builder.current(topic, *partition, handle));
             }
             self.tell_standbys(&mut builder, &member.standby_for, handle);
         }
@@ -143,7 +144,7 @@ fn tell_weights(builder: &mut ProblemBuilder, set: &[Topic], handle: TopicHandle
 }
 
 /// The contents of `placement`, in the names of `input`.
-pub(super) fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placement) -> Shares<'a> {
+fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placement) -> Shares<'a> {
     let mut sizes = vec![0; problem.members().len()];
     placement.owner.iter().flatten().for_each(|owner| sizes[owner.index()] += input.set_size);
     let mut shares = Shares::with_sizes(input, sizes);
@@ -161,4 +162,37 @@ pub(super) fn named<'a>(input: &'a Input, problem: &Problem, placement: &Placeme
         }
     }
     shares
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_strategies::Balanced;
+
+    use super::*;
+    use crate::count::Moves;
+    use crate::digest::Digest;
+    use crate::event::Event;
+    use crate::shape::{Shape, Subscriptions};
+
+    #[test]
+    fn changes_come_to_what_each_partition_by_itself_comes_to() {
+        for subscriptions in [Subscriptions::All, Subscriptions::MixedA, Subscriptions::MixedC] {
+            let shape = Shape { members: 7, partitions: 60, topics: 6, subscriptions, racks: true };
+            for event in Event::ALL {
+                let mut input = Input::new(&shape, &event.after(7));
+                if event != Event::Fresh {
+                    let before = Input::new(&shape, &event.before(7));
+                    input.own(&Asked::of(&before).answer(&Balanced).shares(&before));
+                }
+                let problem = Asked::of(&input).problem();
+                let placement = Balanced.assign(&problem);
+                let (told, each) = (
+                    Lots::of(&input, &problem, &placement).shares(&input),
+                    named(&input, &problem, &placement),
+                );
+                assert_eq!(Digest::of(&told), Digest::of(&each), "{subscriptions}, {event}");
+                assert_eq!(Moves::between(&input, &told), Moves::between(&input, &each));
+            }
+        }
+    }
 }

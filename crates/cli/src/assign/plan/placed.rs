@@ -4,7 +4,7 @@ use kafka_assigner_strategies::sets::{self, SetPlacement};
 use kafka_assigner_strategies::{MemberIndex, Placement, Problem, Strategy, TopicIndex, UnitIndex};
 
 use super::reason::UnplacedReason;
-use super::{kafka, problem};
+use super::{kafka, problem, warning};
 use crate::assign::read::checked::Checked;
 use crate::assign::read::claims::Owners;
 use crate::assign::read::refused::Refused;
@@ -26,6 +26,8 @@ pub(in crate::assign) struct Placed {
     pub(in crate::assign) splits: Vec<UnitIndex>,
     /// The fewest moves with which members can have as many partitions as they get.
     pub(in crate::assign) moves_lower_bound: usize,
+    /// A property of the strategy that the answer may surprise by.
+    pub(in crate::assign) warning: Option<&'static str>,
 }
 
 /// Places the partitions of a line.
@@ -46,10 +48,13 @@ pub(in crate::assign) fn place(line: &Checked<'_>, strategy: &dyn Strategy) -> R
             unassigned,
             splits: Vec::new(),
             moves_lower_bound,
+            warning: None,
         });
     }
     let placed = sets::place(&problem, &together(line, &problem), strategy);
-    Ok(listed(problem, placed))
+    let placed = listed(problem, placed);
+    let warning = warning::of(strategy, &placed);
+    Ok(Placed { warning, ..placed })
 }
 
 /// The line's sets, in the problem's words.
@@ -67,7 +72,7 @@ fn listed(problem: Problem, placed: SetPlacement) -> Placed {
     let standbys = by_member(&problem, |unit| placement.standbys.of(unit));
     let why = |((unit, _), why): (&(UnitIndex, _), _)| (*unit, UnplacedReason::Unassigned(why));
     let unassigned = placement.unassigned.iter().zip(reasons).map(why).collect();
-    Placed { problem, placement, owned, standbys, unassigned, splits, moves_lower_bound }
+    Placed { problem, placement, owned, standbys, unassigned, splits, moves_lower_bound, warning: None }
 }
 
 /// By member the units that are `its`; ascending.

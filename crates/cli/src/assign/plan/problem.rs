@@ -7,6 +7,7 @@ use kafka_assigner_strategies::{
 
 use crate::assign::read::checked::Checked;
 use crate::assign::read::claims::Owners;
+use crate::assign::read::input::InputTopic;
 
 /// The problem of placing the partitions of the line, with owners as `owners` says.
 ///
@@ -16,12 +17,18 @@ pub(in crate::assign) fn of(line: &Checked<'_>, owners: &Owners) -> Result<Probl
     let mut assembly =
         ProblemAssembly { line, builder: Problem::builder(), topics: Vec::new(), members: Vec::new() };
     assembly.builder.options(line.options);
-    (0..line.input.topics.len()).for_each(|topic| assembly.topic(topic));
+    let racks = ReplicaRacks::of_topics(line.input.topics.iter().map(replicas));
+    (0..line.input.topics.len()).zip(&racks).for_each(|(topic, racks)| assembly.topic(topic, racks));
     (0..line.input.members.len()).for_each(|member| assembly.member(member));
     (0..line.input.topics.len()).for_each(|topic| assembly.owners(topic, owners));
     assembly.pairs();
     assembly.standbys();
     assembly.builder.build()
+}
+
+/// By partition the racks of a topic's replicas; nothing if they are not told.
+fn replicas(topic: &InputTopic) -> impl Iterator<Item = Vec<&str>> {
+    topic.2.iter().flatten().map(|racks| racks.0.iter().map(String::as_str).collect())
 }
 
 struct ProblemAssembly<'a> {
@@ -34,7 +41,7 @@ struct ProblemAssembly<'a> {
 }
 
 impl ProblemAssembly<'_> {
-    fn topic(&mut self, at: usize) {
+    fn topic(&mut self, at: usize, racks: &ReplicaRacks) {
         let topic = &self.line.input.topics[at];
         let handle = self.builder.topic(topic.0.as_str(), topic.1);
         self.builder.want_standbys(handle, self.line.standbys[at]);
@@ -42,9 +49,8 @@ impl ProblemAssembly<'_> {
         for (partition, weight) in (0..).zip(topic.3.iter().flatten()) {
             self.builder.weight(handle, partition, *weight);
         }
-        if let Some(racks) = &topic.2 {
-            let names = racks.iter().map(|racks| racks.0.iter().map(String::as_str).collect::<Vec<_>>());
-            self.builder.replica_racks(handle, &ReplicaRacks::new(names));
+        if topic.2.is_some() {
+            self.builder.replica_racks(handle, racks);
         }
     }
 

@@ -149,7 +149,7 @@ fn options(told: &input::Options) -> Result<Options, Refused> {
         }
     };
     let acceptable_lag = told.acceptable_lag.unwrap_or(default.acceptable_lag);
-    Ok(Options { tolerance, acceptable_lag, movement_budget: told.movement_budget })
+    Ok(Options { tolerance, acceptable_lag, movement_budget: told.movement_budget, ..default })
 }
 
 fn standbys(input: &Input, topics: &HashMap<&str, usize>) -> Result<Vec<u32>, Refused> {

@@ -22,6 +22,8 @@ pub(in crate::assign) struct LineAnswer<'a> {
     moves: usize,
     moves_lower_bound: usize,
     balance: Balance,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'static str>,
 }
 
 impl<'a> LineAnswer<'a> {
@@ -40,6 +42,7 @@ impl<'a> LineAnswer<'a> {
             moves: placement.changes(problem).filter(|(_, from, _)| from.is_some()).count(),
             moves_lower_bound: placed.moves_lower_bound,
             balance: Balance::of(problem, placement),
+            warning: placed.warning,
         }
     }
 }
