@@ -87,9 +87,7 @@ fn has_stopped(handoff: &Handoff, assignment: &Assignment) -> bool {
 
 /// In the strict modes a topic that came back counts as gone until its partitions are granted anew.
 fn extent(state: &GroupState, handoff: &Handoff) -> Extent {
-    let is_there = |at: &&TopicPartition| {
-        state.exists(at) && !(handoff.mode.is_strict() && state.is_of_earlier_topic(at))
-    };
+    let is_there = |at: &&TopicPartition| state.exists(at) && !state.is_of_earlier_topic(at);
     match handoff.unit.iter().filter(is_there).count() {
         0 => Extent::Gone,
         left if left < handoff.unit.len() => Extent::Part,

@@ -55,6 +55,25 @@ pub enum Reason {
     },
 }
 
+impl Reason {
+    /// A stable word for metrics and programs.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Unowned => "unowned",
+            Self::OwnerGone { .. } => "owner_gone",
+            Self::OwnerReturned => "owner_returned",
+            Self::HandedOver { .. } => "handed_over",
+            Self::GivenBack { .. } => "given_back",
+            Self::TookOverWarm { .. } => "took_over_warm",
+            Self::ModeChanged { .. } => "mode_changed",
+            Self::ReservationLost => "reservation_lost",
+            Self::TopicReturned => "topic_returned",
+            Self::Strategy { .. } => "strategy",
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -115,14 +134,14 @@ impl CancelReason {
         }
     }
 
-    /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A phase in
-    /// which routers or the old owner had to act is not its fault.
+    /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A freeze that
+    /// routers did not answer is not its fault: a router that misses two of them is ended.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
             Self::NewOwnerGone | Self::NotEligible => false,
             Self::WarmFailed { .. } | Self::Aborted { .. } => true,
-            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing | Phase::Draining),
+            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing),
         }
     }
 }

@@ -49,12 +49,12 @@ fn stash(state: &GroupState, at: &TopicPartition) -> Option<Route> {
     Some(Route::Stash { handoff: handoff.id.clone() })
 }
 
-/// To the owner that the assignment names, unless its session is over: nothing goes to the dead. In `overlap` the old
-/// owner works on for a moment after `Complete`; requests go to the new one at once.
+/// To the owner that the assignment names, unless its session is over, or its topic was gone and it has forgotten the
+/// partition. In `overlap` the old owner works on for a moment after `Complete`; requests go to the new one at once.
 fn open(state: &GroupState, at: &TopicPartition) -> Option<Route> {
     let assignment = state.assignment(at)?;
     let owner = assignment.owner.as_ref()?.member();
-    if state.presence(&owner) != Presence::Here {
+    if state.presence(&owner) != Presence::Here || state.is_of_earlier_topic(at) {
         return None;
     }
     let endpoint = state.registration(&owner.name)?.endpoint.clone();

@@ -10,6 +10,7 @@ mod readability;
 mod routers;
 mod scope;
 mod shared_map;
+mod topics;
 mod touched;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,6 @@ use crate::record::{
 use index::RoleIndex;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::kv::{Change, Record, Revision, Snapshot};
-use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::{MemberName, TopicName};
 
 /// Everything known of one group at one revision. A clone is cheap, and so is the first change after it: they share
@@ -172,8 +172,8 @@ impl GroupState {
         let before = owner(self);
         entry::set(&mut self.assignments, at.clone(), record);
         let after = owner(self);
-        if before != after {
-            touched.owners.insert(at.clone());
+        if let Some(assignment) = self.assignment(at).filter(|_| after.is_some() && after != before) {
+            *touched.moves.entry(assignment.why.label()).or_default() += 1;
         }
         let names = |owner: &Option<Member>| owner.as_ref().map(|owner| owner.name.clone());
         self.roles.replace(at, names(&before).iter(), names(&after).iter());
@@ -283,60 +283,6 @@ impl GroupState {
     #[must_use]
     pub const fn config_entry(&self) -> Option<&Entry<GroupConfig>> {
         self.config.as_ref()
-    }
-
-    /// True if the group has the partition: its topic is there and has that many. A topic that can't be read is taken
-    /// to have it, so that nothing is forgotten for want of knowledge.
-    #[must_use]
-    pub fn exists(&self, at: &TopicPartition) -> bool {
-        match self.topics.get(&at.topic) {
-            None => false,
-            Some(Entry::Readable(topic)) => at.partition < topic.partitions,
-            Some(Entry::Unreadable(_)) => true,
-        }
-    }
-
-    /// The revision in which the topic's record came into being; `None` where there is none, or none that can be read.
-    #[must_use]
-    pub fn topic_since(&self, topic: &TopicName) -> Option<Revision> {
-        Some(self.topics.get(topic)?.readable()?.create_revision)
-    }
-
-    /// True if the assignment of `at` was granted before its topic was gone, and the topic is there again. In the strict
-    /// modes such an assignment stays while its owner may act, and that owner was told that it owns nothing.
-    #[must_use]
-    pub fn is_of_earlier_topic(&self, at: &TopicPartition) -> bool {
-        let granted = self.assignment(at).and_then(|assignment| assignment.topic_since);
-        granted.zip(self.topic_since(&at.topic)).is_some_and(|(granted, now)| granted != now)
-    }
-
-    /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.
-    #[must_use]
-    pub fn mode_of(&self, unit: &[TopicPartition]) -> Mode {
-        let of_group = self.configured(|config| config.mode);
-        let of_topic = |at: &TopicPartition| self.topics.get(&at.topic)?.last_good()?.mode;
-        unit.iter().map(|at| of_topic(at).unwrap_or(of_group)).max().unwrap_or(of_group)
-    }
-
-    /// The strongest mode in which a partition may be granted to `consumer`, in a group whose own mode is `of_group`:
-    /// that of the topics that it takes. A topic that the group does not have yet will have the group's.
-    #[must_use]
-    pub fn mode_demanded_of(&self, consumer: &Consumer, of_group: Mode) -> Mode {
-        let of_topic = |topic: &TopicName| {
-            let known = self.topics.get(topic).and_then(Entry::last_good);
-            known.and_then(|topic| topic.mode).unwrap_or(of_group)
-        };
-        let demanded = match consumer.topics.is_empty() {
-            true => self.topics.keys().map(of_topic).chain([of_group]).max(),
-            false => consumer.topics.iter().map(of_topic).max(),
-        };
-        demanded.unwrap_or(of_group)
-    }
-
-    /// The topics, by name.
-    #[must_use]
-    pub const fn topics(&self) -> &SharedMap<TopicName, Entry<Topic>> {
-        &self.topics
     }
 
     /// The registrations, by name.

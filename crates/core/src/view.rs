@@ -137,7 +137,7 @@ fn owned(
     assignment.owner.as_ref().filter(|owner| owner.is(member))?;
     // In `overlap` its record goes at once, and the handoff of a set needs all of it until it is over.
     // What was granted before the topic was gone is shown once it is granted anew.
-    if assignment.mode.is_strict() && (!state.exists(at) || state.is_of_earlier_topic(at)) {
+    if state.is_of_earlier_topic(at) || (assignment.mode.is_strict() && !state.exists(at)) {
         return None;
     }
     if handoff.is_some_and(|handoff| handoff.phase.stops_the_old_owner()) {

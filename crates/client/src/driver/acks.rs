@@ -84,6 +84,9 @@ impl PendingAcks {
     }
 
     fn take_batch(&mut self, kind: AckKind, roles: &Roles, held: &HeldPartitions) -> Option<AckBatch> {
+        if self.under_way.contains(&kind) {
+            return None;
+        }
         let due = roles.due_acks().filter(|(_, ack)| ack.kind == kind);
         let due = due.filter(|(at, ack)| !self.waits(at, ack) && !is_early(held, at, ack));
         let items: Vec<_> = due.take(MAX_ACKS).map(|(at, ack)| (at.clone(), ack)).collect();

@@ -15,7 +15,7 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
 /// The part of a unit that one consumer has and another one should have.
-struct Part<'p> {
+struct MovingPart<'p> {
     unit: &'p Unit,
     partitions: Vec<TopicPartition>,
     owner: Member,
@@ -42,7 +42,7 @@ impl Planner<'_> {
         }
         let because = desired.because(unit);
         for (owner, partitions) in parts {
-            self.begin(&Part { unit, partitions, owner, target, because: &because }, ids);
+            self.begin(&MovingPart { unit, partitions, owner, target, because: &because }, ids);
         }
     }
 
@@ -65,8 +65,8 @@ impl Planner<'_> {
         (self.state.presence(&owner) == Presence::Here && !moves).then_some(owner)
     }
 
-    fn begin(&mut self, part: &Part<'_>, ids: &mut HandoffIds) {
-        let Part { unit, partitions, owner, target, because } = part;
+    fn begin(&mut self, part: &MovingPart<'_>, ids: &mut HandoffIds) {
+        let MovingPart { unit, partitions, owner, target, because } = part;
         let Some(registration) = self.active(target) else {
             let why = DeferReason::TargetUnable { consumer: (*target).clone() };
             return self.defer(partitions, Some(target), why);
@@ -102,7 +102,7 @@ impl Planner<'_> {
         (!strict.is_empty()).then_some(DeferReason::Outlived { left_ms })
     }
 
-    fn obstacle(&self, target: &Member, part: &Part<'_>) -> Option<DeferReason> {
+    fn obstacle(&self, target: &Member, part: &MovingPart<'_>) -> Option<DeferReason> {
         let consumer = || target.name.clone();
         let (mode, part) = (self.state.mode_of(&part.unit.partitions), &part.partitions);
         if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(mode)) {

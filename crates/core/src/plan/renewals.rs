@@ -29,7 +29,7 @@ impl Planner<'_> {
             }
             if !self.state.handoffs().contains_key(at) {
                 self.renew_grant(at, assignment, mode, ids);
-            } else if assignment.mode.is_strict() && self.state.is_of_earlier_topic(at) {
+            } else if self.state.is_of_earlier_topic(at) {
                 // The handoff is cleared first, and nobody is told of the partition until then.
                 self.defer(std::slice::from_ref(at), None, DeferReason::HandoffEnding);
             }
@@ -44,7 +44,7 @@ impl Planner<'_> {
         ids: &mut HandoffIds,
     ) {
         let Some(owner) = &assignment.owner else { return };
-        if assignment.mode.is_strict() && self.state.is_of_earlier_topic(at) {
+        if self.state.is_of_earlier_topic(at) {
             return self.grant_anew(at, assignment, owner);
         }
         let why = match assignment.mode == mode {
@@ -61,7 +61,9 @@ impl Planner<'_> {
             true => assignment.renewed(epoch, None),
             false => assignment.switched(mode, epoch, ids.deal()),
         };
-        let next = Assignment { since: self.context.wall, why: why.clone(), ..next };
+        // In `overlap` a topic may have been gone for a moment without harm; what is granted now is of the topic as it is.
+        let topic_since = self.state.topic_since(&at.topic).or(assignment.topic_since);
+        let next = Assignment { since: self.context.wall, why: why.clone(), topic_since, ..next };
         let draft = Draft::on(self.state)
             .registered(&owner.name, registration)
             .unchanged(&Key::Handoff(at.clone()))

@@ -26,8 +26,9 @@ pub struct Touched {
     pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
     pub units: BTreeSet<TopicPartition>,
-    /// Partitions of which the owner is another one, or another session, or none.
-    pub owners: BTreeSet<TopicPartition>,
+    /// How many partitions got another owner, or another session of it, by the [label](crate::reason::Reason::label) of
+    /// the reason.
+    pub moves: BTreeMap<&'static str, u64>,
     /// Consumers that reported progress.
     pub progress: BTreeSet<MemberName>,
     /// Routers came, went, or opened another session.
@@ -59,7 +60,7 @@ impl Touched {
         self.registrations.extend(other.registrations);
         other.members.into_iter().for_each(|(name, scope)| self.member(name).merge(scope));
         self.units.extend(other.units);
-        self.owners.extend(other.owners);
+        other.moves.into_iter().for_each(|(why, moves)| *self.moves.entry(why).or_default() += moves);
         self.progress.extend(other.progress);
         self.routers |= other.routers;
         self.routes.merge(other.routes);

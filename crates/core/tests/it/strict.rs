@@ -1,6 +1,7 @@
 //! One owner at a time: the handoffs of `exclusive` and `routed`.
 
 mod freezing;
+mod topics;
 
 use std::time::Duration;
 
@@ -339,78 +340,6 @@ fn every_mode_settles_with_everybody_doing_their_part() {
         assert_eq!(group.loads().values().copied().collect::<Vec<_>>(), [1, 1], "{mode}");
         assert!(group.state.handoffs().is_empty());
     }
-}
-
-#[test]
-fn a_topic_that_comes_back_finds_the_owner_that_may_still_act_on_it() {
-    let mut group = group(Mode::Exclusive);
-    let zombie = group.join("a");
-    group.settle();
-    let topic = Key::Topic("t".parse().unwrap());
-    group.remove(&topic);
-    group.pass();
-    assert_eq!(role(&group, &zombie), None);
-    let successor = group.join("a");
-    group.topic("t", 2);
-    group.pass();
-    assert_eq!(role(&group, &successor), None, "the session before it has not heard yet");
-    group.remove(&topic);
-    group.later(Duration::from_secs(20));
-    group.pass();
-    assert!(group.state.assignments().is_empty());
-}
-
-/// `b` owns the partition from offset 7 on, in its second run; then its topic goes, and comes back.
-fn returned_topic() -> (TestGroup, Member, Assignment) {
-    let (mut group, a, b) = draining(Mode::Exclusive);
-    is_recorded(&group.say(&a, &at(), Some(&id(&group)), &stopped_at(7)));
-    group.settle();
-    let before = group.state.assignment(&at()).unwrap().clone();
-    assert_eq!((group.owner(&at()), before.start), (Some("b"), Offset::new(7).ok()));
-    group.remove(&Key::Topic("t".parse().unwrap()));
-    group.pass();
-    assert_eq!(role(&group, &b), None);
-    group.topic("t", 2);
-    (group, b, before)
-}
-
-#[test]
-fn a_topic_that_comes_back_starts_its_owner_anew() {
-    let (mut group, b, before) = returned_topic();
-    assert_eq!(role(&group, &b), None, "what it had is not shown again: it has forgotten it");
-    group.pass();
-    let Some(Role::Owner { epoch, run, start, .. }) = role(&group, &b) else {
-        panic!("{:?}", role(&group, &b))
-    };
-    assert!(epoch > before.highest_epoch(), "{epoch}");
-    assert_eq!((run, start), (epoch, None), "a new run from the committed offset");
-    assert_eq!(group.state.assignment(&at()).unwrap().why, Reason::TopicReturned);
-    group.settle();
-    assert_eq!(group.owner(&at()), Some("b"));
-}
-
-#[test]
-fn a_topic_that_is_gone_for_less_than_a_pass_comes_back_all_the_same() {
-    let (mut group, a, b) = draining(Mode::Exclusive);
-    let topic = Key::Topic("t".parse().unwrap());
-    let (handoff, before) = (id(&group), group.state.assignment(&at()).unwrap().clone());
-    group.remove(&topic);
-    group.topic("t", 2);
-    group.say(&a, &at(), Some(&handoff), &stopped_at(7));
-    group.settle();
-    let (after, member) = (group.state.assignment(&at()).unwrap(), group.owner(&at()).unwrap());
-    assert!([&a, &b].iter().any(|party| party.name.as_str() == member));
-    assert_eq!(after.start, None, "offset 7 was one of the topic that is gone");
-    assert!(after.run() > before.highest_epoch());
-}
-
-#[test]
-fn a_topic_that_grows_leaves_its_owners_alone() {
-    let (mut group, a, _) = warming(Mode::Exclusive);
-    let before = role(&group, &a);
-    group.topic("t", 4);
-    group.pass();
-    assert_eq!(role(&group, &a), before);
 }
 
 /// The old owner has said where it stopped and died, and the new one never gets there: nobody owns it meanwhile.

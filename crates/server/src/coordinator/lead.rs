@@ -197,9 +197,8 @@ impl Leading<'_> {
         self.has_news = true;
         match notice {
             Some(Notice::Touched(touched)) => {
-                let state = group.snapshot();
-                metrics.moved(group.name(), &state, &touched);
-                let ended = self.leader.observe(&state, &touched, clock.now());
+                metrics.moved(group.name(), &touched);
+                let ended = self.leader.observe(&group.snapshot(), &touched, clock.now());
                 self.show(&ended);
             }
             Some(Notice::Everything) => self.leader.observe_everything(clock.now()),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::leader::{EndedPhase, Pass};
 use kafka_assigner_core::plan::Deferral;
-use kafka_assigner_core::reason::{DeferReason, Reason};
-use kafka_assigner_core::state::{GroupState, Touched};
+use kafka_assigner_core::reason::DeferReason;
+use kafka_assigner_core::state::Touched;
 use kafka_assigner_store::Store;
 use kafka_assigner_types::name::GroupName;
 use prometheus_client::metrics::counter::Counter;
@@ -115,12 +115,11 @@ impl Metrics {
         }
     }
 
-    /// Counts the partitions of `touched` that have another owner in `state`, by the reason of its grant, whoever wrote
-    /// it: in the strict modes the instance that hears a member's last word writes the switch.
-    pub(crate) fn moved(&self, group: &GroupName, state: &GroupState, touched: &Touched) {
-        let owned = touched.owners.iter().filter_map(|at| state.assignment(at));
-        for assignment in owned.filter(|assignment| assignment.owner.is_some()) {
-            self.0.moves.get_or_create(&because(group, reason_label(&assignment.why))).inc();
+    /// Counts the partitions that got another owner with `touched`, whoever wrote it: in the strict modes the instance
+    /// that hears a member's last word writes the switch.
+    pub(crate) fn moved(&self, group: &GroupName, touched: &Touched) {
+        for (reason, moves) in &touched.moves {
+            self.0.moves.get_or_create(&because(group, reason)).inc_by(*moves);
         }
     }
 
@@ -178,22 +177,6 @@ impl Metrics {
         self.0.phases.get_or_create(&label).observe(lasted.as_secs_f64());
     }
 }
-
-const fn reason_label(reason: &Reason) -> &'static str {
-    match reason {
-        Reason::Unowned => "unowned",
-        Reason::OwnerGone { .. } => "owner_gone",
-        Reason::OwnerReturned => "owner_returned",
-        Reason::HandedOver { .. } => "handed_over",
-        Reason::GivenBack { .. } => "given_back",
-        Reason::TookOverWarm { .. } => "took_over_warm",
-        Reason::ModeChanged { .. } => "mode_changed",
-        Reason::ReservationLost => "reservation_lost",
-        Reason::TopicReturned => "topic_returned",
-        Reason::Strategy { .. } => "strategy",
-    }
-}
-
 /// Buckets from a millisecond to a bit over two minutes.
 fn millis_to_minutes() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 18))

@@ -1,0 +1,66 @@
+//! The topics of a group: the partitions that there are, and the modes of their grants.
+
+use super::{Entry, GroupState, SharedMap};
+use crate::record::{Consumer, Topic};
+use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::TopicName;
+
+impl GroupState {
+    /// True if the group has the partition: its topic is there and has that many. A topic that can't be read is taken
+    /// to have it, so that nothing is forgotten for want of knowledge.
+    #[must_use]
+    pub fn exists(&self, at: &TopicPartition) -> bool {
+        match self.topics.get(&at.topic) {
+            None => false,
+            Some(Entry::Readable(topic)) => at.partition < topic.partitions,
+            Some(Entry::Unreadable(_)) => true,
+        }
+    }
+
+    /// The revision in which the topic's record came into being; `None` where there is none, or none that can be read.
+    #[must_use]
+    pub fn topic_since(&self, topic: &TopicName) -> Option<Revision> {
+        Some(self.topics.get(topic)?.readable()?.create_revision)
+    }
+
+    /// True if `at` was granted in a strict mode before its topic was gone, and the topic is there again. Such an
+    /// assignment stays while its owner may act, and that owner was told that it owns nothing. In `overlap` an assignment
+    /// goes with its topic.
+    #[must_use]
+    pub fn is_of_earlier_topic(&self, at: &TopicPartition) -> bool {
+        let assignment = self.assignment(at).filter(|assignment| assignment.mode.is_strict());
+        let granted = assignment.and_then(|assignment| assignment.topic_since);
+        granted.zip(self.topic_since(&at.topic)).is_some_and(|(granted, now)| granted != now)
+    }
+
+    /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.
+    #[must_use]
+    pub fn mode_of(&self, unit: &[TopicPartition]) -> Mode {
+        let of_group = self.configured(|config| config.mode);
+        let of_topic = |at: &TopicPartition| self.topics.get(&at.topic)?.last_good()?.mode;
+        unit.iter().map(|at| of_topic(at).unwrap_or(of_group)).max().unwrap_or(of_group)
+    }
+
+    /// The strongest mode in which a partition may be granted to `consumer`, in a group whose own mode is `of_group`:
+    /// that of the topics that it takes. A topic that the group does not have yet will have the group's.
+    #[must_use]
+    pub fn mode_demanded_of(&self, consumer: &Consumer, of_group: Mode) -> Mode {
+        let of_topic = |topic: &TopicName| {
+            let known = self.topics.get(topic).and_then(Entry::last_good);
+            known.and_then(|topic| topic.mode).unwrap_or(of_group)
+        };
+        let demanded = match consumer.topics.is_empty() {
+            true => self.topics.keys().map(of_topic).chain([of_group]).max(),
+            false => consumer.topics.iter().map(of_topic).max(),
+        };
+        demanded.unwrap_or(of_group)
+    }
+
+    /// The topics, by name.
+    #[must_use]
+    pub const fn topics(&self) -> &SharedMap<TopicName, Entry<Topic>> {
+        &self.topics
+    }
+}
