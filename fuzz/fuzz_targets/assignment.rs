@@ -1,4 +1,4 @@
-//! Whatever a leader sends as an assignment is read or refused, and what was read is read again from what is written.
+//! Any assignment from a leader is read or refused, and what was read is read again from what is written.
 #![no_main]
 
 use kafka_assigner_strategies::kafka::wire::ConsumerAssignment;

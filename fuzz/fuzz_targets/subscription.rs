@@ -1,4 +1,4 @@
-//! Whatever a member sends as its subscription is read or refused, and what was read is read again from what is written.
+//! Any subscription from a member is read or refused, and what was read is read again from what is written.
 #![no_main]
 
 use kafka_assigner_strategies::kafka::wire::ConsumerSubscription;

@@ -1,4 +1,4 @@
-//! What cargo prints about its test suites.
+//! The output of cargo about its test suites.
 
 /// One suite: the unit tests of a crate, an integration binary or a crate's examples in documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The roles of this member, and the handler calls that lead from one to the next.
 //!
-//! A pure, level-triggered machine: commands only set the *wanted* role; at every step each
-//! partition's next call follows from that role and from what the handler holds of it. So a command that is repeated, skipped or overtaken
-//! changes nothing that a later one doesn't set right.
+//! A pure, level-triggered machine: commands only set the *wanted* role; at every step each partition's next call
+//! follows from that role and from what the handler holds of it. So a command that is repeated, skipped or overtaken
+//! changes nothing that a later one doesn't correct.
 //!
 //! ```text
 //!            Warm ok            Assigned ok           Drain ok

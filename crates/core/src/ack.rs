@@ -48,7 +48,7 @@ pub enum Ack {
     Taken(Taken),
     /// The old owner let go.
     Released {
-        /// When it handled its last record, by its own clock. In the strict modes it said so when it stopped.
+        /// The time of its last record, by its own clock. In the strict modes it reported the time when it stopped.
         last_at: Option<WallMillis>,
     },
     /// The new owner can't do it.
@@ -87,12 +87,12 @@ pub enum Verdict {
     Over,
     /// It is not the caller's to say, or not in this phase.
     Refused {
-        /// Why.
+        /// The reason.
         because: String,
     },
     /// A record that it depends on can't be read: nothing is known, so nothing is changed.
     Unreadable {
-        /// What is wrong.
+        /// The error.
         error: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a leader does, as a value: one step for one unit, with the write that carries it out.
+//! The action of a leader, as a value: one step for one unit, with the write that carries it out.
 
 use std::fmt;
 
@@ -24,13 +24,13 @@ pub struct Action {
 pub enum Step {
     /// Give the unit to a consumer without a handoff.
     Grant {
-        /// Who gets it.
+        /// The member that gets the unit.
         to: Member,
-        /// Who is named by its assignment so far.
+        /// The consumer that its assignment names so far.
         from: Option<MemberName>,
         /// The new epoch.
         epoch: Epoch,
-        /// Why.
+        /// The reason.
         why: Reason,
     },
     /// Begin a handoff.
@@ -41,7 +41,7 @@ pub enum Step {
         from: Member,
         /// The member that takes.
         to: Member,
-        /// Why.
+        /// The reason.
         why: Reason,
     },
     /// Bring a handoff into its next phase.
@@ -75,9 +75,9 @@ pub enum Step {
     Cancel {
         /// The handoff.
         id: HandoffId,
-        /// Who was to have it.
+        /// The member that was to have the unit.
         to: Member,
-        /// Why.
+        /// The reason.
         why: CancelReason,
     },
     /// Clear away a handoff that is over.
@@ -89,14 +89,14 @@ pub enum Step {
     Forget,
     /// End a router's session: it kept freezes from ending.
     EndRouter {
-        /// Whose.
+        /// The router.
         router: Member,
     },
     /// End a consumer's session by force.
     EndSession {
-        /// Whose.
+        /// The consumer.
         member: Member,
-        /// Why.
+        /// The reason.
         why: FenceReason,
     },
 }

@@ -1,4 +1,4 @@
-//! When an owner may act, and when somebody else may.
+//! The times at which an owner may act, and at which another member may.
 //!
 //! ```text
 //!  sent a confirmed heartbeat                 lease runs out
@@ -10,8 +10,9 @@
 //!
 //! In the strict modes nobody acts in the place of an owner before its claim is over. That is known where its lease
 //! is gone, or was last kept alive so long ago that only the margin is left of it: the claim counts from before that.
-//! What is left is asked of the store after the absence was seen and for each decision anew ([`Leases`]), never
-//! remembered, but that a lease which is gone stays gone. A session whose absence was seen is not renewed any more, so what is over stays over.
+//! The leader asks the store for the remaining time ([`Leases`]) after it saw that the session is over. It asks again
+//! for each decision and does not remember the time. The one exception: a lease that is known to be gone stays gone.
+//! A session that was seen to be over is not renewed any more, so a claim that is over stays over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

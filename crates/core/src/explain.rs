@@ -1,4 +1,4 @@
-//! Why one partition is where it is: what the records say of it, and what a plan makes of it.
+//! The causes for the place of one partition: what the records say of it, and what a plan makes of it.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use kafka_assigner_types::name::MemberName;
 pub enum Cause {
     /// A record of the partition can't be read, so it is left alone.
     Unreadable {
-        /// What is wrong with it.
+        /// The error.
         error: String,
     },
     /// The group does not have its topic, or not so many partitions of it.
@@ -24,13 +24,13 @@ pub enum Cause {
     Unowned,
     /// Somebody owns it.
     Owned {
-        /// Who.
+        /// The owner.
         owner: MemberName,
-        /// What is known of the owner's session.
+        /// The state of the owner's session, as far as it is known.
         presence: Presence,
         /// Under which epoch.
         epoch: Epoch,
-        /// Why that one.
+        /// The reason for this owner.
         why: Reason,
     },
     /// It is on the move, alone or with others.
@@ -39,39 +39,39 @@ pub enum Cause {
         from: MemberName,
         /// The member that takes.
         to: MemberName,
-        /// Where the handoff stands.
+        /// The phase of the handoff.
         phase: Phase,
-        /// What has to happen next.
+        /// The condition that the handoff waits for.
         waits_for: WaitsFor,
-        /// How many partitions move as one.
+        /// The number of partitions that move as one.
         partitions: usize,
-        /// Why it moves.
+        /// The reason for the move.
         why: Reason,
     },
     /// The last move was called off.
     Cancelled {
-        /// Who was to take it.
+        /// The consumer that was to take it.
         to: MemberName,
-        /// Why not; unknown where the record does not say.
+        /// The reason; unknown where the record does not say.
         why: Option<CancelReason>,
     },
     /// Moves to a consumer failed, and it is passed over for a while.
     Avoided {
         /// The consumer.
         consumer: MemberName,
-        /// How often in a row.
+        /// The number of failures in a row.
         failures: u32,
     },
     /// A plan would do something with it.
     Next {
-        /// What.
+        /// The step.
         step: Step,
     },
     /// A plan would do something with it and can't yet.
     Deferred {
         /// The member that would get it, where that is known.
         to: Option<MemberName>,
-        /// What keeps it.
+        /// The reason for the delay.
         why: DeferReason,
     },
     /// A plan leaves it where it is.
@@ -81,7 +81,7 @@ pub enum Cause {
     },
     /// Nothing is planned in the group at all.
     NotPlanned {
-        /// Why.
+        /// The reason.
         why: NoPlan,
     },
 }

@@ -1,4 +1,4 @@
-//! What is so of a handoff and its partitions: the facts that rules, plans and views decide by.
+//! The facts about a handoff and its partitions that rules, plans and views decide by.
 
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) 
     handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
 }
 
-/// The end of the claim of the owner of `at`, whose session is over. It is over where the owner has reported that it stopped.
+/// The end of the claim of the owner of `at`, whose session is over. The claim is over where the owner has reported
+/// that it stopped.
 pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: LeaderContext<'_>) -> ClaimEnd {
     let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
     let has_left = assignment.owner.as_ref().is_some_and(|owner| state.has_left(&owner.member()));

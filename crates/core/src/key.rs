@@ -1,4 +1,4 @@
-//! Where each record lives: the key layout of a group.
+//! The key layout of a group: the place of each record.
 //!
 //! ```text
 //! {prefix}{group}/consumers/{name}                    leased

@@ -1,4 +1,4 @@
-//! What is stored: one JSON record per key, each with a version, each keeping the fields it does not know.
+//! The stored records: one JSON value per key, each with a version, each keeping the fields it does not know.
 //!
 //! A record of a newer version, or one that is not what its key promises, is [`Unreadable`]: whoever meets
 //! it leaves alone what the record is about, says so, and goes on when it can be read again.

@@ -1,4 +1,4 @@
-//! What a consumer should be told: its roles, derived from the records and from nothing else.
+//! The view of one consumer: its roles, derived from the records and from nothing else.
 //!
 //! A role is keyed, by its epoch (owner) or its handoff (all others): under another key it is another role.
 //! A cancelled handoff looks like none.
@@ -34,7 +34,7 @@ pub enum Role {
         run: Epoch,
         /// The mode of the grant.
         mode: Mode,
-        /// Where to start, where an offset was handed over.
+        /// The offset to start at, where one was handed over.
         start: Option<Offset>,
         /// The handoff that brought it, while that one waits to hear that the consumer processes; or the token of a
         /// grant in another mode that waits for the same.
@@ -44,7 +44,7 @@ pub enum Role {
     Warming {
         /// The handoff.
         handoff: HandoffId,
-        /// Who works.
+        /// The consumer that works.
         current_owner: MemberName,
     },
     /// It is about to own it: it takes its fences and reads what is left of the log, and acts on nothing.
@@ -53,7 +53,7 @@ pub enum Role {
         handoff: HandoffId,
         /// The epoch that is reserved for it.
         epoch: Epoch,
-        /// Where the old owner stopped; `None`: it did not say, the committed offset counts.
+        /// The offset at which the old owner stopped; `None`: it did not say, the committed offset counts.
         until: Option<Offset>,
     },
     /// It stops, says where, and keeps its state: the attempt may still be cancelled.
@@ -64,7 +64,7 @@ pub enum Role {
         epoch: Epoch,
         /// The first epoch of its run of grants: one who started none of the run answers with `start`.
         run: Epoch,
-        /// Where its grant told it to start.
+        /// The offset at which its grant told it to start.
         start: Option<Offset>,
     },
     /// It lets go: the new owner works.
@@ -73,7 +73,7 @@ pub enum Role {
         handoff: HandoffId,
         /// The epoch under which it owned the partition.
         epoch: Epoch,
-        /// Who works now.
+        /// The consumer that works now.
         new_owner: MemberName,
     },
 }

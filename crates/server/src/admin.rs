@@ -1,6 +1,6 @@
 //! The calls of operators: everything that there is to see of a group, and the few things that they may change.
 //!
-//! What is shown is read from this instance's view. What is changed is written under guards on what was read, by
+//! Answers are read from this instance's view. Changes are written under guards on the records that were read, by
 //! whichever instance was asked; a leader then acts on it as on any other change.
 
 mod abort;

@@ -5,7 +5,7 @@
 //!                    └ topics: ask Kafka ─► follow              ┘
 //! ```
 //!
-//! What is decided, and when, is `core::leader`'s matter; here it is told what happens and obeyed. It works on a copy
+//! `core::leader` decides what is done, and when; here it is told what happens, and is obeyed. It works on a copy
 //! of the group, so nobody who reads the view waits for it. Every write carries the term's fence, so a leader that was
 //! deposed writes nothing.
 

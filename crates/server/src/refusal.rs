@@ -1,4 +1,4 @@
-//! What a caller is told when a call can't be done.
+//! The error that a caller gets when a call can't be done.
 
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::Error as StoreError;

@@ -1,4 +1,4 @@
-//! Where topics come from.
+//! The source of a group's topics.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -1,5 +1,5 @@
-//! How long each strategy takes: fresh, when one member joins or leaves, when nothing changed;
-//! and how long the problem of the last takes to tell.
+//! The time that each strategy takes: fresh, when one member joins or leaves, when nothing changed;
+//! and the time for telling the problem of the last.
 //!
 //! Topics have 2 000 partitions each.
 

@@ -102,7 +102,7 @@ impl Clerk {
         loop {
             tokio::select! {
                 biased;
-                // EntryKind is in the log is acknowledged first, so that whoever asks next sees it.
+                // An entry that is in the log is acknowledged first, so that the next request sees it.
                 Some(written) = self.writes.next(), if !self.writes.is_empty() => self.settle(written),
                 // Nothing is admitted any more, and all that was is answered.
                 () = stop.cancelled(), if self.writes.is_empty() => break,

@@ -1,7 +1,7 @@
 //! A small wire: frames with a number, answered in any order.
 //!
-//! A frame is a length (4 bytes), a number (8 bytes) and a body. The number 0 is said by the side that answers: it
-//! leaves, ask nothing more here. EntryKind was asked before is answered still.
+//! A frame is a length (4 bytes), a number (8 bytes) and a body. The side that answers sends the
+//! number 0 when it leaves: it takes no more requests. Requests that were sent before are still answered.
 
 mod connection;
 mod serve;

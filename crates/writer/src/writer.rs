@@ -49,7 +49,7 @@ enum WriterSlot {
 }
 
 impl Writer {
-    /// A writer of `log`, which owns nothing yet. EntryKind it executes is shown to `witness`.
+    /// A writer of `log`, which owns nothing yet. Each effect is shown to `witness`.
     #[must_use]
     pub fn new(log: Log, witness: Option<Arc<dyn Witness>>) -> Self {
         Self { log, witness, slots: Slots::default() }

@@ -69,7 +69,7 @@ pub(crate) enum Outcome {
 /// The reasons for which nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SinkError {
-    /// Whoever writes is not the owner any more, whatever it believes. Trying again under this epoch can't help.
+    /// The writer is not the owner any more, whatever it believes. Trying again under this epoch can't help.
     #[error("fenced: epoch {offered} is older than {held}, under which the partition was written last")]
     Fenced { offered: u64, held: u64 },
     /// The database could not be used; trying again may help.

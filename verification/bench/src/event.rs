@@ -1,4 +1,4 @@
-//! What one change of a record costs the leader and the relay, and what a plan costs, by the size of the group.
+//! The cost of one change of a record for the leader and the relay, and of a plan, by the size of the group.
 //!
 //! The changes are those of real handoffs: ready, complete, taken, released. Each is applied to the state, looked at
 //! as the leader does, and told to the members whom it touches as their streams do. The group grows in two ways:

@@ -1,5 +1,5 @@
-//! What a consumer costs that does nothing: the instance's memory for it, next to a bare tonic stream, and what the
-//! instance writes for it.
+//! The cost of a consumer that does nothing: the instance's memory for it, next to a bare tonic stream, and the
+//! instance's writes for it.
 //!
 //! Both servers run in processes of their own, so that the clients' memory does not count, and both are measured
 //! over the same time.

@@ -1,4 +1,4 @@
-//! What the service costs, measured: `cargo xtask bench` runs this with a real etcd.
+//! The measured costs of the service: `cargo xtask bench` runs this with a real etcd.
 //!
 //! | scenario | what it measures |
 //! | --- | --- |

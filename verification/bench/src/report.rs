@@ -1,4 +1,4 @@
-//! How figures are told: a table as they come, or one JSON object a line.
+//! The output of figures: a table as they come, or one JSON object a line.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a process of the run is given.
+//! The arguments of a process of the run.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What may befall a run.
+//! The faults of a run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What consumers write down about themselves: lines of JSON.
+//! The histories that consumers write about themselves: lines of JSON.
 
 use kafka_assigner_rig::clock::Moment;
 use serde::{Deserialize, Serialize};
@@ -18,14 +18,14 @@ pub(crate) enum Entry {
         claimed: Claimed,
         /// The record's offset.
         offset: i64,
-        /// What the sink answered.
+        /// The answer of the sink.
         verdict: Verdict,
     },
     /// The process stopped acting for the partition.
     Ended {
         /// The partition.
         partition: i32,
-        /// When.
+        /// The moment.
         at: Moment,
     },
 }

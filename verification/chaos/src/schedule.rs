@@ -1,4 +1,4 @@
-//! Which faults happen, for how long, and when: decided by the seed alone.
+//! The schedule of faults, their lengths and times: decided by the seed alone.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What all tracks share.
+//! The parts that all tracks share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

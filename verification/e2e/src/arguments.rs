@@ -1,4 +1,4 @@
-//! What a run is given.
+//! The arguments of a run.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use kafka_assigner_audit::requests::Requests;
 use kafka_assigner_audit::{Audit, Spread};

@@ -1,4 +1,4 @@
-//! How much a run does, and what it must come to.
+//! The amount of work of a run, and the result that it must have.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is done to the run, and when.
+//! The changes that are made to the run, and their times.
 
 use std::time::Duration;
 

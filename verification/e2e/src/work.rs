@@ -1,4 +1,4 @@
-//! What the consumers of a run have to do, and what came of it.
+//! The work of a run's consumers, and its result.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -41,9 +41,9 @@ pub(crate) enum Work {
 /// Work that is over.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// What there was to handle.
+    /// The records to handle.
     Records(Produced),
-    /// What was asked, and what is in the log.
+    /// The requests that were sent, and the entries in the log.
     Requests(Asked, BTreeMap<i32, Vec<Written>>),
 }
 

@@ -1,4 +1,4 @@
-//! What a run consists of, and what can be done to it.
+//! The parts of a run, and the changes that can be made to them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the program is told.
+//! The arguments of the program.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

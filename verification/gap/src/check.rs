@@ -1,4 +1,4 @@
-//! What the histories of a group come to: pure.
+//! The result of a group's histories: pure.
 //!
 //! | number | what it means |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | stall | the longest wait for a record of a partition that kept its owner |
 //! | unowned | the sum of all gaps |
 //!
-//! What lies between an event's beginning and its end counts for it. Start reading at [`Audit`].
+//! Everything between an event's beginning and its end counts for it. Start reading at [`Audit`].
 
 mod partition;
 mod tenure;

@@ -1,4 +1,4 @@
-//! What is done to a group.
+//! The changes that are made to a group.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a member writes down, and how it is read while it is being written.
+//! The history that a member writes, and how it is read while it is being written.
 //!
 //! A line `joining MICROS` when it is ready and begins to join, then a line `PARTITION OFFSET MICROS` for each record
 //! that it handled as the partition's owner. Times are microseconds since 1970.

@@ -1,5 +1,6 @@
-//! How long moved partitions stand still: this project's consumers and the Java consumer under Kafka's own protocols,
-//! on one broker, in one run, under the same load. `cargo xtask bench gap` provides the servers and starts this.
+//! The time for which moved partitions stand still: this project's consumers and the Java consumer under Kafka's own
+//! protocols, on one broker, in one run, under the same load. `cargo xtask bench gap` provides the servers and
+//! starts this.
 //!
 //! ```text
 //!  bench ─► for each system, for each stage:

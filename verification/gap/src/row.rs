@@ -1,4 +1,4 @@
-//! How figures are told: one JSON object a line, or a line of a table.
+//! The output of figures: one JSON object a line, or a line of a table.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What one group goes through.
+//! The course of one group.
 
 use std::time::Duration;
 

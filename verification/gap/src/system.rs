@@ -1,4 +1,4 @@
-//! What is measured against each other.
+//! The systems that are compared.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who owns what just now, as far as it shows in what is handled: pure.
+//! The present owners, as far as the handled records show them: pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

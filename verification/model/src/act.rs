@@ -1,4 +1,4 @@
-//! How a step changes the world.
+//! The effect of a step on the world.
 
 mod leading;
 mod living;

@@ -1,4 +1,4 @@
-//! How much may happen.
+//! The bounds of a run of the model.
 
 use kafka_assigner_types::mode::Mode;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is held against what must hold.
+//! The checks of what must hold.
 
 use kafka_assigner_core::record::{Handoff, Phase};
 use kafka_assigner_core::state::{Entry, Presence};

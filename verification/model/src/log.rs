@@ -1,4 +1,4 @@
-//! What is worked on: the records of one partition, and what keeps the wrong ones from touching it.
+//! The records of one partition, which owners work on, and what keeps the wrong owners from touching it.
 
 use kafka_assigner_types::id::Epoch;
 

@@ -1,4 +1,4 @@
-//! What has to be reachable for an invariant to say anything.
+//! The states that have to be reachable for an invariant to say anything.
 
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::view::Role;

@@ -1,4 +1,4 @@
-//! What must hold, as the design numbers it.
+//! The properties that must hold, as the design numbers them.
 
 /// An invariant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! What was seen, for programs and for people.
+//! The report of a run, for programs and for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

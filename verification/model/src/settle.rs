@@ -1,4 +1,4 @@
-//! Whether a state comes to rest when it is left alone (I6).
+//! The check that a state comes to rest when it is left alone (I6).
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};

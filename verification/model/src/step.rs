@@ -1,4 +1,4 @@
-//! What can happen in a state, as the model that is explored.
+//! The steps that are possible in a state, as the model that is explored.
 
 use stateright::{Model, Property};
 
@@ -53,7 +53,7 @@ pub enum Step {
     Seize(usize, TopicPartition, bool),
     /// A session reads a log.
     Read(usize, TopicPartition),
-    /// What is under way to a log arrives.
+    /// The write that is under way to a log arrives.
     Arrived,
     /// A session says what its role has to say.
     Say(usize, TopicPartition),

@@ -1,4 +1,4 @@
-//! What is explored: the shipped protocol within several bounds of each mode, and each rule taken out once.
+//! The suite that is explored: the shipped protocol within several bounds of each mode, and each rule taken out once.
 
 use kafka_assigner_types::mode::Mode::{self, Exclusive, Overlap, Routed};
 

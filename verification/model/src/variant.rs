@@ -48,7 +48,7 @@ pub enum Variant {
     ClaimWithoutLease,
     /// A reconnect writes the registration again where it is gone.
     ReconnectRegisters,
-    /// What is left of a lease is asked before its owner was seen to be gone.
+    /// The remaining time of a lease is asked for before its owner was seen to be gone.
     AskedEarly,
     /// A write that was refused is sent again under a fence that is taken for it.
     RefusedRepeated,

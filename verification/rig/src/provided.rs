@@ -1,4 +1,4 @@
-//! Which servers this test run has.
+//! The servers that this test run has.
 
 use std::env;
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! What etcd and Kafka take for one answer, measured beside whatever else goes on.
+//! The time that etcd and Kafka take for one answer, measured beside whatever else goes on.
 //!
 //! A partition that moves in a strict mode waits for both: for guarded writes to etcd, and for offsets that are
 //! committed to Kafka. Its gap is judged by what these took in the same run, on the same machine, under the same load.

@@ -1,4 +1,4 @@
-//! What clients give to routers.
+//! The requests that clients give to routers.
 
 use bytes::Bytes;
 

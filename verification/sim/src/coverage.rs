@@ -1,4 +1,4 @@
-//! What occurred, as counters.
+//! Counters of what occurred.
 
 use std::collections::BTreeMap;
 

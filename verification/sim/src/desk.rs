@@ -1,4 +1,4 @@
-//! Where owners take requests: the library's gate, and a log for each partition.
+//! The desk at which owners take requests: the library's gate, and a log for each partition.
 //!
 //! A request that is admitted waits for its turn, takes its time, and is appended to the partition's log if the claim is
 //! valid in that very moment, all under its permit. An owner's state is what it has read of the log and appended itself.

@@ -1,4 +1,4 @@
-//! What happens to a world, and when: faults for five minutes, then healing, then rest.
+//! The course of a world: faults for five minutes, then healing, then rest.
 
 mod faults;
 mod handoffs;

@@ -1,4 +1,4 @@
-//! What is done to a world.
+//! The faults of a world.
 
 use std::fmt;
 
@@ -210,9 +210,9 @@ impl fmt::Display for Fault {
 /// Who can die in a handoff, or come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
-    /// Who gives.
+    /// The member that gives.
     Old,
-    /// Who takes.
+    /// The member that takes.
     New,
     /// The group's leader.
     Leader,

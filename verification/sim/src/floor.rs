@@ -1,4 +1,4 @@
-//! Who processes what at each moment.
+//! The consumers that process each partition at each moment.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -81,7 +81,7 @@ pub(crate) enum Why {
 pub(crate) enum Scope {
     /// Everybody.
     Everyone,
-    /// Whatever the member owns or routes.
+    /// Everything that the member owns or routes.
     Member(Arc<str>),
     /// Requests, and nothing else.
     Requests,

@@ -37,9 +37,9 @@ pub(crate) struct Weather {
 pub(crate) enum Cut {
     /// Everything, and its streams break.
     Both,
-    /// What it says; what is said to it arrives.
+    /// Its calls; messages to it arrive.
     Calls,
-    /// What is said to it; its calls are carried out.
+    /// Answers and messages to it; its calls are carried out.
     Answers,
 }
 

@@ -1,4 +1,4 @@
-//! What one world looks like, drawn from its seed.
+//! The shape of one world, drawn from its seed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

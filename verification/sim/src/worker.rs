@@ -1,4 +1,4 @@
-//! What a consumer does with its partitions: it takes its time, and opens them at its desk.
+//! The work of a consumer with its partitions: it takes its time, and opens them at its desk.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};

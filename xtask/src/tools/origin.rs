@@ -1,4 +1,4 @@
-//! Where a tool came from, for the report.
+//! The origin of a tool, for the report.
 
 use std::fmt;
 

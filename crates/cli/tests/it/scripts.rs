@@ -1,4 +1,4 @@
-//! What the scripted instance knows: a group in the middle of a deploy.
+//! The state that the scripted instance shows: a group in the middle of a deploy.
 
 use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};

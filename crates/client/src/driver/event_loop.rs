@@ -140,8 +140,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     fn take_in(&mut self, turn: Turn) {
-        // An answer may still confirm the claim. Nothing else begins under one that is over: after a suspension, a grant that
-        // others have by now may be the first thing to be read.
+        // An answer may still confirm the claim. Nothing else begins under a claim that is over: after a suspension,
+        // the first message that is read may be a grant that another member has by now.
         if !matches!(turn, Turn::Reply(_)) {
             self.lapse();
         }

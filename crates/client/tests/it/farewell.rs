@@ -1,4 +1,4 @@
-//! What a consumer says of a session that was taken away from it: that it has stopped, once that is true.
+//! The report of a consumer whose session was taken away: it says that it has stopped, once that is true.
 
 use std::time::Duration;
 

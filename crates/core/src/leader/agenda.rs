@@ -1,4 +1,4 @@
-//! When a leader looks at what, and when it plans.
+//! The agenda of a leader: the times at which it looks at handoffs, and at which it plans.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

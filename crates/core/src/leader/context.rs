@@ -1,4 +1,4 @@
-//! What a decision of the leader is made on, besides the state.
+//! The inputs of a leader's decision besides the state.
 
 use kafka_assigner_strategies::Registry;
 

@@ -1,4 +1,4 @@
-//! What a leader remembers: since when it has seen things as they are.
+//! The memory of a leader: the moments since which it has seen things as they are.
 //!
 //! Deadlines and graces run on the leader's own clock from its first sight of a state. Nothing of this is
 //! stored: a new leader starts afresh, which costs time and never correctness.
@@ -70,8 +70,8 @@ pub struct PhaseSpan {
     warm_up: WarmUp,
     /// The moment at which the leader first saw the phase.
     pub since: Moment,
-    /// The moment at which it has to be over, by the leader's clock. Reported progress moves it on, and in `Complete` it begins anew
-    /// once the new owner has taken.
+    /// The moment at which the phase has to be over, by the leader's clock. Reported progress moves it on, and in
+    /// `Complete` it begins anew once the new owner has taken.
     pub deadline: Moment,
 }
 

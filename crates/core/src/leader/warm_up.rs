@@ -8,8 +8,8 @@ use kafka_assigner_types::id::TopicPartition;
 /// The progress of a handoff's unit, partition by partition: one of them may be done long before another begins, with
 /// numbers of its own.
 ///
-/// Progress is more done, a first word of "ready", and once for each attempt that the end became known. That the end
-/// moves on is none: under a steady producer it would be progress for ever.
+/// A report is progress if `done` rises, if one more partition is ready, or when the end becomes known (once per
+/// attempt). A growing end is not progress: with a steady producer the deadline would move for ever.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WarmUp {
     /// The most that was reported as done, in the consumer's own unit.

@@ -1,4 +1,4 @@
-//! Who owns a partition.
+//! The record of a partition's owner.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Who is here.
+//! The records of consumers: their registrations, and the marks of sessions that stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 

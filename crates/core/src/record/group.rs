@@ -1,4 +1,4 @@
-//! How a group behaves.
+//! The record of a group's settings.
 
 use kafka_assigner_strategies::{Registry, TopicSpread};
 use kafka_assigner_types::mode::Mode;
@@ -120,7 +120,7 @@ pub enum InvalidConfig {
     OutOfRange {
         /// The field.
         field: &'static str,
-        /// What it was set to.
+        /// The configured value.
         value: u64,
         /// The least that is allowed.
         low: u64,
@@ -130,7 +130,7 @@ pub enum InvalidConfig {
     /// A strategy that does not exist.
     #[error("strategy {value:?} is unknown: it must be one of {known}")]
     UnknownStrategy {
-        /// What it was set to.
+        /// The configured value.
         value: String,
         /// The strategies there are, with commas.
         known: String,
@@ -138,7 +138,7 @@ pub enum InvalidConfig {
     /// A price for even topics that does not exist.
     #[error("spread_topics {value:?} is unknown: it must be ties or moves")]
     UnknownSpread {
-        /// What it was set to.
+        /// The configured value.
         value: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What somebody asks of a handoff.
+//! The record of a wish about a handoff.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +30,12 @@ pub struct Intent {
 pub enum Wish {
     /// The new owner can't do it.
     Failed {
-        /// What it said, at most 1 000 characters.
+        /// The reason that it gave, at most 1 000 characters.
         reason: String,
     },
     /// An operator wants it stopped.
     Abort {
-        /// What they said, at most 1 000 characters.
+        /// The reason that the operator gave, at most 1 000 characters.
         reason: String,
     },
 }

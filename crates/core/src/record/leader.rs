@@ -1,4 +1,4 @@
-//! Who leads.
+//! The record of a group's leader.
 
 use serde::{Deserialize, Serialize};
 

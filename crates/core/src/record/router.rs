@@ -1,4 +1,4 @@
-//! Who routes requests, and what routers say of handoffs.
+//! The records of routers: their registrations, and their acknowledgements of handoffs.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What there is to assign.
+//! The record of a topic: the partitions to assign.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,4 +1,4 @@
-//! What consumers and routers register with.
+//! The data with which consumers and routers register.
 
 use std::time::Duration;
 

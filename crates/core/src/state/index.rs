@@ -1,4 +1,4 @@
-//! Which partitions concern whom: kept beside the records, so that nobody searches them.
+//! The index from members to the partitions that concern them: kept beside the records, so that nobody searches them.
 
 use super::SharedMap;
 use crate::record::Handoff;

@@ -1,4 +1,4 @@
-//! What can't be read of the partitions, and who has to hear of it when that changes.
+//! The unreadable records of partitions, and the members that have to hear of it when that changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

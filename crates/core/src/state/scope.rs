@@ -1,4 +1,4 @@
-//! How much of one member's view a change may concern.
+//! The part of one member's view that a change may concern.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const MOST_NAMED: usize = 512;
 pub enum Scope {
     /// These partitions; none, where nothing differs.
     Partitions(BTreeSet<TopicPartition>),
-    /// Whatever it has.
+    /// All partitions that it has.
     Everything,
 }
 

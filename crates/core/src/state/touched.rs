@@ -1,4 +1,4 @@
-//! What a change concerns.
+//! The parts of the state that a change concerns.
 
 use std::collections::{BTreeMap, BTreeSet};
 

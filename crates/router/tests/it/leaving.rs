@@ -1,4 +1,4 @@
-//! How a router ends: asked to, or because it can't do its part.
+//! The end of a router: it was asked to stop, or it can't do its part.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -1,4 +1,4 @@
-//! What becomes of requests while their partitions move.
+//! Requests while their partitions move.
 
 use std::time::Duration;
 

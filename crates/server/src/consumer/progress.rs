@@ -1,4 +1,4 @@
-//! What heartbeats report beside the heartbeat: progress of warm-ups, and of processing itself.
+//! Progress that heartbeats report: of warm-ups, and of processing itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -23,7 +23,7 @@ pub(crate) async fn run(coordinator: Coordinator) {
             biased;
             () = stop.cancelled() => {}
             term = election.campaign(head_start) => serve(&coordinator, term).await,
-            // An instance came or went: campaign anew, as it now behoves.
+            // An instance came or went: campaign again with the new head start.
             () = peers.another_head_start(group.name(), head_start) => {}
         }
         // What a dropped campaign has left behind is cleared away here.

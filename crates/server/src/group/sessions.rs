@@ -1,4 +1,4 @@
-//! What this instance remembers of the sessions whose heartbeats it hears, beside what their registrations say.
+//! The memory of an instance about the sessions whose heartbeats it receives, beside their registrations.
 //!
 //! It lives as long as the registration does. Another instance begins anew, which puts a deadline off and loses
 //! nothing.

@@ -13,7 +13,7 @@ pub enum Error {
          network is trusted"
     )]
     InTheClear {
-        /// Where it would listen.
+        /// The address on which it would listen.
         address: SocketAddr,
     },
     /// HTTP would be open to other machines; it has no TLS.
@@ -22,7 +22,7 @@ pub enum Error {
          where the network is trusted"
     )]
     HttpInTheClear {
-        /// Where it would listen.
+        /// The address on which it would listen.
         address: SocketAddr,
     },
     /// A listener can't be used.

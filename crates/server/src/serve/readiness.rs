@@ -1,4 +1,4 @@
-//! Whether an instance lives, and whether it can serve.
+//! The liveness of an instance, and its readiness to serve.
 
 use std::fmt;
 use std::time::Duration;

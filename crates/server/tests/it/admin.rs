@@ -1,4 +1,4 @@
-//! What operators can see and do.
+//! Calls of operators: what they show and what they do.
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::record::{self, Source};

@@ -1,4 +1,4 @@
-//! What callers get wrong.
+//! Wrong input from callers.
 
 use kafka_assigner_proto::v1::{
     Capability, DrainPartition, DrainedPartition, HandledRecord, HeartbeatRequest, PartitionAck,

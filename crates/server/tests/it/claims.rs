@@ -1,4 +1,4 @@
-//! When somebody may act in an owner's place: not before its claim is over, and not much later.
+//! The moment at which another member may act in an owner's place: after its claim is over, and not much later.
 
 use std::time::Duration;
 

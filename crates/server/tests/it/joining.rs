@@ -1,4 +1,4 @@
-//! Who gets what when consumers come and go: the "gRPC level" of consumers only.
+//! The grants when consumers come and go: the "gRPC level" of consumers only.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

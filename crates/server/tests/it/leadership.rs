@@ -1,4 +1,4 @@
-//! Who leads, and what stopping an instance does.
+//! The leadership of groups, and the effect of stopping an instance.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What somebody does to the store by hand. The numbers are those of `docs/design/scenarios.md`.
+//! Changes to the store by hand. The numbers are those of `docs/design/scenarios.md`.
 
 use std::time::Duration;
 

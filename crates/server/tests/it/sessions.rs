@@ -1,4 +1,4 @@
-//! How sessions begin, go on elsewhere, and end.
+//! Sessions: how they begin, go on elsewhere, and end.
 
 use std::time::Duration;
 

@@ -90,20 +90,20 @@ impl Each {
 }
 
 impl MarginalCost {
-    /// The marginal_cost at a member of `capacity` that takes: it makes the sum of squared loads over capacities
+    /// The marginal cost at a member of `capacity` that takes: it makes the sum of squared loads over capacities
     /// the balance, as the differences between squares are the odd numbers.
     pub(super) fn taking(capacity: Capacity, scale: Scale) -> Self {
         Self { each: Each::Nothing, slope: scale.slope(capacity) }
     }
 
-    /// The marginal_cost at a member of an older generation.
+    /// The marginal cost at a member of an older generation.
     pub(super) fn taking_last(capacity: Capacity, scale: Scale) -> Self {
         Self { each: Each::Outdated, ..Self::taking(capacity, scale) }
     }
 
-    /// The marginal_cost at a member that gives.
+    /// The marginal cost at a member that gives.
     pub(super) const GIVING: Self = Self { each: Each::Draining, slope: 0 };
-    /// The marginal_cost of having no owner.
+    /// The marginal cost of having no owner.
     pub(super) const UNOWNED: Self = Self { each: Each::Unowned, slope: 0 };
 
     /// The cost of one more unit at a member with `load` units, of at most `limit`.
@@ -112,7 +112,7 @@ impl MarginalCost {
         self.each.cost() + over + self.slope() * FlowCost::from(2 * u64::from(load) + 1)
     }
 
-    /// The load at which one more first costs at least `cost`; for a marginal_cost that rises.
+    /// The load at which one more first costs at least `cost`; for a marginal cost that rises.
     pub(super) fn load_at(self, cost: FlowCost) -> u32 {
         let slope = self.slope();
         let slopes = (cost - self.each.cost() + slope - 1).div_euclid(slope);

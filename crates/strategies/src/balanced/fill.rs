@@ -7,8 +7,8 @@ use std::ops::{Add, Div, Sub};
 use super::cost::{FlowCost, MarginalCost};
 use super::network::MemberNode;
 
-/// The members that are filled up, by position. In plain lists, so that where all cost alike many are looked at at
-/// once.
+/// The members that are filled up, by position. In plain lists, so that several are looked at together where
+/// all cost alike.
 #[derive(Debug)]
 pub(super) struct FillLevels {
     /// The number of units of each.

@@ -5,7 +5,7 @@
 //! ([`StickyUserData`], [`generation_user_data`]). Everything is big-endian. What is read takes memory
 //! in proportion to the bytes that are there, whatever they say of themselves.
 //!
-//! Whatever is written is sorted, so that equal contents are equal bytes: a broker takes other bytes
+//! Written data is sorted, so that equal contents are equal bytes: a broker takes other bytes
 //! for a changed subscription, and rebalances (KAFKA-12898).
 
 mod assignment;

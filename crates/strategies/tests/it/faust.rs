@@ -1,4 +1,4 @@
-//! What is known of Faust's assignor, its faults mended, for `copartitioned-sticky`.
+//! Faust's assignor, without its faults, for `copartitioned-sticky`.
 
 use kafka_assigner_strategies::{CopartitionedSticky, MoveReason, Strategy};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What must hold of every strategy, for problems of all kinds.
+//! Properties that hold for every strategy, for problems of all kinds.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Which unit goes to whom, where several would do: `balanced` and its standbys and racks, with and without weights.
+//! The choice among members that would all do: `balanced` with standbys and racks, with and without weights.
 
 use kafka_assigner_strategies::{
     Balanced, MemberIndex, MemberSpec, Problem, ProblemBuilder, ReplicaRacks, Strategy as _,

@@ -1,4 +1,4 @@
-//! What the tests of Kafka Streams' task assignors know, as far as it concerns who owns and who stands by. Where
+//! The tests of Kafka Streams' task assignors, as far as they concern owners and standbys. Where
 //! Streams lets a task warm up as a replica first and probes until that is done, a handoff does it here, so each
 //! change settles at once.
 

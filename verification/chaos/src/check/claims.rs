@@ -1,4 +1,4 @@
-//! Who held a valid claim when.
+//! The holders of valid claims over time.
 
 use std::collections::BTreeMap;
 

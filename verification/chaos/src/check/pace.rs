@@ -1,4 +1,4 @@
-//! Whether work went on.
+//! The check that work went on.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

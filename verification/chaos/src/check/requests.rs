@@ -1,4 +1,4 @@
-//! Whether callers were told the truth.
+//! The check that callers got true answers.
 
 use kafka_assigner_audit::requests::{Asked, Written, judge, wrong_states};
 

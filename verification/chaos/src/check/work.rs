@@ -1,4 +1,4 @@
-//! Whether all work was done, and in the order of the epochs.
+//! The check that all work was done, and in the order of the epochs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

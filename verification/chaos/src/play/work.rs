@@ -1,4 +1,4 @@
-//! What the consumers of a run have to do.
+//! The work of a run's consumers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What befalls consumers.
+//! The faults of consumers.
 
 use anyhow::Result;
 use kafka_assigner_rig::Disturbance;

@@ -1,4 +1,4 @@
-//! What befalls etcd.
+//! The faults of etcd.
 
 use anyhow::Result;
 use kafka_assigner_rig::EtcdCluster;

@@ -1,4 +1,4 @@
-//! What befalls instances.
+//! The faults of instances.
 
 use std::time::Duration;
 

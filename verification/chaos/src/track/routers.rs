@@ -1,4 +1,4 @@
-//! What befalls routers.
+//! The faults of routers.
 
 use anyhow::Result;
 use tokio::task::block_in_place;

@@ -1,4 +1,4 @@
-//! What happened to one partition.
+//! The history of one partition.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

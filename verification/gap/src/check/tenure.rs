@@ -1,4 +1,4 @@
-//! Who owned a partition when, as far as it shows in what was handled.
+//! The owners of a partition over time, as far as the handled records show them.
 
 use std::collections::BTreeMap;
 

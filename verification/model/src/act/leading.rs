@@ -1,4 +1,4 @@
-//! What instances do that lead, or believe to.
+//! The steps of instances that lead, or believe to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What routers do.
+//! The steps of routers.
 
 use kafka_assigner_core::ack::{Ack, MemberAck, Verdict, judge};
 use kafka_assigner_core::key::Key;

@@ -1,4 +1,4 @@
-//! What members are told, and what they say.
+//! The messages to members and from them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What owners do with their partitions.
+//! The steps of owners with their partitions.
 
 use kafka_assigner_core::view::Role;
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};

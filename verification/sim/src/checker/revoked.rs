@@ -1,4 +1,4 @@
-//! What nobody can promise after a stranger revoked a lease: how long its owner may still act.
+//! The time for which an owner may still act after a stranger revoked its lease: nobody can promise an end of it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What puts things right again.
+//! The repair of a world after its faults.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What goes wrong with routers.
+//! The faults of routers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What people do to the records, with their own hands.
+//! Changes that people make to the records by hand.
 
 use bytes::Bytes;
 use kafka_assigner_core::key::Key;

@@ -1,4 +1,4 @@
-//! What Kafka would say of its topics.
+//! The topics as Kafka would report them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};

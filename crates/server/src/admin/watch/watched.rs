@@ -1,4 +1,4 @@
-//! What a watcher was told, and what it has to be told next.
+//! The last state that a watcher was told, and the events that it has to be told next.
 //!
 //! Events are the difference between two looks at the view, so a change that was undone between them is not told.
 

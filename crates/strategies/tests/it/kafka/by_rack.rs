@@ -1,4 +1,4 @@
-//! What Kafka's tests know of members and replicas in racks. Each result comes with how many
+//! Kafka's tests of members and replicas in racks. Each result comes with how many
 //! partitions it leaves far from their owners.
 
 use super::notation::{gives, group, rounds, told, with_replicas};

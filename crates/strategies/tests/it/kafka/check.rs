@@ -1,4 +1,4 @@
-//! What must hold of any result of the sticky rules.
+//! Properties that hold for any result of the sticky rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 

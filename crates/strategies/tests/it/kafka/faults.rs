@@ -1,4 +1,4 @@
-//! Where Kafka's classes are wrong. Each test says what they give, and shows what is right.
+//! Faults of Kafka's classes. Each test says what they give, and shows what is right.
 
 use super::notation::{gives, group, rounds};
 

@@ -1,5 +1,5 @@
-//! What the tests of the broker's assignors know, asked of `balanced` and `range`: how many each member gets, and how
-//! many partitions leave a member that could have kept them. Which ones the broker gives depends on topic ids there.
+//! The tests of the broker's assignors, for `balanced` and `range`: how many partitions each member gets, and how
+//! many leave a member that could have kept them. Which ones the broker gives depends on topic ids there.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What an owner reads, processes and commits.
+//! The records that an owner reads, processes and commits.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What happens while a partition goes from one consumer to another, in the modes with one owner at a time.
+//! Moves of a partition from one consumer to another, in the modes with one owner at a time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

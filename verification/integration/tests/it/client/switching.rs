@@ -1,4 +1,4 @@
-//! What happens while a partition goes from one consumer to another.
+//! Moves of a partition from one consumer to another.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
