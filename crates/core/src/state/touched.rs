@@ -26,7 +26,7 @@ pub struct Touched {
     pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
     pub units: BTreeSet<TopicPartition>,
-    /// How many partitions got another owner, or another session of it, by the [label](crate::reason::Reason::label) of
+    /// The number of partitions that got another owner, or another session of it, by the [label](crate::reason::Reason::label) of
     /// the reason.
     pub moves: BTreeMap<&'static str, u64>,
     /// Consumers that reported progress.
