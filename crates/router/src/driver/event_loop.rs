@@ -6,7 +6,7 @@ use std::time::Duration;
 use kafka_assigner_client::session::{Ending, Event, Session, SessionAction, SessionOptions};
 use kafka_assigner_client::session_io::CommandSource;
 use kafka_assigner_client::{Dice, SessionStatus};
-use kafka_assigner_proto::v1::{DeregisterMode, RouteCommand};
+use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse, RouteCommand};
 use kafka_assigner_types::id::{HandoffId, Incarnation, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
@@ -188,6 +188,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
                 self.session_event(Event::HeartbeatFailed { number });
             }
             RouterReply::Detach(result) => {
+                let result = result.map(|()| DeregisterResponse::default());
                 self.session_event(Event::LeaveAnswered { mode: DeregisterMode::Now, result });
             }
             RouterReply::Acks(reply) => self.acks_answered(reply),
@@ -211,6 +212,8 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             SessionAction::SendDeregister { endpoint, incarnation, .. } => {
                 self.service.detach(endpoint, &incarnation);
             }
+            // Routers have nothing that others could take.
+            SessionAction::NobodyTakes => {}
             SessionAction::Claim(term) => self.claim(term.map(|term| term.strict)),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
             SessionAction::News(update) => self.update(update),
