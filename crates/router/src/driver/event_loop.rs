@@ -212,13 +212,11 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             SessionAction::SendDeregister { endpoint, incarnation, .. } => {
                 self.service.detach(endpoint, &incarnation);
             }
-            // Routers have nothing that others could take.
-            SessionAction::NobodyTakes => {}
             SessionAction::Claim(term) => self.claim(term.map(|term| term.strict)),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
             SessionAction::News(update) => self.update(update),
-            // No other process waits for the claim of a router.
-            SessionAction::SayStopped { .. } => {}
+            // No other process waits for the claim of a router, or takes anything from it.
+            SessionAction::SayStopped { .. } | SessionAction::NobodyTakes => {}
             SessionAction::Lost(loss) => {
                 warn!(group = &*self.group, router = self.options.name, ?loss, "session lost");
                 self.status.send_modify(|status| status.sessions_lost += 1);
