@@ -211,6 +211,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             SessionAction::SendDeregister { endpoint, incarnation, mode } => {
                 self.service.deregister(endpoint, &incarnation, mode);
             }
+            SessionAction::NobodyTakes => {
+                info!(group = &*self.group, "nobody is there who may take the partitions; leaving at once");
+                self.stopping.nobody_takes(self.now());
+            }
             SessionAction::Claim(term) => self.set_claim(term),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
             SessionAction::News(change) => self.role_event(RoleEvent::Changed(change)),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{
-    Caller, DeregisterMode, DeregisterRequest, HeartbeatRequest, HeartbeatResponse, RegisterRequest,
-    WarmProgress,
+    Caller, DeregisterMode, DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse,
+    RegisterRequest, WarmProgress,
 };
 use kafka_assigner_types::id::Incarnation;
 use tokio::task::JoinSet;
@@ -39,7 +39,7 @@ pub(super) struct ServiceCalls<T> {
 /// A call to the service that ended.
 pub(super) enum Reply {
     Heartbeat { number: u64, result: Result<HeartbeatResponse, Status> },
-    Deregister { mode: DeregisterMode, result: Result<(), Status> },
+    Deregister { mode: DeregisterMode, result: Result<DeregisterResponse, Status> },
     Acks(AckReply),
     Farewell { incarnation: Incarnation },
 }
@@ -97,7 +97,7 @@ impl<T: Transport> ServiceCalls<T> {
         let transport = self.transport.clone();
         self.running.spawn(async move {
             let result = bounded(DEREGISTER_BOUND, transport.deregister(&endpoint, request)).await;
-            Reply::Deregister { mode, result: result.map(|_| ()) }
+            Reply::Deregister { mode, result }
         });
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Running ──► Draining ──────────────────────────────► Closing ──► done
-//!     │            │ took too long                       ▲   ▲
+//!     │            │ took too long, or nobody takes it   ▲   ▲
 //!     └────────────┴──► Leaving ──► Deregistering ───────┘   │
 //!       (restart)      local end,    NOW or RESTART          │
 //!                      then fenced                           │
@@ -29,9 +29,10 @@ const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// Everything is being handed over.
+    /// Everything is being handed over; in vain where nobody takes it.
     Draining {
         by: Moment,
+        in_vain: bool,
     },
     /// Handlers finish what they have; nobody else is told yet.
     Leaving {
@@ -86,7 +87,7 @@ impl Stopping {
     pub(super) const fn deadline(&self) -> Option<Moment> {
         match self.stage {
             Stage::Running => None,
-            Stage::Draining { by }
+            Stage::Draining { by, .. }
             | Stage::Leaving { by, .. }
             | Stage::Deregistering { by }
             | Stage::Closing { by } => Some(by),
@@ -97,7 +98,7 @@ impl Stopping {
     pub(super) fn begin(&mut self, now: Moment, on_stop: OnStop, drain_timeout: Duration) -> StopStep {
         match on_stop {
             OnStop::Drain => {
-                self.stage = Stage::Draining { by: now + drain_timeout };
+                self.stage = Stage::Draining { by: now + drain_timeout, in_vain: false };
                 StopStep::Drain
             }
             OnStop::Restart => {
@@ -110,9 +111,9 @@ impl Stopping {
     /// Takes the step that is due by now. `is_quiet` = nothing of this member may act any more.
     pub(super) fn advance(&mut self, now: Moment, is_quiet: impl FnOnce() -> bool) -> Option<StopStep> {
         match self.stage {
-            Stage::Draining { by } if by <= now => {
+            Stage::Draining { by, in_vain } if by <= now => {
                 self.stage = Stage::Leaving { by: now + self.close_timeout, mode: DeregisterMode::Now };
-                Some(StopStep::LeaveLocally { late: true })
+                Some(StopStep::LeaveLocally { late: !in_vain })
             }
             Stage::Leaving { mode, .. } if is_quiet() => {
                 self.stage = Stage::Deregistering { by: now + DEREGISTER_BOUND };
@@ -124,6 +125,13 @@ impl Stopping {
                 Some(StopStep::Fence)
             }
             _ => None,
+        }
+    }
+
+    /// The service says that nobody may take what is being handed over: there is nothing to wait for.
+    pub(super) const fn nobody_takes(&mut self, now: Moment) {
+        if matches!(self.stage, Stage::Draining { .. }) {
+            self.stage = Stage::Draining { by: now, in_vain: true };
         }
     }
 
@@ -173,6 +181,17 @@ mod tests {
         assert_eq!(stopping.advance(at(65), || true), Some(StopStep::Fence));
         assert!(stopping.is_done(at(65), || true) && !stopping.is_done(at(65), || false));
         assert_eq!(stopping.result(0), Ok(Stopped::WithoutSession));
+    }
+
+    #[test]
+    fn a_drain_that_nobody_takes_ends_at_once_and_not_late() {
+        let mut stopping = Stopping::new(CLOSE);
+        stopping.begin(at(0), OnStop::Drain, DRAIN);
+        stopping.nobody_takes(at(1));
+        assert_eq!(stopping.deadline(), Some(at(1)));
+        assert_eq!(stopping.advance(at(1), || true), Some(StopStep::LeaveLocally { late: false }));
+        stopping.nobody_takes(at(2));
+        assert_eq!(stopping.advance(at(2), || true), Some(StopStep::Deregister(DeregisterMode::Now)));
     }
 
     #[test]

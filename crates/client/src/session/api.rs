@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, HeartbeatResponse, Seen};
+use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse, FenceReason, HeartbeatResponse, Seen};
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use tonic::Status;
@@ -65,7 +65,7 @@ pub enum Event<C> {
         /// The mode that was asked for.
         mode: DeregisterMode,
         /// The answer.
-        result: Result<(), Status>,
+        result: Result<DeregisterResponse, Status>,
     },
     /// Leave without a word, so that the session runs out: what the caller has begun may still have effects.
     Abandon,
@@ -105,6 +105,8 @@ pub enum SessionAction<N> {
         /// The way to leave.
         mode: DeregisterMode,
     },
+    /// Nobody is there who may take what this member has: to drain further is in vain.
+    NobodyTakes,
     /// The session's claim is valid until then; `None` = it has ended.
     Claim(Option<ClaimTerm>),
     /// A session was opened: the first one, or one after a loss.

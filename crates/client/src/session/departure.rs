@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::DeregisterMode;
+use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse};
 use tonic::{Code, Status};
 
 use super::api::Ending;
@@ -11,6 +11,10 @@ use kafka_assigner_types::moment::Moment;
 
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
+
+/// How long after an answer to a drain the service is asked anew if anybody takes what is left: others may begin to drain
+/// meanwhile. It costs one call, which reads the store once.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A Deregister that is under way.
 #[derive(Debug)]
@@ -27,7 +31,10 @@ pub(super) enum DepartureAnswer {
     /// The session is over.
     Over(Ending),
     /// The service hands over what this member has, and ends the session when nothing is left.
-    Accepted,
+    Accepted {
+        /// True if nobody is there who may take it.
+        nobody_takes: bool,
+    },
     /// It is asked again, elsewhere.
     Unknown,
 }
@@ -60,16 +67,17 @@ impl Departure {
     pub(super) fn answered(
         &mut self,
         now: Moment,
-        result: Result<(), Status>,
+        result: Result<DeregisterResponse, Status>,
         dice: &mut Dice,
     ) -> DepartureAnswer {
         match result {
-            Ok(()) if matches!(self.mode, DeregisterMode::Now | DeregisterMode::Restart) => {
+            Ok(_) if matches!(self.mode, DeregisterMode::Now | DeregisterMode::Restart) => {
                 DepartureAnswer::Over(Ending::Left)
             }
-            Ok(()) => {
+            Ok(DeregisterResponse { nobody_takes }) => {
                 self.accepted = true;
-                DepartureAnswer::Accepted
+                self.retry_at = Some(now + ASK_AGAIN);
+                DepartureAnswer::Accepted { nobody_takes }
             }
             Err(status) if status.code() == Code::NotFound => DepartureAnswer::Over(Ending::NoSession),
             Err(_) => {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{
-    DeregisterMode, FenceReason, Fenced, GoAway, HeartbeatOutcome, HeartbeatResponse, SessionInfo,
+    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, HeartbeatOutcome, HeartbeatResponse,
+    SessionInfo,
 };
 use tonic::{Code, Status};
 
@@ -358,11 +359,17 @@ impl<D: Dialect> Session<D> {
         self.actions.push(SessionAction::SendDeregister { endpoint, incarnation, mode });
     }
 
-    fn leave_answered(&mut self, now: Moment, mode: DeregisterMode, result: Result<(), Status>) {
+    fn leave_answered(
+        &mut self,
+        now: Moment,
+        mode: DeregisterMode,
+        result: Result<DeregisterResponse, Status>,
+    ) {
         let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.has_mode(mode)) else { return };
         match leaving.answered(now, result, &mut self.dice) {
             DepartureAnswer::Over(ending) => self.finish(ending),
-            DepartureAnswer::Accepted => {}
+            DepartureAnswer::Accepted { nobody_takes: true } => self.actions.push(SessionAction::NobodyTakes),
+            DepartureAnswer::Accepted { nobody_takes: false } => {}
             DepartureAnswer::Unknown => self.endpoints.rotate(),
         }
     }

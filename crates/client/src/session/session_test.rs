@@ -36,6 +36,7 @@ struct Rig {
     farewells: Vec<Incarnation>,
     losses: Vec<Loss>,
     deregistered: Vec<DeregisterMode>,
+    nobody_takes: bool,
     ending: Option<Ending>,
 }
 
@@ -56,6 +57,7 @@ impl Rig {
             farewells: Vec::new(),
             losses: Vec::new(),
             deregistered: Vec::new(),
+            nobody_takes: false,
             ending: None,
         };
         rig.step(Event::Start);
@@ -80,6 +82,7 @@ impl Rig {
                     self.heartbeat = Some(heartbeat);
                 }
                 SessionAction::SendDeregister { mode, .. } => self.deregistered.push(mode),
+                SessionAction::NobodyTakes => self.nobody_takes = true,
                 SessionAction::Claim(term) => {
                     self.claim = term.map(|term| term.overlap);
                     self.strict_claim = term.map(|term| term.strict);

@@ -280,6 +280,30 @@ async fn a_drain_that_takes_too_long_ends_locally_and_then_now() {
     assert_eq!(fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Now)));
 }
 
+// A newcomer's Ctrl-C, and a group that is scaled to zero: the drain would end with nobody.
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_nobody_takes_stops_commits_and_leaves_at_once() {
+    let running = owning(options(), Manner::Plain).await;
+    let (fake, recorder, begun) = (running.fake.clone(), running.recorder.clone(), Instant::now());
+    fake.leave_alone();
+    assert_eq!(running.stop().await, Ok(Stopped::Left));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(recorder.lines()[2..], ["drain t/0", "release t/0"]);
+    assert_eq!(fake.asked().last(), Some(&Asked::Deregister(DeregisterMode::Now)));
+}
+
+// Others begin to drain as well once this one has asked.
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_nobody_takes_any_more_is_noticed_within_a_second() {
+    let running = owning(options(), Manner::Plain).await;
+    running.shutdown.cancel();
+    running.fake.wait_for(|asked| *asked == Asked::Deregister(DeregisterMode::Drain)).await;
+    let begun = Instant::now();
+    running.fake.leave_alone();
+    assert_eq!(running.end.await.expect("no panic"), Ok(Stopped::Left));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
 // The session is over, so nobody waits for the handoffs any more.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_lost_during_the_drain_ends_the_stop_at_once() {

@@ -52,6 +52,7 @@ struct State {
     lose_acks: u32,
     undecided: BTreeMap<i32, u32>,
     accept_deregister: bool,
+    nobody_takes: bool,
     heartbeats: u64,
     progress: Vec<u64>,
     deregistered: Vec<String>,
@@ -82,6 +83,7 @@ impl Fake {
             lose_acks: 0,
             undecided: BTreeMap::new(),
             accept_deregister: true,
+            nobody_takes: false,
             heartbeats: 0,
             progress: Vec::new(),
             deregistered: Vec::new(),
@@ -146,6 +148,11 @@ impl Fake {
     /// Can't decide what is said of `partition`, for so many times.
     pub(crate) fn leave_undecided(&self, partition: i32, times: u32) {
         self.state().undecided.insert(partition, times);
+    }
+
+    /// From now on nobody is there who may take what the member has.
+    pub(crate) fn leave_alone(&self) {
+        self.state().nobody_takes = true;
     }
 
     pub(crate) fn ignore_deregister(&self) {
@@ -271,7 +278,10 @@ impl Transport for Fake {
         let mode = request.mode();
         self.state().deregistered.extend(request.caller.map(|caller| caller.incarnation));
         self.log(Asked::Deregister(mode));
-        let accepted = self.state().accept_deregister;
-        if accepted { Ok(DeregisterResponse {}) } else { std::future::pending().await }
+        let (is_accepted, nobody_takes) = {
+            let state = self.state();
+            (state.accept_deregister, state.nobody_takes)
+        };
+        if is_accepted { Ok(DeregisterResponse { nobody_takes }) } else { std::future::pending().await }
     }
 }

@@ -227,3 +227,18 @@ fn an_unreadable_registration_is_neither_here_nor_gone() {
     group.settle();
     assert_eq!(group.loads().values().max(), Some(&2));
 }
+
+#[test]
+fn nobody_takes_what_only_consumers_of_other_topics_or_draining_ones_could() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = group.join("a");
+    group.settle();
+    assert!(session::nobody_takes(&group.state, &a), "there is nobody else");
+    group.join_as("u", |consumer| consumer.topics = ["u".parse().unwrap()].into());
+    assert!(session::nobody_takes(&group.state, &a), "u does not take t");
+    let b = group.join("b");
+    assert!(!session::nobody_takes(&group.state, &a));
+    assert!(!session::nobody_takes(&group.state, &b), "b owns nothing, so it waits for nobody");
+    group.leave(&b, &Leaving::Drain);
+    assert!(session::nobody_takes(&group.state, &a), "b drains too");
+}

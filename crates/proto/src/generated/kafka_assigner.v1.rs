@@ -656,7 +656,13 @@ pub struct DeregisterRequest {
 }
 /// Deregister was accepted. A session that is not registered and owns nothing is NOT_FOUND.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct DeregisterResponse {}
+pub struct DeregisterResponse {
+    /// For DEREGISTER_MODE_DRAIN: true if the session owns something, and no consumer that takes partitions may have any of
+    /// it: there is no other one, or the others drain too. The drain would end with nobody. Stop, commit, and call again
+    /// with DEREGISTER_MODE_NOW. While it is false, call again with DEREGISTER_MODE_DRAIN about once a second to ask anew.
+    #[prost(bool, tag = "1")]
+    pub nobody_takes: bool,
+}
 /// The side that keeps a session alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -946,7 +952,8 @@ pub enum DeregisterMode {
     Unspecified = 0,
     /// Hand everything over first. The session goes on until nothing is left; then the stream ends with Fenced
     /// (FENCE_REASON_DEREGISTERED). Keep renewing and acknowledging until then. That can be never where nobody may take
-    /// what is left: give up after a time of your own (30 s in our client), and call again with DEREGISTER_MODE_NOW.
+    /// what is left: the answer says so in `nobody_takes`. Give up after a time of your own too (30 s in our client), and
+    /// call again with DEREGISTER_MODE_NOW.
     Drain = 1,
     /// The client has stopped all work: the session ends now and its partitions are granted to others at once.
     /// Also for a session that another one took over from, so that nobody waits for the end of its claim.

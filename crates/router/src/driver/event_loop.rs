@@ -6,7 +6,7 @@ use std::time::Duration;
 use kafka_assigner_client::session::{Ending, Event, Session, SessionAction, SessionOptions};
 use kafka_assigner_client::session_io::CommandSource;
 use kafka_assigner_client::{Dice, SessionStatus};
-use kafka_assigner_proto::v1::{DeregisterMode, RouteCommand};
+use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse, RouteCommand};
 use kafka_assigner_types::id::{HandoffId, Incarnation, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
@@ -188,6 +188,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
                 self.session_event(Event::HeartbeatFailed { number });
             }
             RouterReply::Detach(result) => {
+                let result = result.map(|()| DeregisterResponse::default());
                 self.session_event(Event::LeaveAnswered { mode: DeregisterMode::Now, result });
             }
             RouterReply::Acks(reply) => self.acks_answered(reply),
@@ -214,8 +215,8 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             SessionAction::Claim(term) => self.claim(term.map(|term| term.strict)),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
             SessionAction::News(update) => self.update(update),
-            // No other process waits for the claim of a router.
-            SessionAction::SayStopped { .. } => {}
+            // No other process waits for the claim of a router, or takes anything from it.
+            SessionAction::SayStopped { .. } | SessionAction::NobodyTakes => {}
             SessionAction::Lost(loss) => {
                 warn!(group = &*self.group, router = self.options.name, ?loss, "session lost");
                 self.status.send_modify(|status| status.sessions_lost += 1);

@@ -2,7 +2,7 @@
 
 use kafka_assigner_core::session::{self, Leaving};
 use kafka_assigner_core::write::Write;
-use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest};
+use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest, DeregisterResponse};
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, LeaseId};
@@ -20,7 +20,7 @@ impl ConsumerService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn deregister(&self, request: DeregisterRequest) -> Result<(), Status> {
+    pub async fn deregister(&self, request: DeregisterRequest) -> Result<DeregisterResponse, Status> {
         let mode = DeregisterMode::try_from(request.mode)
             .map_err(|_| refusal::field(format!("mode = {} is refused: it must be 0 to 3", request.mode)))?;
         let (group, member) = self.caller(request.caller.as_ref()).await?;
@@ -34,7 +34,10 @@ impl ConsumerService {
                 Leaving::Restart(lease.ok_or_else(|| not_registered(&group, &member))?)
             }
         };
-        self.leave(&group, &member, &leaving).await
+        self.leave(&group, &member, &leaving).await?;
+        let drains = leaving == Leaving::Drain;
+        let nobody_takes = drains && group.read(|state| session::nobody_takes(state, &member));
+        Ok(DeregisterResponse { nobody_takes })
     }
 
     /// The lease of the mark that a member leaves behind, where it needs one.
@@ -63,6 +66,9 @@ impl ConsumerService {
             };
             if *leaving != Leaving::Drain {
                 group.hub().note_leaving(member);
+            }
+            if farewell.write.is_none() && farewell.ends.is_none() {
+                return Ok(());
             }
             if self.say(group, farewell.write).await? {
                 self.end_lease(group, farewell.ends).await?;

@@ -110,7 +110,6 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<DeregisterRequest>,
     ) -> Result<Response<DeregisterResponse>, Status> {
-        self.0.deregister(request.into_inner()).await?;
-        Ok(Response::new(DeregisterResponse {}))
+        self.0.deregister(request.into_inner()).await.map(Response::new)
     }
 }

@@ -249,8 +249,14 @@ impl Member {
     }
 
     pub(crate) async fn deregister(&self, mode: DeregisterMode) -> Result<(), Status> {
+        self.leaves(mode).await.map(drop)
+    }
+
+    /// [`deregister`](Self::deregister) with what is answered: whether nobody takes what is left.
+    pub(crate) async fn leaves(&self, mode: DeregisterMode) -> Result<bool, Status> {
         let request = DeregisterRequest { caller: Some(self.caller()), mode: mode.into() };
-        self.node.api.deregister(Request::new(request)).await.map(drop)
+        let answer = self.node.api.deregister(Request::new(request)).await?;
+        Ok(answer.into_inner().nobody_takes)
     }
 }
 

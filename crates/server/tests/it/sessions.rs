@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{Capability, FenceReason, HeartbeatOutcome, RegisterRequest, Renewal};
+use kafka_assigner_proto::v1::{
+    Capability, DeregisterMode, FenceReason, HeartbeatOutcome, RegisterRequest, Renewal,
+};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_store::Store as _;
 use kafka_assigner_store::faulty::{Fault, Outage};
@@ -276,5 +278,20 @@ async fn a_client_without_snapshots_is_told_everything_in_pieces() {
     second.until("one to warm", |roles| roles.warming.len() == 1).await;
     second.ready().await;
     second.until("it is handed over", |roles| roles.assigned.len() == 1).await;
+    cluster.stop().await;
+}
+
+/// It would wait for its whole drain timeout otherwise: for a newcomer's Ctrl-C, and for a group that is scaled to zero.
+#[tokio::test(start_paused = true)]
+async fn a_drain_is_told_when_nobody_is_left_who_takes_anything() {
+    let cluster = Cluster::start(1, 2).await;
+    let mut first = Member::join(&cluster.nodes[0], "a").await;
+    first.until("both", |roles| roles.assigned.len() == 2).await;
+    let second = Member::join(&cluster.nodes[0], "b").await;
+    assert!(!first.leaves(DeregisterMode::Drain).await.unwrap(), "b takes it");
+    second.deregister(DeregisterMode::Drain).await.unwrap();
+    let writes = cluster.nodes[0].calls("txn");
+    assert!(first.leaves(DeregisterMode::Drain).await.unwrap(), "b drains too");
+    assert_eq!(cluster.nodes[0].calls("txn"), writes, "to ask again writes nothing");
     cluster.stop().await;
 }

@@ -1,6 +1,6 @@
 //! The ways in which a session ends.
 
-use kafka_assigner_proto::v1::Seen;
+use kafka_assigner_proto::v1::{DeregisterResponse, Seen};
 
 use super::*;
 
@@ -88,10 +88,30 @@ fn a_drain_ends_when_the_service_says_that_nothing_is_left() {
     rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Err(Status::unavailable("")) });
     rig.wait_for_wake();
     assert_eq!(rig.deregistered, [DeregisterMode::Drain; 2]);
-    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Ok(()) });
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Ok(DeregisterResponse::default()) });
     assert_eq!(rig.ending, None);
     rig.fenced(FenceReason::Deregistered);
     assert_eq!(rig.ending, Some(Ending::Left));
+}
+
+// Others may begin to drain meanwhile, and then nobody is left who takes anything.
+#[test]
+fn a_drain_is_asked_about_each_second_until_nobody_takes_what_is_left() {
+    let mut rig = Rig::live();
+    rig.step(Event::Leave(DeregisterMode::Drain));
+    let answer = |nobody_takes| Event::LeaveAnswered {
+        mode: DeregisterMode::Drain,
+        result: Ok(DeregisterResponse { nobody_takes }),
+    };
+    rig.step(answer(false));
+    let before = rig.now;
+    while rig.deregistered.len() < 2 {
+        rig.wait_for_wake();
+    }
+    assert_eq!(rig.now.since(before), Duration::from_secs(1));
+    assert!(!rig.nobody_takes);
+    rig.step(answer(true));
+    assert!(rig.nobody_takes && rig.ending.is_none(), "what there is has to stop first");
 }
 
 #[test]
@@ -108,8 +128,8 @@ fn a_late_answer_to_the_drain_does_not_end_leaving_now() {
     let mut rig = Rig::live();
     rig.step(Event::Leave(DeregisterMode::Drain));
     rig.step(Event::Leave(DeregisterMode::Now));
-    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Ok(()) });
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Ok(DeregisterResponse::default()) });
     assert_eq!(rig.ending, None);
-    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Now, result: Ok(()) });
+    rig.step(Event::LeaveAnswered { mode: DeregisterMode::Now, result: Ok(DeregisterResponse::default()) });
     assert_eq!(rig.ending, Some(Ending::Left));
 }
