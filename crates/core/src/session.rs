@@ -186,8 +186,8 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
     }
     let may_take = |at: &TopicPartition| {
         let (unit, mode) = (std::slice::from_ref(at), state.mode_of(std::slice::from_ref(at)));
-        let others = state.consumers().keys().filter(|name| **name != member.name);
-        others.into_iter().any(|name| may_have(state, name, unit, mode))
+        let mut others = state.consumers().keys().filter(|name| **name != member.name);
+        others.any(|name| may_have(state, name, unit, mode))
     };
     !topics.is_empty() && !topics.into_values().any(may_take)
 }

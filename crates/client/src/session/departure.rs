@@ -12,7 +12,7 @@ use kafka_assigner_types::moment::Moment;
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
-/// How long after an answer to a drain the service is asked anew if anybody takes what is left: others may begin to drain
+/// The time from an answer to a drain to the next question, if anybody takes what is left: others may begin to drain
 /// meanwhile. It costs one call, which reads the store once.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 

@@ -26,6 +26,19 @@ fn moving() -> TestGroup {
     group
 }
 
+/// A group in `exclusive` whose only owner has crashed, beside a consumer that takes over, and the lease of the owner.
+fn without_owner(wait_out_revocations: bool) -> (TestGroup, LeaseId) {
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    let (mode, rejoin_grace_ms) = (Mode::Exclusive, 0);
+    group.configure(&GroupConfig { mode, wait_out_revocations, rejoin_grace_ms, ..GroupConfig::default() });
+    group.join("a");
+    group.settle();
+    group.join("b");
+    let lease = group.state.assignment(&tp("t", 0)).unwrap().owner.clone().unwrap().lease;
+    group.crash("a");
+    (group, lease)
+}
+
 fn plan_without(reasons: impl IntoIterator<Item = DeferReason>) -> Plan {
     let deferral = |why| Deferral { unit: Vec::new(), to: None, why };
     let deferred = reasons.into_iter().map(deferral).collect();
@@ -67,13 +80,7 @@ fn a_new_leader_looks_at_everything_and_plans_and_then_sleeps() {
 
 #[test]
 fn a_leader_asks_the_store_before_it_decides_in_place_of_an_owner_that_is_gone() {
-    let mut group = TestGroup::with_topics(&[("t", 1)]);
-    group.configure(&GroupConfig { mode: Mode::Exclusive, rejoin_grace_ms: 0, ..GroupConfig::default() });
-    group.join("a");
-    group.settle();
-    group.join("b");
-    let lease = group.state.assignment(&tp("t", 0)).unwrap().owner.clone().unwrap().lease;
-    group.crash("a");
+    let (group, lease) = without_owner(false);
     let mut leader = Leader::new(group.moment);
     let pass = leader.step(&group.state, None, at(group.moment));
     assert_eq!(pass.ask.keys().collect::<Vec<_>>(), [&lease]);
@@ -92,18 +99,7 @@ fn a_leader_asks_the_store_before_it_decides_in_place_of_an_owner_that_is_gone()
 
 #[test]
 fn a_lease_that_is_gone_is_not_asked_about_again() {
-    let mut group = TestGroup::with_topics(&[("t", 1)]);
-    group.configure(&GroupConfig {
-        mode: Mode::Exclusive,
-        wait_out_revocations: true,
-        rejoin_grace_ms: 0,
-        ..GroupConfig::default()
-    });
-    group.join("a");
-    group.settle();
-    group.join("b");
-    let lease = group.state.assignment(&tp("t", 0)).unwrap().owner.clone().unwrap().lease;
-    group.crash("a");
+    let (group, lease) = without_owner(true);
     let mut leader = Leader::new(group.moment);
     let gone: Leases = [(lease, Remaining::Gone)].into_iter().collect();
     let pass = leader.step(&group.state, Some(&gone), at(group.moment));

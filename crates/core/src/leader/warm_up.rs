@@ -16,7 +16,7 @@ pub(super) struct WarmUp {
     done: BTreeMap<TopicPartition, u64>,
     /// The partitions whose end is known.
     ends: BTreeSet<TopicPartition>,
-    /// How many partitions are ready.
+    /// The number of partitions that are ready.
     ready: usize,
 }
 

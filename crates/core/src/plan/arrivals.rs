@@ -19,7 +19,7 @@ pub(super) struct Arrivals<'a>(BTreeMap<&'a MemberName, u32>);
 struct Arriving {
     /// All partitions of the units to which the handoffs belong.
     whole: BTreeSet<TopicPartition>,
-    /// How many of them the handoffs move that move a part of their unit.
+    /// The number of those that are moved by handoffs of a part of their unit.
     in_parts: u32,
 }
 

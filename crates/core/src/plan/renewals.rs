@@ -63,32 +63,32 @@ impl Planner<'_> {
         };
         // In `overlap` a topic may have been gone for a moment without harm; what is granted now is of the topic as it is.
         let topic_since = self.state.topic_since(&at.topic).or(assignment.topic_since);
-        let next = Assignment { since: self.context.wall, why: why.clone(), topic_since, ..next };
-        let draft = Draft::on(self.state)
-            .registered(&owner.name, registration)
-            .unchanged(&Key::Handoff(at.clone()))
-            .assign(at, &next);
-        let step = Step::Grant { to: owner.member(), from: Some(owner.name.clone()), epoch, why };
-        self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
-        self.renewed.insert(at.clone());
+        let next = Assignment { since: self.context.wall, why, topic_since, ..next };
+        self.grant_again(at, owner, &next);
     }
 
     /// Grants what its owner has to it as a new run, without a start: it has forgotten where it was.
     fn grant_anew(&mut self, at: &TopicPartition, assignment: &Assignment, owner: &Owner) {
-        let Some(registration) = self.state.registration(&owner.name) else { return };
         let epoch = next_epoch(self.state, std::slice::from_ref(at));
         let (mode, why) = (assignment.mode, Reason::TopicReturned);
-        let grant = Grant { owner: owner.clone(), epoch, mode, why: why.clone(), wall: self.context.wall };
+        let grant = Grant { owner: owner.clone(), epoch, mode, why, wall: self.context.wall };
+        self.grant_again(at, owner, &grant.next(self.state, at));
+    }
+
+    /// Writes the next grant of `at` to the owner that it has. It moves with a later plan.
+    fn grant_again(&mut self, at: &TopicPartition, owner: &Owner, next: &Assignment) {
+        let Some(registration) = self.state.registration(&owner.name) else { return };
         let draft = Draft::on(self.state)
             .registered(&owner.name, registration)
             .unchanged(&Key::Handoff(at.clone()))
-            .assign(at, &grant.next(self.state, at));
-        let step = Step::Grant { to: owner.member(), from: Some(owner.name.clone()), epoch, why };
+            .assign(at, next);
+        let (from, epoch, why) = (Some(owner.name.clone()), next.highest_epoch(), next.why.clone());
+        let step = Step::Grant { to: owner.member(), from, epoch, why };
         self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
         self.renewed.insert(at.clone());
     }
 
-    /// Why an owner is not granted what it has in `mode` for now.
+    /// The reason for which an owner is not granted in `mode` yet what it has.
     fn keeps_its_mode(
         &self,
         at: &TopicPartition,

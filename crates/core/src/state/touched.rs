@@ -26,8 +26,8 @@ pub struct Touched {
     pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
     pub units: BTreeSet<TopicPartition>,
-    /// The number of partitions that got another owner, or another session of it, by the [label](crate::reason::Reason::label) of
-    /// the reason.
+    /// The number of partitions that got another owner, or another session of it, by the
+    /// [label](crate::reason::Reason::label) of the reason.
     pub moves: BTreeMap<&'static str, u64>,
     /// Consumers that reported progress.
     pub progress: BTreeSet<MemberName>,
