@@ -10,6 +10,7 @@ mod credentials;
 mod endpoints;
 mod fault;
 mod keep_alive;
+mod lease_rest;
 mod options;
 mod status;
 mod store;

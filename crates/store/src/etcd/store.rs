@@ -1,9 +1,10 @@
 //! [`Store`] on etcd.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
 use super::connection::EtcdConnection;
@@ -12,12 +13,13 @@ use super::convert::{
 };
 use super::fault::AttemptError;
 use super::keep_alive::KeepAlive;
+use super::lease_rest::{LeaseRest, rest};
 use super::options::EtcdOptions;
 use super::status::EtcdStatus;
 use super::watch::Watches;
 use super::wire::{
-    AlarmRequest, CompactionRequest, LeaseGrantRequest, LeaseRevokeRequest, LeaseTimeToLiveRequest,
-    RangeRequest, StatusRequest, TxnRequest,
+    AlarmRequest, CompactionRequest, LeaseGrantRequest, LeaseRevokeRequest, RangeRequest, StatusRequest,
+    TxnRequest,
 };
 use crate::error::Error;
 use crate::traits::{Store, Watch};
@@ -38,6 +40,8 @@ pub struct EtcdStore {
     pub(super) connection: Arc<EtcdConnection>,
     keep_alive: KeepAlive,
     watches: Watches,
+    /// The first key that was asked for: whoever may read anything may read it.
+    readable: Arc<OnceLock<Bytes>>,
 }
 
 impl EtcdStore {
@@ -52,7 +56,7 @@ impl EtcdStore {
         let connection = Arc::new(EtcdConnection::new(options)?);
         let keep_alive = KeepAlive::start(Arc::clone(&connection));
         let watches = Watches::start(Arc::clone(&connection));
-        Ok(Self { connection, keep_alive, watches })
+        Ok(Self { connection, keep_alive, watches, readable: Arc::default() })
     }
 
     /// Lets etcd forget its history before `oldest`, which stays readable; forgotten already is no error.
@@ -155,6 +159,9 @@ impl Store for EtcdStore {
 
     async fn get(&self, key: &[u8]) -> Result<(Option<Record>, Revision), Error> {
         let answer = self.read_range(get_request(key)).await;
+        if answer.is_ok() {
+            self.readable.get_or_init(|| Bytes::copy_from_slice(key));
+        }
         answer.map(get_answer).map_err(|fault| fault.of_read("get"))
     }
 
@@ -202,13 +209,17 @@ impl Store for EtcdStore {
     }
 
     async fn time_to_live(&self, lease: LeaseId) -> Result<Option<Duration>, Error> {
-        let request = LeaseTimeToLiveRequest { id: lease.0 };
-        let answer = self
-            .connection
-            .read(|link| async move { link.lease().lease_time_to_live(link.request(request)).await })
-            .await
-            .map_err(|fault| fault.of_read("time_to_live"))?;
-        Ok(time_left(answer.ttl, answer.granted_ttl))
+        // Before anything was read, any key: without permissions all may be.
+        let key = self.readable.get().cloned().unwrap_or(Bytes::from_static(b"/"));
+        let answer = self.connection.read(|link| rest(link, lease, key.clone())).await;
+        match answer.map_err(|fault| fault.of_read("time_to_live"))? {
+            LeaseRest::Over => Ok(None),
+            LeaseRest::Left(left) => Ok(Some(left)),
+            LeaseRest::Doubtful => {
+                let source = Some("the leader of etcd changed meanwhile".into());
+                Err(Error::Unavailable { operation: "time_to_live", source })
+            }
+        }
     }
 
     fn request_progress(&self) {
@@ -230,25 +241,14 @@ fn whole_seconds(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_secs().saturating_add(up)).unwrap_or(i64::MAX).max(1)
 }
 
-/// etcd cuts the fraction off; adding a second instead makes sure that nobody takes a lease for over that
-/// still runs. No lease has more left than it was granted.
-fn time_left(seconds: i64, granted: i64) -> Option<Duration> {
-    let seconds = u64::try_from(seconds).ok()?;
-    Some(Duration::from_secs((seconds + 1).min(granted.unsigned_abs())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_time_to_live_is_rounded_up_on_both_ways() {
+    fn a_time_to_live_is_rounded_up_to_whole_seconds() {
         assert_eq!(whole_seconds(Duration::from_millis(2_001)), 3);
         assert_eq!(whole_seconds(Duration::from_secs(2)), 2);
         assert_eq!(whole_seconds(Duration::ZERO), 1);
-        assert_eq!(time_left(4, 10), Some(Duration::from_secs(5)));
-        assert_eq!(time_left(10, 10), Some(Duration::from_secs(10)), "just renewed");
-        assert_eq!(time_left(0, 10), Some(Duration::from_secs(1)), "etcd has not ended it yet");
-        assert_eq!(time_left(-1, 0), None);
     }
 }

@@ -5,6 +5,9 @@ pub struct ResponseHeader {
     /// The store's revision when the answer was made.
     #[prost(int64, tag = "3")]
     pub revision: i64,
+    /// The term that the member knew when the answer was made.
+    #[prost(uint64, tag = "4")]
+    pub raft_term: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeyValue {
@@ -380,6 +383,8 @@ pub struct LeaseTimeToLiveRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LeaseTimeToLiveResponse {
+    #[prost(message, optional, tag = "1")]
+    pub header: ::core::option::Option<ResponseHeader>,
     #[prost(int64, tag = "2")]
     pub id: i64,
     /// Whole seconds, cut off; -1: the lease is over.

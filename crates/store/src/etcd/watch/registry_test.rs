@@ -23,7 +23,10 @@ fn created(request: &WatchRequest) -> (i64, i64) {
 }
 
 fn answer(revision: i64) -> WatchResponse {
-    WatchResponse { header: Some(ResponseHeader { revision }), ..WatchResponse::default() }
+    WatchResponse {
+        header: Some(ResponseHeader { revision, ..ResponseHeader::default() }),
+        ..WatchResponse::default()
+    }
 }
 
 fn confirmed(watch_id: i64, revision: i64) -> WatchResponse {
