@@ -11,7 +11,7 @@ use kafka_assigner_types::name::MemberName;
 /// One step for one unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// The partitions that it concerns; never empty.
+    /// The partitions that it concerns; empty where it concerns a router, or the group.
     pub unit: Vec<TopicPartition>,
     /// The action.
     pub step: Step,
@@ -92,6 +92,11 @@ pub enum Step {
         /// The router.
         router: Member,
     },
+    /// Note the store's history: no claim of an earlier one runs any more.
+    NoteHistory {
+        /// The cluster id.
+        cluster_id: String,
+    },
     /// End a consumer's session by force.
     EndSession {
         /// The consumer.
@@ -115,6 +120,7 @@ impl Step {
             Self::Clear { .. } => "clear",
             Self::Forget => "forget",
             Self::EndRouter { .. } => "end_router",
+            Self::NoteHistory { .. } => "note_history",
             Self::EndSession { .. } => "end_session",
         }
     }
@@ -136,6 +142,7 @@ impl fmt::Display for Step {
             Self::EndRouter { router } => {
                 write!(f, "end the session of the router {}: it kept freezes from ending", router.name)
             }
+            Self::NoteHistory { cluster_id } => write!(f, "note the store's history: {cluster_id}"),
             Self::EndSession { member, why } => write!(f, "end the session of {}: {why}", member.name),
         }
     }

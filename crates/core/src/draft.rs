@@ -123,5 +123,5 @@ pub(crate) fn owner_of(member: &Member, registration: &Versioned<Consumer>) -> O
 /// The one epoch under which a whole unit is granted next: above all that its partitions had.
 pub(crate) fn next_epoch(state: &GroupState, unit: &[TopicPartition]) -> Epoch {
     let highest = unit.iter().filter_map(|at| state.assignment(at)).map(Assignment::highest_epoch).max();
-    highest.unwrap_or_default().next(state.revision())
+    highest.unwrap_or_default().next(state.epoch_floor())
 }

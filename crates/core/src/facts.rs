@@ -53,9 +53,13 @@ fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) 
 }
 
 /// The end of the claim of the owner of `at`, whose session is over. The claim is over where the owner has reported
-/// that it stopped.
+/// that it stopped, but after the store was put back: then others may have owned it since, whom no record names.
 pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: LeaderContext<'_>) -> ClaimEnd {
     let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
+    let restored = context.memory.history_wait(context.moment);
+    if !restored.is_zero() && claim::ended_owner(state, at).is_some() {
+        return ClaimEnd::Running(restored);
+    }
     let has_left = assignment.owner.as_ref().is_some_and(|owner| state.has_left(&owner.member()));
     if has_left || state.handoff_of(at).is_some_and(|handoff| has_stopped(handoff, assignment)) {
         return ClaimEnd::Over;

@@ -1,6 +1,9 @@
-//! The key layout of a group: the place of each record.
+//! The key layout: the place of each record.
 //!
 //! ```text
+//! {prefix}~/cluster
+//!           instances/{id}                            leased
+//!           groups/{group}
 //! {prefix}{group}/consumers/{name}                    leased
 //!                 rejoins/{name}                      leased
 //!                 routers/{name}                      leased
@@ -11,7 +14,10 @@
 //!                 config/group
 //!                 config/topics/{topic}
 //!                 assigner/leader                     leased
+//!                 assigner/history
 //! ```
+//!
+//! What belongs to no group lies below `~`, which is no letter of a name.
 //!
 //! The names that go into a key are validated types, so nothing outside the group's prefix can be written.
 
@@ -53,6 +59,54 @@ pub enum Key {
     Topic(TopicName),
     /// The election's key.
     Leader,
+    /// The note of the store's history to which the group's claims belong.
+    History,
+}
+
+/// The places of what belongs to no group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterLayout(String);
+
+impl ClusterLayout {
+    /// The places under `prefix`, which ends with a slash.
+    #[must_use]
+    pub fn new(prefix: &str) -> Self {
+        Self(format!("{prefix}~/"))
+    }
+
+    /// The key of the store's identity.
+    #[must_use]
+    pub fn cluster(&self) -> Bytes {
+        self.at("cluster")
+    }
+
+    /// The prefix of the registrations of instances.
+    #[must_use]
+    pub fn instances(&self) -> Bytes {
+        self.at("instances/")
+    }
+
+    /// The key of the registration of the instance `id`.
+    #[must_use]
+    pub fn instance(&self, id: &str) -> Bytes {
+        self.at(&format!("instances/{id}"))
+    }
+
+    /// The prefix of the directory of groups.
+    #[must_use]
+    pub fn groups(&self) -> Bytes {
+        self.at("groups/")
+    }
+
+    /// The key that stands for `group` in the directory.
+    #[must_use]
+    pub fn group(&self, group: &GroupName) -> Bytes {
+        self.at(&format!("groups/{group}"))
+    }
+
+    fn at(&self, below: &str) -> Bytes {
+        Bytes::from(format!("{}{below}", self.0))
+    }
 }
 
 impl Layout {
@@ -88,6 +142,7 @@ impl Layout {
             Key::GroupConfig => "config/group".to_owned(),
             Key::Topic(topic) => format!("config/topics/{topic}"),
             Key::Leader => "assigner/leader".to_owned(),
+            Key::History => "assigner/history".to_owned(),
         };
         Bytes::from(format!("{}{below}", self.prefix))
     }
@@ -117,6 +172,7 @@ impl Layout {
             "config" if rest == "group" => Some(Key::GroupConfig),
             "config" => rest.strip_prefix("topics/")?.parse().ok().map(Key::Topic),
             "assigner" if rest == "leader" => Some(Key::Leader),
+            "assigner" if rest == "history" => Some(Key::History),
             _ => None,
         }
     }
@@ -153,9 +209,19 @@ mod tests {
             Key::GroupConfig,
             Key::Topic(TopicName::new("group").unwrap()),
             Key::Leader,
+            Key::History,
         ] {
             assert_eq!(layout().decode(&layout().encode(&key)), Some(key));
         }
+    }
+
+    #[test]
+    fn what_belongs_to_no_group_lies_where_no_group_can() {
+        let cluster = ClusterLayout::new(DEFAULT_PREFIX);
+        assert_eq!(cluster.cluster(), "/kafka-assigner/~/cluster");
+        assert_eq!(cluster.instance("i-1"), "/kafka-assigner/~/instances/i-1");
+        assert_eq!(cluster.group(layout().group()), "/kafka-assigner/~/groups/orders");
+        assert!(GroupName::new("~").is_err());
     }
 
     #[test]

@@ -17,6 +17,7 @@
 
 mod agenda;
 mod context;
+mod history_wait;
 mod memory;
 mod warm_up;
 
@@ -231,7 +232,8 @@ impl Leader {
         now: Moment,
     ) {
         let outlived = planned.and_then(|plan| plan.as_ref().ok()?.soonest_switch());
-        for end in claim_end.into_iter().chain(outlived.map(ClaimEnd::Running)) {
+        let restored = Some(self.memory.history_wait(now)).filter(|left| !left.is_zero());
+        for end in claim_end.into_iter().chain(outlived.into_iter().chain(restored).map(ClaimEnd::Running)) {
             self.agenda.note_claim(end, now);
         }
         if let Some(planned) = planned {

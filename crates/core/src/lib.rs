@@ -30,6 +30,7 @@ mod draft;
 pub mod explain;
 mod facts;
 mod handover;
+pub mod history;
 pub mod key;
 pub mod leader;
 pub mod lint;

@@ -26,11 +26,12 @@ use crate::facts::claim_end;
 use crate::key::Key;
 use crate::leader::LeaderContext;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, GroupConfig, HandoffRecord, Phase, Standing};
+use crate::record::{Consumer, GroupConfig, HandoffRecord, HistoryNote, Phase, Standing, encode};
 use crate::state::{Entry, GroupState, Versioned};
 use kafka_assigner_types::id::{HandoffIds, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
 pub use sets::{SetTooLarge, check_sets};
@@ -112,6 +113,7 @@ pub fn plan(
     planner.forget_gone_topics();
     planner.clear_dangling();
     planner.end_stuck_routers();
+    planner.note_history();
     for unit in &desired.units {
         planner.grant_orphans(unit, &desired);
     }
@@ -224,6 +226,26 @@ impl<'a> Planner<'a> {
             let step = Step::EndRouter { router };
             self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
         }
+    }
+
+    /// The reason for which nothing is granted in `mode` after the store was put back: it may have an owner whom no record
+    /// names.
+    fn restored(&self, mode: Mode) -> Option<DeferReason> {
+        let left = self.context.memory.history_wait(self.context.moment);
+        (mode.is_strict() && !left.is_zero()).then(|| DeferReason::StoreRestored { left_ms: millis(left) })
+    }
+
+    /// Notes the store's history once no claim of an earlier one can run any more.
+    fn note_history(&mut self) {
+        let is_due = self.context.memory.history_wait(self.context.moment).is_zero();
+        let Some(cluster) = self.state.cluster().filter(|_| is_due && self.state.is_of_earlier_history())
+        else {
+            return;
+        };
+        let mut draft = Draft::on(self.state).unchanged(&Key::History);
+        draft.put(&Key::History, encode(&HistoryNote::new(cluster.id.as_str())));
+        let step = Step::NoteHistory { cluster_id: cluster.id.clone() };
+        self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
     }
 
     fn active(&self, name: &MemberName) -> Option<&'a Versioned<Consumer>> {

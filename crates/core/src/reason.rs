@@ -180,6 +180,8 @@ pub enum FenceReason {
     RenewalLate,
     /// It ended its session itself.
     Left,
+    /// It has seen more of the store than there is: the store was put back. Said on the wire alone, and in no record.
+    StoreRestored,
 }
 
 impl fmt::Display for FenceReason {
@@ -191,6 +193,7 @@ impl fmt::Display for FenceReason {
             Self::NoProgress => "it made no progress for its max_poll_interval",
             Self::RenewalLate => "its session could not be renewed in time",
             Self::Left => "it left",
+            Self::StoreRestored => "it has seen more of the store than there is: the store was put back",
         })
     }
 }
@@ -257,11 +260,16 @@ pub enum DeferReason {
         /// The owner.
         owner: MemberName,
     },
+    /// The store was put back to an earlier state: owners whom its records do not name may still act.
+    StoreRestored {
+        /// How long at most, in milliseconds.
+        left_ms: u64,
+    },
 }
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 11] = [
+    pub const LABELS: [&'static str; 12] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -273,6 +281,7 @@ impl DeferReason {
         "outlived",
         "mode_unkept",
         "awaiting_rejoin",
+        "store_restored",
     ];
 
     /// True if it only waits for other handoffs to end.
@@ -296,6 +305,7 @@ impl DeferReason {
             Self::Outlived { .. } => 8,
             Self::ModeUnkept { .. } => 9,
             Self::AwaitingRejoin { .. } => 10,
+            Self::StoreRestored { .. } => 11,
         }]
     }
 }
@@ -324,6 +334,12 @@ impl fmt::Display for DeferReason {
             }
             Self::ModeUnkept { consumer, lacks } => write!(f, "{consumer} lacks {lacks} for its mode"),
             Self::AwaitingRejoin { owner } => write!(f, "its owner {owner} may come back"),
+            Self::StoreRestored { left_ms } => {
+                write!(
+                    f,
+                    "the store was put back to an earlier state: owners whom it does not name may act for {left_ms} ms"
+                )
+            }
         }
     }
 }

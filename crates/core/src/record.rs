@@ -4,6 +4,7 @@
 //! it leaves alone what the record is about, says so, and goes on when it can be read again.
 
 mod assignment;
+mod cluster;
 mod consumer;
 mod group;
 mod handoff;
@@ -18,6 +19,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use assignment::{Assignment, Avoid, Owner};
+pub use cluster::{ClusterRecord, HistoryNote};
 pub use consumer::{Capability, Consumer, Progress, Rejoin, Renewal, Standing};
 pub use group::{GroupConfig, InvalidConfig};
 pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};

@@ -4,6 +4,7 @@
 //! they [touched](Touched), so that the cost of an event is in proportion to what it concerns.
 
 mod entry;
+mod history;
 mod index;
 mod members;
 mod readability;
@@ -24,8 +25,8 @@ pub use touched::Touched;
 
 use crate::key::{Key, Layout};
 use crate::record::{
-    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Intent, LeaderRecord, Rejoin, Router,
-    RouterAck, Topic, Unreadable, decode,
+    Assignment, ClusterRecord, Consumer, GroupConfig, Handoff, HandoffRecord, HistoryNote, Intent,
+    LeaderRecord, Rejoin, Router, RouterAck, Topic, Unreadable, decode,
 };
 use index::RoleIndex;
 use kafka_assigner_types::id::{Member, TopicPartition};
@@ -48,6 +49,8 @@ pub struct GroupState {
     routers: SharedMap<MemberName, Entry<Router>>,
     router_acks: SharedMap<TopicPartition, SharedMap<MemberName, Entry<RouterAck>>>,
     leader: Option<Entry<LeaderRecord>>,
+    cluster: Option<Arc<ClusterRecord>>,
+    history: Option<Entry<HistoryNote>>,
     roles: RoleIndex,
     unreadable: Arc<BTreeSet<TopicPartition>>,
 }
@@ -69,6 +72,8 @@ impl GroupState {
             routers: SharedMap::default(),
             router_acks: SharedMap::default(),
             leader: None,
+            cluster: None,
+            history: None,
             roles: RoleIndex::default(),
             unreadable: Arc::default(),
         }
@@ -146,6 +151,7 @@ impl GroupState {
                 entry::set_one(&mut self.leader, record);
                 touched.leader = true;
             }
+            Key::History => entry::set_one(&mut self.history, record),
         }
     }
 
@@ -217,6 +223,7 @@ impl GroupState {
         keys.extend(self.config.as_ref().map(|_| Key::GroupConfig));
         keys.extend(self.topics.keys().cloned().map(Key::Topic));
         keys.extend(self.leader.as_ref().map(|_| Key::Leader));
+        keys.extend(self.history.as_ref().map(|_| Key::History));
         keys
     }
 }
@@ -381,6 +388,7 @@ impl GroupState {
             Key::GroupConfig => self.config.as_ref().map(Entry::mod_revision),
             Key::Topic(topic) => self.topics.get(topic).map(Entry::mod_revision),
             Key::Leader => self.leader.as_ref().map(Entry::mod_revision),
+            Key::History => self.history.as_ref().map(Entry::mod_revision),
         }
     }
 }

@@ -8,6 +8,7 @@ mod map_store;
 mod members;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,7 +22,7 @@ use crate::key::{DEFAULT_PREFIX, Key, Layout};
 use crate::leader::{Leader, LeaderContext, StepInputs};
 use crate::lint::lint;
 use crate::plan::{Plan, WhatIf};
-use crate::record::{GroupConfig, LeaderRecord, Phase, Source, Topic, decode, encode};
+use crate::record::{ClusterRecord, GroupConfig, LeaderRecord, Phase, Source, Topic, decode, encode};
 use crate::state::{GroupState, Touched};
 use crate::write::{Fence, chunk};
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
@@ -223,6 +224,12 @@ impl TestGroup {
             nonce: self.dealt,
             strategies: Registry::builtin(),
         }
+    }
+
+    /// The store is in the history `cluster` from now on, and somebody begins to lead in it.
+    pub fn put_back(&mut self, cluster: &ClusterRecord) {
+        self.state = self.state.clone().in_cluster(Arc::new(cluster.clone()));
+        self.change_leader();
     }
 
     /// Another instance leads from now on: what it sees, it sees for the first time.

@@ -25,20 +25,28 @@ impl Write {
     }
 }
 
-/// A leader's right to write: its election key, created in the revision that began its term.
+/// A leader's right to write: its election key, created in the revision that began its term, in the history of the store
+/// in which it was elected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fence(Compare);
+pub struct Fence(Vec<Compare>);
 
 impl Fence {
     /// The fence of the term whose key `guard` compares.
     #[must_use]
-    pub const fn new(guard: Compare) -> Self {
-        Self(guard)
+    pub fn new(guard: Compare) -> Self {
+        Self(vec![guard])
     }
 
-    /// The guard that every write of the term carries.
+    /// The same fence, as long as `guard` holds as well.
     #[must_use]
-    pub const fn guard(&self) -> &Compare {
+    pub fn while_holds(mut self, guard: Compare) -> Self {
+        self.0.push(guard);
+        self
+    }
+
+    /// The guards that every write of the term carries.
+    #[must_use]
+    pub fn guards(&self) -> &[Compare] {
         &self.0
     }
 
@@ -102,7 +110,7 @@ struct Chunker {
 
 impl Chunker {
     fn new(fence: Option<&Fence>, limits: Limits) -> Self {
-        let guards: Vec<Compare> = fence.iter().map(|fence| fence.0.clone()).collect();
+        let guards: Vec<Compare> = fence.iter().flat_map(|fence| fence.0.clone()).collect();
         let seen = guards.iter().cloned().collect();
         let txn = Txn::guarded(guards, Vec::new());
         Self { bytes: txn.bytes(), seen, changed: BTreeSet::new(), txn, limits }
@@ -199,7 +207,7 @@ mod tests {
             for chunk in &chunks {
                 prop_assert_eq!(chunk.writes.start, next);
                 next = chunk.writes.end;
-                prop_assert_eq!(&chunk.txn.compares[0], fence.guard());
+                prop_assert_eq!(&chunk.txn.compares[..1], fence.guards());
                 let ops: Vec<Op> = writes[chunk.writes.clone()].iter().flat_map(|w| w.ops.clone()).collect();
                 prop_assert_eq!(&chunk.txn.then, &ops);
                 if chunk.writes.len() > 1 {

@@ -268,6 +268,7 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
         FenceReason::NoProgress => Wire::PollInterval,
         FenceReason::RenewalLate => Wire::RenewalLate,
         FenceReason::Left => Wire::Deregistered,
+        FenceReason::StoreRestored => Wire::StoreRestored,
     };
     Fenced { reason: wire.into(), message: format!("the session is over: {reason}") }
 }

@@ -1,37 +1,33 @@
 //! The groups there are.
 //!
-//! Beside the groups' own records, under a sibling prefix that no group's name can reach, one key stands for each
-//! group: `{prefix without its last slash}.groups/{group}`. It is written and deleted together with the group's
-//! configuration, so every instance learns of every group by one small watch.
+//! Beside the groups' own records one key stands for each group: `{prefix}~/groups/{group}`. It is written and deleted
+//! together with the group's configuration, so every instance learns of every group by one small watch.
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::record::{GroupConfig, encode};
+use kafka_assigner_core::key::{ClusterLayout, Key, Layout};
+use kafka_assigner_core::record::{GroupConfig, HistoryNote, encode};
 use kafka_assigner_store::view::Materialized;
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Revision, Txn};
 use kafka_assigner_types::name::GroupName;
 
-/// The sibling prefix `{prefix}.{name}/`.
-pub(crate) fn sibling(prefix: &str, name: &str) -> String {
-    format!("{}.{name}/", prefix.trim_end_matches('/'))
-}
+use crate::identity::StoreIdentity;
 
 /// The known groups, kept by a view.
 #[derive(Debug)]
 pub struct GroupDirectory {
-    prefix: String,
+    prefix: Bytes,
     groups: BTreeSet<GroupName>,
 }
 
 impl GroupDirectory {
     pub(crate) fn new(prefix: &str) -> Self {
-        Self { prefix: sibling(prefix, "groups"), groups: BTreeSet::new() }
+        Self { prefix: ClusterLayout::new(prefix).groups(), groups: BTreeSet::new() }
     }
 
     pub(crate) fn prefix(&self) -> Bytes {
-        Bytes::copy_from_slice(self.prefix.as_bytes())
+        self.prefix.clone()
     }
 
     /// The groups, by name.
@@ -41,7 +37,7 @@ impl GroupDirectory {
     }
 
     fn decode(&self, key: &[u8]) -> Option<GroupName> {
-        std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?.parse().ok()
+        std::str::from_utf8(key.strip_prefix(&*self.prefix)?).ok()?.parse().ok()
     }
 }
 
@@ -61,16 +57,24 @@ impl Materialized for GroupDirectory {
 
 /// The key that stands for a group.
 pub(crate) fn entry(prefix: &str, group: &GroupName) -> Bytes {
-    Bytes::from(format!("{}{group}", sibling(prefix, "groups")))
+    ClusterLayout::new(prefix).group(group)
 }
 
-/// Creates a group with `config` where it does not exist.
-pub(crate) fn create(prefix: &str, layout: &Layout, config: &GroupConfig) -> Txn {
+/// Creates a group with `config` where it does not exist. Where no claim of an earlier history of the store can run any
+/// more, its note says so, and its strict grants wait for none.
+pub(crate) fn create(
+    prefix: &str,
+    layout: &Layout,
+    config: &GroupConfig,
+    store: &StoreIdentity,
+    claims_are_over: bool,
+) -> Txn {
     let key = layout.encode(&Key::GroupConfig);
-    Txn::guarded(
-        vec![Compare::new(key.clone(), Must::BeAbsent)],
-        vec![Op::put(key, encode(config)), Op::put(entry(prefix, layout.group()), Bytes::from_static(b"{}"))],
-    )
+    let note = Op::put(layout.encode(&Key::History), encode(&HistoryNote::new(store.id())));
+    let entry = Op::put(entry(prefix, layout.group()), Bytes::from_static(b"{}"));
+    let mut ops = vec![Op::put(key.clone(), encode(config)), entry];
+    ops.extend(Some(note).filter(|_| claims_are_over));
+    Txn::guarded(vec![Compare::new(key, Must::BeAbsent), store.guard()], ops)
 }
 
 /// Deletes a group with all its records where its configuration is as it was read.

@@ -24,6 +24,7 @@ mod entropy;
 mod group;
 mod group_name;
 pub mod grpc;
+pub mod identity;
 mod instance;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -1,7 +1,6 @@
 //! The instances of one store: this one's registration, and a view of all.
 //!
-//! They are registered under a sibling prefix that no group's name can reach:
-//! `{prefix without its last slash}.instances/{id}`, leased.
+//! They are registered at `{prefix}~/instances/{id}`, leased.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
@@ -9,24 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kafka_assigner_core::key::ClusterLayout;
 use kafka_assigner_core::record::{Extra, Version, decode, encode};
 use kafka_assigner_store::view::Materialized;
 use kafka_assigner_store::{Error, Store, View};
-use kafka_assigner_types::kv::{Change, Compare, LeaseId, Must, Op, Revision, Txn, TxnOutcome};
+use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision, Txn};
 use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::GroupName;
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::directory::sibling;
 use crate::options::Options;
 
 /// How long an instance that is not a group's preferred one waits before it campaigns. Long enough for the
 /// preferred one to see the vacancy, short against a leader's time to live.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-/// `{prefix}.instances/{id}`: one running instance.
+/// `{prefix}~/instances/{id}`: one running instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Peer {
     /// The version of the record.
@@ -45,13 +44,13 @@ pub(crate) struct Peer {
 /// The instances, kept by a view.
 #[derive(Debug)]
 pub(crate) struct PeerSet {
-    prefix: String,
+    prefix: Bytes,
     peers: BTreeMap<String, Peer>,
 }
 
 impl PeerSet {
     fn new(prefix: &str) -> Self {
-        Self { prefix: sibling(prefix, "instances"), peers: BTreeMap::new() }
+        Self { prefix: ClusterLayout::new(prefix).instances(), peers: BTreeMap::new() }
     }
 
     /// The instances, by id. One whose record can't be read is not shown.
@@ -66,8 +65,8 @@ impl Materialized for PeerSet {
 
     fn apply(&mut self, changes: &[Change], _revision: Revision) {
         for change in changes {
-            let key = std::str::from_utf8(change.key()).unwrap_or_default();
-            let Some(id) = key.strip_prefix(&self.prefix).map(str::to_owned) else { continue };
+            let Some(id) = change.key().strip_prefix(&*self.prefix) else { continue };
+            let id = String::from_utf8_lossy(id).into_owned();
             match change {
                 Change::Put(record) => match decode::<Peer>(&record.value) {
                     Ok(peer) => drop(self.peers.insert(id, peer)),
@@ -92,7 +91,7 @@ impl Peers {
         options: &Options,
     ) -> (Self, kafka_assigner_store::view::Keeper<PeerSet>) {
         let set = PeerSet::new(&options.prefix);
-        let prefix = Bytes::copy_from_slice(set.prefix.as_bytes());
+        let prefix = set.prefix.clone();
         let (view, keeper) = View::new(store, kafka_assigner_store::view::Options::new(prefix), set);
         (Self { id: options.id.clone(), view }, keeper)
     }
@@ -106,6 +105,11 @@ impl Peers {
                 .map(|(_, peer)| peer.address.clone())
                 .collect()
         })
+    }
+
+    /// The revision that the view of them has come to.
+    pub(crate) fn revision(&self) -> Revision {
+        self.view.revision()
     }
 
     /// The addresses of all instances, by their ids.
@@ -176,7 +180,7 @@ async fn renew(store: &dyn Store, options: &Options, lease: &mut Option<LeaseId>
         }
     }
     let granted = store.grant(options.leader_ttl).await?;
-    let key = format!("{}{}", sibling(&options.prefix, "instances"), options.id);
+    let key = ClusterLayout::new(&options.prefix).instance(&options.id);
     let peer = Peer {
         version: Version,
         address: options.address.clone(),
@@ -188,58 +192,4 @@ async fn renew(store: &dyn Store, options: &Options, lease: &mut Option<LeaseId>
     store.txn(Txn::guarded(Vec::new(), vec![put])).await?;
     *lease = Some(granted.id);
     Ok(())
-}
-
-/// The id of the store that the service runs on: a random one, written by the first instance.
-pub(crate) async fn cluster_id(store: &dyn Store, prefix: &str, proposal: String) -> Result<String, Error> {
-    let key = Bytes::from(sibling(prefix, "cluster").trim_end_matches('/').to_owned());
-    let txn = Txn {
-        compares: vec![Compare::new(key.clone(), Must::BeAbsent)],
-        then: vec![Op::put(key.clone(), proposal), Op::Get { key: key.clone() }],
-        or_else: vec![Op::Get { key }],
-    };
-    let outcome = insist(store, txn).await?;
-    let value = outcome.reads.into_iter().flatten().next().map(|record| record.value);
-    Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()).unwrap_or_default())
-}
-
-/// How often a store is asked whose answers are lost. The member of etcd in use may go just then, and its successor
-/// too; more is an outage, and then whoever starts the instance should hear of it.
-const ASKED: usize = 3;
-
-/// Carries out a transaction that comes to the same when it is carried out twice.
-async fn insist(store: &dyn Store, txn: Txn) -> Result<TxnOutcome, Error> {
-    for _ in 1..ASKED {
-        match store.txn(txn.clone()).await {
-            Err(Error::Unknown { .. }) => {}
-            answered => return answered,
-        }
-    }
-    store.txn(txn).await
-}
-
-#[cfg(test)]
-mod tests {
-    use kafka_assigner_store::MemoryStore;
-    use kafka_assigner_store::faulty::{Fault, FaultyStore};
-
-    use super::*;
-
-    async fn start(faults: &[Fault]) -> Result<String, Error> {
-        let store = FaultyStore::new(MemoryStore::new(), 0);
-        store.script(faults.iter().copied().map(Some));
-        cluster_id(&store, "/p/", "proposed".to_owned()).await
-    }
-
-    #[tokio::test]
-    async fn a_lost_answer_does_not_keep_an_instance_from_starting() {
-        assert_eq!(start(&[Fault::LoseAnswer]).await.unwrap(), "proposed");
-        assert_eq!(start(&[Fault::LoseRequest, Fault::LoseAnswer]).await.unwrap(), "proposed");
-    }
-
-    #[tokio::test]
-    async fn a_store_that_does_not_answer_is_told_to_whoever_starts_the_instance() {
-        assert!(start(&[Fault::LoseRequest; ASKED]).await.is_err());
-        assert!(start(&[Fault::Refuse]).await.is_err());
-    }
 }

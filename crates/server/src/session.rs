@@ -70,7 +70,7 @@ impl Confirmation {
         concerned: Revision,
     ) -> HeartbeatResponse {
         let mut response = HeartbeatResponse {
-            cluster_id: instance.cluster_id().to_owned(),
+            cluster_id: group.cluster_id().to_owned(),
             revision: group.view().revision().0,
             concerned_revision: concerned.0,
             endpoints: instance.peers().addresses(),
@@ -85,6 +85,8 @@ impl Confirmation {
             Self::Silent(error) => {
                 tracing::debug!(%member, %error, "heartbeat without the store");
                 response.set_outcome(HeartbeatOutcome::StoreUnavailable);
+                // Others may know by now that it has another one.
+                response.cluster_id = String::new();
             }
         }
         response
@@ -93,6 +95,7 @@ impl Confirmation {
 
 /// The registration of one member's session, by a record of the kind `R`.
 pub(crate) struct Registered<'a, R> {
+    instance: &'a Instance,
     store: &'a dyn Store,
     group: &'a ServedGroup,
     member: &'a Member,
@@ -113,12 +116,16 @@ pub(crate) enum Entrance {
 impl<'a, R: Registration> Registered<'a, R> {
     /// The place of the session of `member`.
     pub(crate) fn at(instance: &'a Instance, group: &'a ServedGroup, member: &'a Member) -> Self {
-        Self { store: &**instance.store(), group, member, kind: PhantomData }
+        Self { instance, store: &**instance.store(), group, member, kind: PhantomData }
     }
 
-    /// Decides about a Register by what is registered, and renews the session that exists.
-    pub(crate) async fn enter(&self, opening: &Opening) -> Result<Entrance, Status> {
+    /// Decides about a Register by what is registered and by what the member has `seen`, and renews the session that
+    /// exists.
+    pub(crate) async fn enter(&self, opening: &Opening, seen: &Seen) -> Result<Entrance, Status> {
         let (record, revision) = self.read().await?;
+        if let Some(reason) = self.ahead(seen, revision) {
+            return Ok(Entrance::Over(Over { reason, revision }));
+        }
         let admission = session::admit::<R>(record.as_ref(), &self.member.incarnation, opening);
         match (admission, opening) {
             (Admission::Create { takes_over }, _) => Ok(Entrance::Create { takes_over }),
@@ -128,6 +135,18 @@ impl<'a, R: Registration> Registered<'a, R> {
             }
             (Admission::Fenced(reason), _) => Ok(Entrance::Over(Over { reason, revision })),
         }
+    }
+
+    /// The reason why a member has no session here that has seen more than there is at `revision`, which was read after
+    /// its word had come. That is a word only: nobody begins another history on it.
+    fn ahead(&self, seen: &Seen, revision: Revision) -> Option<FenceReason> {
+        if floor(self.group, seen) <= revision {
+            return None;
+        }
+        let (group, member, seen) = (self.group.name(), self.member, seen.revision);
+        tracing::warn!(%group, %member, seen, %revision, "a member has seen more of the store than there is");
+        self.instance.note_ahead(group, &self.member.name);
+        Some(FenceReason::StoreRestored)
     }
 
     fn key(&self) -> Bytes {
@@ -188,16 +207,16 @@ impl<'a, R: Registration> Registered<'a, R> {
     }
 
     /// Asks the store about a session until `deadline`.
-    pub(crate) async fn confirm(&self, lease: LeaseId, deadline: Instant) -> Confirmation {
+    pub(crate) async fn confirm(&self, lease: LeaseId, deadline: Instant, seen: &Seen) -> Confirmation {
         let late = |_| Confirmation::Silent(Error::Unknown { operation: "heartbeat", source: None });
-        timeout_at(deadline, self.renew(lease)).await.unwrap_or_else(late)
+        timeout_at(deadline, self.renew(lease, seen)).await.unwrap_or_else(late)
     }
 
     /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
     /// the second read makes sure that it was not taken over meanwhile.
-    async fn renew(&self, lease: LeaseId) -> Confirmation {
-        let seen = match self.look(lease, None).await {
-            Ok(seen) => seen,
+    async fn renew(&self, lease: LeaseId, seen: &Seen) -> Confirmation {
+        let written = match self.look(lease, None, seen).await {
+            Ok(written) => written,
             Err(outcome) => return outcome,
         };
         match self.store.keep_alive(lease).await {
@@ -205,18 +224,26 @@ impl<'a, R: Registration> Registered<'a, R> {
             Err(Error::LeaseNotFound(_)) => return Confirmation::Over(FenceReason::Gone),
             Err(error) => return Confirmation::Silent(error),
         }
-        match self.look(lease, seen).await {
+        match self.look(lease, written, seen).await {
             Ok(_) => Confirmation::Confirmed,
             Err(outcome) => outcome,
         }
     }
 
-    /// Reads the registration and returns the revision of its last change. One that was not written since `seen` says
+    /// Reads the registration and returns the revision of its last change. One that was not written since `before` says
     /// what it said then.
-    async fn look(&self, lease: LeaseId, seen: Option<Revision>) -> Result<Option<Revision>, Confirmation> {
-        let (record, _) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
+    async fn look(
+        &self,
+        lease: LeaseId,
+        before: Option<Revision>,
+        seen: &Seen,
+    ) -> Result<Option<Revision>, Confirmation> {
+        let (record, revision) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
+        if let Some(reason) = self.ahead(seen, revision) {
+            return Err(Confirmation::Over(reason));
+        }
         let written = record.as_ref().map(|record| record.mod_revision);
-        if written.is_none() || written != seen {
+        if written.is_none() || written != before {
             self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
         }
         Ok(written)
@@ -253,10 +280,10 @@ pub(crate) async fn reach(
     opened: &Opened,
     seen: &Seen,
 ) -> Result<(), Status> {
-    instance.reach(group, opened.revision.max(floor(instance, seen))).await
+    instance.reach(group, opened.revision.max(floor(group, seen))).await
 }
 
 /// How far a member has seen of this store.
-fn floor(instance: &Instance, seen: &Seen) -> Revision {
-    if seen.cluster_id == instance.cluster_id() { Revision(seen.revision) } else { Revision::default() }
+fn floor(group: &ServedGroup, seen: &Seen) -> Revision {
+    if seen.cluster_id == group.cluster_id() { Revision(seen.revision) } else { Revision::default() }
 }

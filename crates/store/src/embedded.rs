@@ -18,5 +18,5 @@ mod watch;
 pub use file::{FileDriver, FileStore};
 pub use history::Retention;
 pub use leases::{LONGEST_TTL, SHORTEST_TTL};
-pub use memory::{MemoryDriver, MemoryStore};
+pub use memory::{MemoryDriver, MemoryStore, StoreBackup};
 pub use store::Embedded;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kv::Revision;
 use crate::name::{InvalidName, MemberName, TopicName};
 
 /// One partition of one topic; ordered by topic, then number. Cheap to clone.
@@ -73,14 +72,11 @@ impl fmt::Display for TopicPartition {
 pub struct Epoch(pub u64);
 
 impl Epoch {
-    /// The epoch of the next grant, written by somebody whose view stands at `view`.
-    ///
-    /// Taking the revision in keeps epochs rising over deleted groups and re-created topics, whose old
-    /// epochs nobody remembers.
+    /// The epoch of the next grant: above this one, and not below `floor`.
     #[must_use]
-    pub const fn next(self, view: Revision) -> Self {
+    pub const fn next(self, floor: u64) -> Self {
         let above = self.0 + 1;
-        Self(if above > view.0 { above } else { view.0 })
+        Self(if above > floor { above } else { floor })
     }
 }
 
@@ -262,8 +258,8 @@ mod tests {
 
     #[test]
     fn an_epoch_rises_above_the_last_one_and_above_what_nobody_remembers() {
-        assert_eq!(Epoch(7).next(Revision(3)), Epoch(8));
-        assert_eq!(Epoch(0).next(Revision(41)), Epoch(41));
+        assert_eq!(Epoch(7).next(3), Epoch(8));
+        assert_eq!(Epoch(0).next(41), Epoch(41));
     }
 
     #[test]

@@ -32,8 +32,11 @@ fn time(ms: &str) -> Option<String> {
     Some(humantime::format_duration(span).to_string())
 }
 
-/// `2000 to 1800000`.
+/// `2000 to 1800000`, or what another setting allows.
 fn times(range: &str) -> Option<String> {
+    if let Some(most) = range.strip_prefix("at most max_session_timeout_ms, ") {
+        return Some(format!("at most {}, {}", flag("max_session_timeout"), time(most)?));
+    }
     let (low, high) = range.split_once(" to ")?;
     Some(format!("{} to {}", time(low)?, time(high)?))
 }
@@ -54,6 +57,10 @@ mod tests {
         assert_eq!(
             told("session_timeout_ms = 1000 is refused: it must be 2000 to 1800000"),
             "--session-timeout 1s is refused: it must be 2s to 30m"
+        );
+        assert_eq!(
+            told("session_timeout_ms = 600000 is refused: it must be at most max_session_timeout_ms, 300000"),
+            "--session-timeout 10m is refused: it must be at most --max-session-timeout, 5m"
         );
         assert_eq!(
             told("max_warming = 0 is refused: it must be 1 to 4294967295"),

@@ -74,10 +74,14 @@ pub(crate) struct SetGroup {
     /// from outside [new groups: false]
     #[arg(long, value_name = "BOOL")]
     wait_out_revocations: Option<bool>,
-    /// The time after its last heartbeat at which a consumer's session ends, unless it asks for another time; 2s to 30m
-    /// [new groups: 30s]
+    /// The time after its last heartbeat at which a consumer's session ends, unless it asks for another time; 2s to
+    /// --max-session-timeout [new groups: 30s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     session_timeout: Option<u64>,
+    /// The longest such time that a consumer may ask for; 2s to 30m. In the modes exclusive and routed so long nothing is
+    /// granted after the store was put back [new groups: 5m]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    max_session_timeout: Option<u64>,
     /// The time that a change of membership waits for the next one; at most 1m [new groups: 100ms]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     debounce: Option<u64>,
@@ -115,6 +119,7 @@ impl SetGroup {
             strategy: self.strategy.clone(),
             mode: self.mode.clone(),
             session_timeout_ms: self.session_timeout,
+            max_session_timeout_ms: self.max_session_timeout,
             debounce_ms: self.debounce,
             warm_deadline_ms: self.warm_deadline,
             phase_deadline_ms: self.phase_deadline,

@@ -76,8 +76,11 @@ settings! {
         /// New groups: the strategy, one of those that `kafka-assigner strategies` lists.
         group_strategy: Name = "balanced",
         /// New groups: the time after its last heartbeat at which a consumer's session ends, unless it asks for
-        /// another time; 2s to 30m.
+        /// another time; 2s to group_max_session_timeout.
         group_session_timeout: Duration = "30s",
+        /// New groups: the longest such time that a consumer may ask for; 2s to 30m. So long strict grants wait after the
+        /// store was put back.
+        group_max_session_timeout: Duration = "5m",
         /// New groups: the time that a change of membership waits for the next one; at most 1m.
         group_debounce: Duration = "100ms",
         /// New groups: the longest time of a warm-up without reported progress; 1s to 1day.
@@ -142,6 +145,7 @@ impl ServeConfig {
         GroupConfig {
             strategy: self.group_strategy.to_string(),
             session_timeout_ms: millis(self.group_session_timeout),
+            max_session_timeout_ms: millis(self.group_max_session_timeout),
             debounce_ms: millis(self.group_debounce),
             warm_deadline_ms: millis(self.group_warm_deadline),
             phase_deadline_ms: millis(self.group_phase_deadline),
@@ -229,6 +233,9 @@ impl Resolved<ServeConfig> {
     fn check_group(&self) -> Result<(), ConfigError> {
         self.config.group_config().validate(Registry::builtin()).map_err(|invalid| match invalid {
             InvalidConfig::OutOfRange { field, low, high, .. } => self.refuse_group(field, low, high),
+            InvalidConfig::AboveMaximum { .. } => {
+                self.refuse("group_session_timeout", "at most group_max_session_timeout")
+            }
             InvalidConfig::UnknownStrategy { known, .. } => {
                 let alike = did_you_mean(&self.config.group_strategy.to_string(), known.split(", "));
                 self.refuse("group_strategy", format!("one of {known}{alike}"))

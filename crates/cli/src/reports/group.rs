@@ -81,6 +81,7 @@ pub(crate) struct GroupSettings {
     strategy: Option<String>,
     mode: Option<String>,
     session_timeout_ms: Option<u64>,
+    max_session_timeout_ms: Option<u64>,
     debounce_ms: Option<u64>,
     warm_deadline_ms: Option<u64>,
     phase_deadline_ms: Option<u64>,
@@ -98,6 +99,7 @@ impl From<v1::GroupConfig> for GroupSettings {
             strategy: wire.strategy,
             mode: wire.mode,
             session_timeout_ms: wire.session_timeout_ms,
+            max_session_timeout_ms: wire.max_session_timeout_ms,
             debounce_ms: wire.debounce_ms,
             warm_deadline_ms: wire.warm_deadline_ms,
             phase_deadline_ms: wire.phase_deadline_ms,
@@ -120,6 +122,7 @@ impl GroupSettings {
         table.row(["strategy".into(), or_dash(self.strategy.as_ref()).into()]);
         table.row(["mode".into(), or_dash(self.mode.as_ref()).into()]);
         table.row(["session-timeout".into(), time(self.session_timeout_ms).into()]);
+        table.row(["max-session-timeout".into(), time(self.max_session_timeout_ms).into()]);
         table.row(["debounce".into(), time(self.debounce_ms).into()]);
         table.row(["warm-deadline".into(), time(self.warm_deadline_ms).into()]);
         table.row(["phase-deadline".into(), time(self.phase_deadline_ms).into()]);

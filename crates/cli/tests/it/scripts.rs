@@ -75,6 +75,7 @@ fn config() -> GroupConfig {
         strategy: Some("sticky-balanced".into()),
         mode: Some("overlap".into()),
         session_timeout_ms: Some(30_000),
+        max_session_timeout_ms: Some(300_000),
         debounce_ms: Some(100),
         warm_deadline_ms: Some(300_000),
         phase_deadline_ms: Some(30_000),

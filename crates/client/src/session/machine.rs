@@ -265,6 +265,10 @@ impl<D: Dialect> Session<D> {
         }
         let by_own_ghost = self.ghost_until.is_some_and(|until| now < until);
         self.owe_farewell();
+        if reason == FenceReason::StoreRestored {
+            // What was seen belongs to a past that the store has lost.
+            self.store = KnownStore::default();
+        }
         if reason == FenceReason::Superseded && !by_own_ghost && self.life.live().is_some() {
             return self.finish(Ending::Superseded(fenced.message));
         }

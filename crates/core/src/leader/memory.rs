@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kafka_assigner_types::claim::span;
 
+use super::history_wait::HistoryWait;
 use super::warm_up::WarmUp;
 use crate::claim::Leases;
 use crate::reason::CancelReason;
@@ -29,6 +30,7 @@ pub struct Memory {
     absences: BTreeMap<MemberName, Moment>,
     leases_gone: BTreeMap<LeaseId, Moment>,
     missed_freezes: BTreeMap<MemberName, Misses>,
+    pub(super) history: HistoryWait,
 }
 
 /// How many freezes a router has missed in a row. Those that run at the same time are one: it is silent once.
@@ -118,6 +120,7 @@ impl Memory {
         let seen = self.phases.keys().chain(self.avoids.keys()).chain(self.grants.keys());
         let units: BTreeSet<TopicPartition> = there.chain(seen).cloned().collect();
         let progress = state.consumers().keys().cloned().collect();
+        self.history.see(state, now);
         self.observe(state, &Touched { membership: true, units, progress, ..Touched::default() }, now)
     }
 
@@ -306,7 +309,7 @@ impl Memory {
     pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
         let span = span(Duration::from_millis(assignment.outlived_ttl_ms));
         let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.held_epoch());
-        (seen.map_or(now, |seen| seen.since) + span).since(now)
+        (seen.map_or(now, |seen| seen.since) + span).since(now).max(self.history_wait(now))
     }
 
     fn see_absences(&mut self, state: &GroupState, now: Moment) {

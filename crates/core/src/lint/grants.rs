@@ -36,12 +36,12 @@ fn epochs_rise(effect: &Effect<'_>) -> Option<String> {
 }
 
 fn epochs_outlive_records(effect: &Effect<'_>) -> Option<String> {
-    let revision = effect.before.revision();
+    let floor = effect.before.epoch_floor();
     effect.assigned().find_map(|(at, after)| {
         let highest = effect.before.assignment(at).map(Assignment::highest_epoch).unwrap_or_default();
         let epoch = after.highest_epoch();
-        (epoch > highest && epoch.0 < revision.0)
-            .then(|| format!("{at}: epoch {epoch} at revision {revision}"))
+        (epoch > highest && epoch.0 < floor)
+            .then(|| format!("{at}: epoch {epoch}, where none is below {floor}"))
     })
 }
 

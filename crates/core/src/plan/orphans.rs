@@ -73,12 +73,17 @@ impl Planner<'_> {
     }
 
     fn claimant(&self, at: &TopicPartition, unit: &Unit, desired: &Desired) -> Claimant {
-        let Some(owner) = self.state.assignment(at).and_then(|a| a.owner.as_ref()) else {
-            return self.for_target(None, unit, desired);
-        };
-        if !self.state.presence(&owner.member()).is_over() || self.is_driven(at) {
+        let assignment = self.state.assignment(at);
+        let owner = assignment.and_then(|assignment| assignment.owner.as_ref());
+        if owner.is_some_and(|o| !self.state.presence(&o.member()).is_over() || self.is_driven(at)) {
             return Claimant::Working;
         }
+        let was_granted_in = assignment.filter(|_| owner.is_some()).map(|assignment| assignment.mode);
+        let modes = [Some(self.mode_of_grant(at, &unit.partitions)), was_granted_in];
+        if let Some(why) = modes.into_iter().flatten().find_map(|mode| self.restored(mode)) {
+            return Claimant::Wait(why);
+        }
+        let Some(owner) = owner else { return self.for_target(None, unit, desired) };
         if let Some(why) = self.claim_runs(&owner.name, at) {
             return Claimant::Wait(why);
         }

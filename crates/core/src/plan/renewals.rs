@@ -100,6 +100,9 @@ impl Planner<'_> {
             let consumer = assignment.owner.as_ref()?.name.clone();
             return Some(DeferReason::ModeUnkept { consumer, lacks: lacks.to_owned() });
         }
+        if let Some(why) = self.restored(mode) {
+            return Some(why);
+        }
         let left_ms = self.outlived_ms(at, assignment);
         (mode.is_strict() && left_ms > 0).then_some(DeferReason::Outlived { left_ms })
     }

@@ -131,6 +131,13 @@ const fn is_zero(value: &u64) -> bool {
 }
 
 impl Assignment {
+    /// The record of a partition whose owners are over, and whose highest epoch was `epoch`.
+    #[must_use]
+    pub fn without_owner(mode: Mode, epoch: Epoch) -> Self {
+        let epochs = GrantEpochs { epoch, run: epoch, held: None };
+        Self { epochs, ..Self::unowned(mode) }
+    }
+
     /// The record of a partition that nobody has owned so far.
     #[must_use]
     pub fn unowned(mode: Mode) -> Self {

@@ -28,6 +28,10 @@ pub struct GroupConfig {
     /// The session's time to live for consumers that ask for none; 2 s to 30 min, default 30 s.
     #[serde(default = "default_session_timeout")]
     pub session_timeout_ms: u64,
+    /// The longest time to live that a session may ask for; `session_timeout_ms` to 30 min, default 5 min. So long strict
+    /// grants wait after the store was put back.
+    #[serde(default = "default_max_session_timeout")]
+    pub max_session_timeout_ms: u64,
     /// The time for which a change of membership waits for the next one; at most 60 s, default 100 ms.
     #[serde(default = "default_debounce")]
     pub debounce_ms: u64,
@@ -71,6 +75,10 @@ const fn default_session_timeout() -> u64 {
     30_000
 }
 
+const fn default_max_session_timeout() -> u64 {
+    300_000
+}
+
 const fn default_debounce() -> u64 {
     100
 }
@@ -100,6 +108,7 @@ impl Default for GroupConfig {
             catch_up: false,
             wait_out_revocations: false,
             session_timeout_ms: default_session_timeout(),
+            max_session_timeout_ms: default_max_session_timeout(),
             debounce_ms: default_debounce(),
             warm_deadline_ms: default_warm_deadline(),
             phase_deadline_ms: default_phase_deadline(),
@@ -126,6 +135,14 @@ pub enum InvalidConfig {
         low: u64,
         /// The most that is allowed.
         high: u64,
+    },
+    /// A session timeout that no session may have.
+    #[error("session_timeout_ms = {value} is refused: it must be at most max_session_timeout_ms, {most}")]
+    AboveMaximum {
+        /// The configured value.
+        value: u64,
+        /// The longest that is allowed.
+        most: u64,
     },
     /// A strategy that does not exist.
     #[error("strategy {value:?} is unknown: it must be one of {known}")]
@@ -156,6 +173,8 @@ impl GroupConfig {
         const HOUR: u64 = 3_600_000;
         let (shortest, longest) = Self::SESSION_TIMEOUT_MS;
         within("session_timeout_ms", self.session_timeout_ms, shortest, longest)?;
+        within("max_session_timeout_ms", self.max_session_timeout_ms, shortest, longest)?;
+        self.session_timeout_fits()?;
         within("debounce_ms", self.debounce_ms, 0, 60_000)?;
         within("warm_deadline_ms", self.warm_deadline_ms, 1_000, 24 * HOUR)?;
         within("phase_deadline_ms", self.phase_deadline_ms, 1_000, HOUR)?;
@@ -171,6 +190,11 @@ impl GroupConfig {
     /// The price for even topics; that of a newer version, which is unknown here, counts as `ties`.
     pub fn topic_spread(&self) -> TopicSpread {
         TopicSpread::named(&self.spread_topics).unwrap_or_default()
+    }
+
+    const fn session_timeout_fits(&self) -> Result<(), InvalidConfig> {
+        let (value, most) = (self.session_timeout_ms, self.max_session_timeout_ms);
+        if value <= most { Ok(()) } else { Err(InvalidConfig::AboveMaximum { value, most }) }
     }
 
     fn known_strategy(&self, strategies: &Registry) -> Result<(), InvalidConfig> {

@@ -11,6 +11,7 @@ mod lint;
 mod offline;
 mod planning;
 mod records;
+mod restored;
 mod sessions;
 mod sets;
 mod strict;

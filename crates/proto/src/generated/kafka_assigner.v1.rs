@@ -828,6 +828,9 @@ pub enum FenceReason {
     RenewalLate = 5,
     /// The client deregistered; the regular end.
     Deregistered = 6,
+    /// The client has seen a later revision than the store has, under the same cluster id: the store was put back, and
+    /// nobody has said so yet. Forget what was seen (`Seen`) before opening a new session.
+    StoreRestored = 8,
 }
 impl FenceReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -843,6 +846,7 @@ impl FenceReason {
             Self::PollInterval => "FENCE_REASON_POLL_INTERVAL",
             Self::RenewalLate => "FENCE_REASON_RENEWAL_LATE",
             Self::Deregistered => "FENCE_REASON_DEREGISTERED",
+            Self::StoreRestored => "FENCE_REASON_STORE_RESTORED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -855,6 +859,7 @@ impl FenceReason {
             "FENCE_REASON_POLL_INTERVAL" => Some(Self::PollInterval),
             "FENCE_REASON_RENEWAL_LATE" => Some(Self::RenewalLate),
             "FENCE_REASON_DEREGISTERED" => Some(Self::Deregistered),
+            "FENCE_REASON_STORE_RESTORED" => Some(Self::StoreRestored),
             _ => None,
         }
     }
@@ -2826,7 +2831,7 @@ pub struct GroupConfig {
     /// A switch to a stricter one is refused (FAILED_PRECONDITION) while a registered consumer lacks what it needs.
     #[prost(string, optional, tag = "2")]
     pub mode: ::core::option::Option<::prost::alloc::string::String>,
-    /// The time to live of sessions that ask for none; 2 000 to 1 800 000, default 30 000.
+    /// The time to live of sessions that ask for none; 2 000 to max_session_timeout_ms, default 30 000.
     #[prost(uint64, optional, tag = "3")]
     pub session_timeout_ms: ::core::option::Option<u64>,
     /// The time that a change of membership waits for the next one before the leader plans; at most 60 000, default 100.
@@ -2859,6 +2864,10 @@ pub struct GroupConfig {
     /// than balance takes, or "moves"; default "ties".
     #[prost(string, optional, tag = "12")]
     pub spread_topics: ::core::option::Option<::prost::alloc::string::String>,
+    /// The longest time to live that a session may ask for; 2 000 to 1 800 000, default 300 000. So long grants in the modes
+    /// "exclusive" and "routed" wait after the store was put back.
+    #[prost(uint64, optional, tag = "20")]
+    pub max_session_timeout_ms: ::core::option::Option<u64>,
 }
 /// Changes a group's configuration.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

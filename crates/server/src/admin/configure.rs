@@ -1,6 +1,6 @@
 //! Creates, changes and deletes groups.
 
-use kafka_assigner_core::key::{Key, Layout};
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{GroupConfig, encode};
 use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_proto::v1::{
@@ -50,8 +50,7 @@ impl AdminService {
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let options = self.instance.options();
         let config = changed(options.group_defaults.clone(), wanted, &options.strategies)?;
-        let layout = Layout::new(&options.prefix, name.clone());
-        let txn = directory::create(&options.prefix, &layout, &config);
+        let txn = self.instance.creation(name, &config);
         let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
         if !outcome.succeeded {
             return Ok(None);
@@ -143,7 +142,8 @@ fn deletable(
         + state.routers().len()
         + state.router_acks().values().map(SharedMap::len).sum::<usize>()
         + usize::from(state.config_entry().is_some())
-        + usize::from(state.leader().is_some());
+        + usize::from(state.leader().is_some())
+        + usize::from(state.mod_revision(&Key::History).is_some());
     let config = state.config_entry().map(Entry::mod_revision);
     Ok((u64::try_from(records).unwrap_or(u64::MAX), config))
 }
@@ -159,6 +159,7 @@ fn changed(
     }
     set(&mut config.strategy, wanted.strategy.as_ref());
     set(&mut config.session_timeout_ms, wanted.session_timeout_ms.as_ref());
+    set(&mut config.max_session_timeout_ms, wanted.max_session_timeout_ms.as_ref());
     set(&mut config.debounce_ms, wanted.debounce_ms.as_ref());
     set(&mut config.warm_deadline_ms, wanted.warm_deadline_ms.as_ref());
     set(&mut config.phase_deadline_ms, wanted.phase_deadline_ms.as_ref());

@@ -61,7 +61,7 @@ impl AdminService {
         request: DescribeGroupRequest,
     ) -> Result<DescribeGroupResponse, Status> {
         let group = self.group(&request.group).await?;
-        let cluster_id = self.instance.cluster_id().to_owned();
+        let cluster_id = group.cluster_id().to_owned();
         let state = group.snapshot();
         let counted = census(&state);
         Ok(DescribeGroupResponse {

@@ -40,6 +40,7 @@ pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
         strategy: Some(config.strategy.clone()),
         mode: Some(config.mode.to_string()),
         session_timeout_ms: Some(config.session_timeout_ms),
+        max_session_timeout_ms: Some(config.max_session_timeout_ms),
         debounce_ms: Some(config.debounce_ms),
         warm_deadline_ms: Some(config.warm_deadline_ms),
         phase_deadline_ms: Some(config.phase_deadline_ms),

@@ -30,7 +30,8 @@ impl ConsumerService {
         };
         let registered = Registered::<Consumer>::at(&self.instance, &group, &member);
         let deadline = Instant::now() + registered.patience();
-        let confirmation = registered.confirm(lease, deadline).await;
+        let seen = request.seen.clone().unwrap_or_default();
+        let confirmation = registered.confirm(lease, deadline, &seen).await;
         self.measure(&group, &member, &confirmation);
         if matches!(confirmation, Confirmation::Confirmed) {
             // What there was no time for is reported again.

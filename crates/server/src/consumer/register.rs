@@ -17,6 +17,7 @@ use super::session::ConsumerSession;
 use super::stream::fenced_stream;
 use crate::commands::Commands;
 use crate::group::ServedGroup;
+use crate::refusal;
 use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
@@ -33,7 +34,7 @@ impl ConsumerService {
         let group = self.instance.group_or_create(&registration.group).await?;
         match self.admit(&group, &registration).await? {
             Ok(opened) => self.attach(group, registration, opened).await,
-            Err(over) => Ok(fenced_stream(self.instance.cluster_id(), over.revision, &over.reason)),
+            Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
         }
     }
 
@@ -44,7 +45,7 @@ impl ConsumerService {
     ) -> Result<Result<Opened, Over>, Status> {
         let member = registration.member();
         let registered = Registered::at(&self.instance, group, &member);
-        match registered.enter(&registration.opening).await? {
+        match registered.enter(&registration.opening, &registration.seen).await? {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
             Entrance::Over(over) => Ok(Err(over)),
             Entrance::Create { takes_over } => {
@@ -61,6 +62,7 @@ impl ConsumerService {
         takes_over: Option<Revision>,
     ) -> Result<Opened, Status> {
         let CheckedRegister { name, incarnation, .. } = registration;
+        refuse_too_long(group, registration.timeout)?;
         let consumer = self.registration_record(registration, time_to_live(group, registration.timeout));
         refuse_lacking(group, name, &consumer)?;
         let opened = registered.open(consumer, takes_over).await?;
@@ -108,6 +110,20 @@ impl ConsumerService {
         };
         Ok(self.start_stream(session))
     }
+}
+
+/// Refuses a session that could act for longer than the group lets it: after the store was put back others wait so long.
+fn refuse_too_long(group: &ServedGroup, asked: Option<Duration>) -> Result<(), Status> {
+    let most = group.read(|state| state.configured(|config| config.max_session_timeout_ms));
+    let asked = asked.map_or(0, millis);
+    if asked <= most {
+        return Ok(());
+    }
+    let name = group.name();
+    let message = format!(
+        "session_timeout_ms = {asked} is refused: group {name} allows {most} at most (max_session_timeout_ms)"
+    );
+    Err(refusal::field(message))
 }
 
 /// Refuses a session that can't keep what the mode of its topics promises: it would be given nothing.

@@ -112,7 +112,7 @@ impl ConsumerStream {
 
     fn told(&self) -> CommandHeader<'_> {
         let revision = self.session.group.read(GroupState::revision);
-        CommandHeader { cluster_id: self.service.instance.cluster_id(), revision }
+        CommandHeader { cluster_id: self.session.group.cluster_id(), revision }
     }
 
     fn next(&mut self) -> Next {
@@ -130,8 +130,7 @@ impl ConsumerStream {
 
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Next {
         let member = &self.session.member;
-        let told =
-            CommandHeader { cluster_id: self.service.instance.cluster_id(), revision: state.revision() };
+        let told = CommandHeader { cluster_id: self.session.group.cluster_id(), revision: state.revision() };
         let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);

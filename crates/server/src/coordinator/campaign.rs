@@ -45,7 +45,8 @@ async fn serve(coordinator: &Coordinator, term: Term) {
     let Coordinator { store, group, clock, metrics, stop, .. } = coordinator;
     tracing::info!(group = %group.name(), term = %term.create_revision(), "leadership won");
     metrics.leading(group.name(), true);
-    let executor = Executor::new(Arc::clone(store), Fence::new(term.guard()));
+    let executor =
+        Executor::new(Arc::clone(store), Fence::new(term.guard()).while_holds(group.identity().guard()));
     let ended = term.ended();
     tokio::select! {
         biased;

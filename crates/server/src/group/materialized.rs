@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::state::{GroupState, Scope, Touched};
 use kafka_assigner_store::view::Materialized;
 use kafka_assigner_types::kv::{Change, Revision};
@@ -18,8 +17,8 @@ pub struct GroupView {
 }
 
 impl GroupView {
-    pub(super) fn new(layout: Layout, hub: Arc<Hub>, routers: Arc<Hub>) -> Self {
-        Self { state: GroupState::new(layout), hub, routers }
+    pub(super) const fn new(state: GroupState, hub: Arc<Hub>, routers: Arc<Hub>) -> Self {
+        Self { state, hub, routers }
     }
 
     /// The state.

@@ -15,11 +15,13 @@ use super::hub::{Hub, StreamConnection};
 use super::materialized::GroupView;
 use super::phases::Phases;
 use super::sessions::Sessions;
+use crate::identity::StoreIdentity;
 
 /// A group that this instance serves; clones are cheap.
 #[derive(Debug, Clone)]
 pub struct ServedGroup {
     layout: Arc<Layout>,
+    identity: Arc<StoreIdentity>,
     view: View<GroupView>,
     hub: Arc<Hub>,
     routers: Arc<Hub>,
@@ -29,20 +31,36 @@ pub struct ServedGroup {
 
 impl ServedGroup {
     /// The group, and the keeper that moves its view.
-    pub(crate) fn new(store: Arc<dyn Store>, layout: Layout, seed: u64) -> (Self, view::Keeper<GroupView>) {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        identity: Arc<StoreIdentity>,
+        layout: Layout,
+        seed: u64,
+    ) -> (Self, view::Keeper<GroupView>) {
         let mut options = view::Options::new(layout.prefix());
         options.backoff.seed = seed;
         let (hub, routers, sessions) = (Arc::<Hub>::default(), Arc::<Hub>::default(), Arc::default());
-        let state = GroupView::new(layout.clone(), Arc::clone(&hub), Arc::clone(&routers));
+        let state = GroupState::new(layout.clone()).in_cluster(Arc::clone(identity.record()));
+        let state = GroupView::new(state, Arc::clone(&hub), Arc::clone(&routers));
         let (view, keeper) = View::new(store, options, state);
         let (layout, phases) = (Arc::new(layout), Arc::default());
-        (Self { layout, view, hub, routers, sessions, phases }, keeper)
+        (Self { layout, identity, view, hub, routers, sessions, phases }, keeper)
     }
 
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &GroupName {
         self.layout.group()
+    }
+
+    /// The identity of the store that it is served from.
+    pub(crate) fn identity(&self) -> &StoreIdentity {
+        &self.identity
+    }
+
+    /// The cluster id of that store.
+    pub(crate) fn cluster_id(&self) -> &str {
+        self.identity.id()
     }
 
     /// Its place in the store.

@@ -55,6 +55,8 @@ pub(super) struct Families {
     pub(super) routers: Family<GroupLabel, Gauge>,
     pub(super) switching: Family<GroupLabel, Gauge>,
     pub(super) lag: Family<GroupLabel, Gauge>,
+    pub(super) histories: Counter,
+    pub(super) ahead: Family<GroupLabel, Counter>,
     pub(super) store: StoreMetrics,
 }
 
@@ -87,6 +89,8 @@ impl Metrics {
             routers: Family::default(),
             switching: Family::default(),
             lag: Family::default(),
+            histories: Counter::default(),
+            ahead: Family::default(),
             store: StoreMetrics::default(),
         };
         families.register(registry);
@@ -153,6 +157,16 @@ impl Metrics {
         self.0.heartbeats.get_or_create(&because(group, outcome)).inc();
     }
 
+    /// The store began another history, and everything was loaded anew.
+    pub(crate) fn history_begun(&self) {
+        self.0.histories.inc();
+    }
+
+    /// A member has seen more of the store than there is.
+    pub(crate) fn ahead_of_store(&self, group: &GroupName) {
+        self.0.ahead.get_or_create(&of(group)).inc();
+    }
+
     pub(crate) fn late_heartbeat(&self, group: &GroupName) {
         self.0.late_heartbeats.get_or_create(&of(group)).inc();
     }
@@ -199,6 +213,7 @@ impl Families {
             self.deferred.clone(),
         );
         self.register_members(registry);
+        self.register_history(registry);
         self.store.register(registry);
     }
 
@@ -219,6 +234,19 @@ impl Families {
             "route_streams_opened",
             "Streams of routers that were opened, for new sessions or resumed ones",
             self.route_streams.clone(),
+        );
+    }
+
+    fn register_history(&self, registry: &mut Registry) {
+        registry.register(
+            "histories_begun",
+            "Times that the store was found with another cluster id, and everything was loaded anew",
+            self.histories.clone(),
+        );
+        registry.register(
+            "members_ahead_of_store",
+            "Calls of members that have seen a later revision than the store has: it was put back",
+            self.ahead.clone(),
         );
     }
 

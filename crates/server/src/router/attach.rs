@@ -27,7 +27,7 @@ impl RouterService {
         let group = self.instance.group(&attachment.group).await?;
         match self.admit(&group, &attachment).await? {
             Ok(opened) => self.start(group, attachment, &opened).await,
-            Err(over) => Ok(fenced_stream(self.instance.cluster_id(), over.revision, &over.reason)),
+            Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
         }
     }
 
@@ -37,7 +37,7 @@ impl RouterService {
         attachment: &Attachment,
     ) -> Result<Result<Opened, Over>, Status> {
         let registered = Registered::at(&self.instance, group, &attachment.router);
-        match registered.enter(&attachment.opening).await? {
+        match registered.enter(&attachment.opening, &attachment.seen).await? {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
             Entrance::Over(over) => Ok(Err(over)),
             Entrance::Create { takes_over } => {

@@ -35,7 +35,7 @@ impl RouterService {
         let (group, router) = self.named(request.caller.as_ref()).await?;
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
-        let confirmation = registered.confirm(lease, deadline).await;
+        let confirmation = registered.confirm(lease, deadline, &request.seen.unwrap_or_default()).await;
         self.instance.metrics().heartbeat(group.name(), confirmation.label());
         Ok(confirmation.answer(&self.instance, &group, &router, group.routers().told(&router)))
     }

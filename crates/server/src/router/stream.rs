@@ -129,7 +129,7 @@ impl RouterStream {
     }
 
     fn told(&self, revision: Revision, command: Command) -> RouteCommand {
-        told(self.service.instance.cluster_id(), revision, command)
+        told(self.session.group.cluster_id(), revision, command)
     }
 
     async fn send(&self, revision: Revision, commands: Vec<Command>) -> Result<(), CommandRefusal> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use kafka_assigner_core::history::StoreHistory;
 use kafka_assigner_types::kv::Revision;
 use tokio::time::timeout;
 
@@ -75,7 +76,17 @@ pub(super) fn alive(instance: &Instance) -> Vec<Finding> {
 pub(super) async fn ready(instance: &Instance) -> Vec<Finding> {
     let mut findings = vec![standing(instance), views(instance)];
     findings.extend(store(instance).await);
+    findings.extend(ahead(instance.members_ahead()));
     findings
+}
+
+/// One member may err; two that have seen more than there is have seen a history that is lost.
+fn ahead(members: usize) -> Option<Finding> {
+    let how = format!(
+        "{members} members have seen a later revision than it has: was it put back? Then run `kafka-assigner store \
+         restored`"
+    );
+    (members > 1).then(|| Finding::new(Grade::Warning, "store", how))
 }
 
 fn standing(instance: &Instance) -> Finding {
@@ -97,14 +108,28 @@ fn views(instance: &Instance) -> Finding {
     }
 }
 
+fn standing_of(history: StoreHistory, revision: Revision) -> Finding {
+    match history {
+        StoreHistory::Continues => Finding::fine("store", format!("at revision {revision}")),
+        StoreHistory::WentBack | StoreHistory::Another => {
+            let how = format!("it was put back, and is at revision {revision}: everything is loaded anew");
+            Finding::bad("store", how)
+        }
+        StoreHistory::Unidentified => Finding::bad(
+            "store",
+            "its cluster id is gone: was it wiped? Put a backup back and run `kafka-assigner store restored`, or \
+             restart all instances to begin with nothing",
+        ),
+    }
+}
+
 async fn store(instance: &Instance) -> Vec<Finding> {
-    let key = instance.options().prefix.as_bytes();
-    let asked = async { (instance.store().get(key).await, instance.store().alarms().await) };
+    let asked = async { (instance.judge_history().await, instance.store().alarms().await) };
     let Ok((read, alarms)) = timeout(STORE_PATIENCE, asked).await else {
         return vec![Finding::bad("store", format!("no answer within {STORE_PATIENCE:?}"))];
     };
     let reached = match read {
-        Ok((_, revision)) => Finding::fine("store", format!("at revision {revision}")),
+        Ok((history, revision)) => standing_of(history, revision),
         Err(error) => Finding::bad("store", describe(&error)),
     };
     let alarms = match alarms {

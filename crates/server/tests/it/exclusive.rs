@@ -148,6 +148,7 @@ async fn a_drain_that_lasts_too_long_is_called_off_and_the_owner_goes_on() {
         exclusive(options);
         options.group_defaults.phase_deadline_ms = 4_000;
         options.group_defaults.session_timeout_ms = 600_000;
+        options.group_defaults.max_session_timeout_ms = 600_000;
     })
     .await;
     let since = Instant::now();

@@ -30,7 +30,11 @@ fn impatient(options: &mut Options) {
 
 /// An owner that does everything, and a newcomer that is to warm the one of its two partitions that it can take.
 async fn halfway(tune: impl Fn(&mut Options)) -> (Cluster, Worker, Member) {
-    let cluster = Cluster::tuned(1, 1, tune).await;
+    let patient = |options: &mut Options| {
+        options.group_defaults.max_session_timeout_ms = 1_800_000;
+        tune(options);
+    };
+    let cluster = Cluster::tuned(1, 1, patient).await;
     cluster.topic("u", 1).await;
     let mut old = Worker::start(&cluster.nodes, "a").await;
     old.until("both", |roles| roles.assigned.len() == 2).await;

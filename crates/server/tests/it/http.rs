@@ -2,8 +2,10 @@
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_proto::v1::assignment_command::Command;
-use kafka_assigner_store::Store as _;
+use kafka_assigner_proto::v1::{RegisterRequest, Seen};
+use kafka_assigner_server::identity;
 use kafka_assigner_store::faulty::Outage;
+use kafka_assigner_store::{MemoryStore, Store as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -11,6 +13,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
+use crate::member::full;
 use crate::served::{PATIENCE, Served, until};
 
 /// The answer to a GET, head and body.
@@ -49,6 +52,36 @@ async fn an_instance_without_its_store_lives_and_is_not_ready() {
     assert!(get(&served, "/livez").await.starts_with("HTTP/1.1 200"));
     served.link.end_outage();
     until("it is ready again", probe, is_ready).await;
+}
+
+#[tokio::test]
+async fn two_members_that_have_seen_more_than_there_is_are_a_warning() {
+    let served = Served::start().await;
+    let probe = async || get(&served, "/readyz").await;
+    until("it is ready", probe, |answer| answer.starts_with("HTTP/1.1 200")).await;
+    let cluster_id = identity::read(&served.link, DEFAULT_PREFIX).await.unwrap().0.unwrap().id().to_owned();
+    for (name, is_warned) in [("a", false), ("a", false), ("b", true)] {
+        let seen = Seen { cluster_id: cluster_id.clone(), revision: 1 << 62 };
+        served.register(RegisterRequest { seen: Some(seen), ..full(name, &format!("{name}-1")) }).await;
+        let ready = get(&served, "/readyz").await;
+        assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+        assert_eq!(
+            ready.contains("warning store: 2 members have seen a later revision"),
+            is_warned,
+            "{ready}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_instance_whose_store_was_wiped_is_not_ready_and_says_why() {
+    let served = Served::start().await;
+    let probe = async || get(&served, "/readyz").await;
+    until("it is ready", probe, |answer| answer.starts_with("HTTP/1.1 200")).await;
+    let empty = MemoryStore::new().back_up();
+    served.link.inner().put_back(&empty);
+    let ready = get(&served, "/readyz").await;
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("its cluster id is gone"), "{ready}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::topics::Found;
 use kafka_assigner_proto::v1::{RegisterRequest, UnassignReason, assignment_command::Command};
+use kafka_assigner_server::Options;
 use kafka_assigner_server::topics::{self, TopicSource};
 use kafka_assigner_store::faulty::Outage;
 use kafka_assigner_types::name::TopicName;
@@ -97,7 +98,8 @@ async fn topics_come_grow_and_go_with_kafka() {
     let kafka = Arc::new(Fake::default());
     kafka.say("orders", Some(2));
     let mut cluster = Cluster::empty();
-    cluster.add(|_| {}, Some(Arc::<Fake>::clone(&kafka))).await;
+    let patient = |options: &mut Options| options.group_defaults.max_session_timeout_ms = 1_800_000;
+    cluster.add(patient, Some(Arc::<Fake>::clone(&kafka))).await;
     let request = RegisterRequest {
         topics: vec!["orders".to_owned()],
         session_timeout_ms: 1_800_000,
@@ -120,7 +122,7 @@ async fn topics_come_grow_and_go_with_kafka() {
 
 #[tokio::test(start_paused = true)]
 async fn instances_that_start_after_the_consumers_share_everything_without_a_handoff() {
-    use kafka_assigner_core::key::{DEFAULT_PREFIX, Key};
+    use kafka_assigner_core::key::{ClusterLayout, DEFAULT_PREFIX, Key};
     use kafka_assigner_core::record::{Consumer, GroupConfig, Renewal, encode};
     use kafka_assigner_store::Store as _;
     use kafka_assigner_types::kv::Op;
@@ -135,7 +137,7 @@ async fn instances_that_start_after_the_consumers_share_everything_without_a_han
         cluster.apply(vec![Op::put_leased(key, encode(&consumer), lease.id)]).await;
     }
     cluster.put(&Key::GroupConfig, encode(&GroupConfig::default())).await;
-    let entry = format!("{}.groups/g", DEFAULT_PREFIX.trim_end_matches('/'));
+    let entry = ClusterLayout::new(DEFAULT_PREFIX).group(&group());
     cluster.apply(vec![Op::put(entry, "{}")]).await;
     cluster.add(|_| {}, None).await;
     let shares = cluster.settled(2).await;
@@ -153,13 +155,13 @@ async fn instances_that_start_after_the_consumers_share_everything_without_a_han
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_group_ends_its_streams() {
-    use kafka_assigner_core::key::DEFAULT_PREFIX;
+    use kafka_assigner_core::key::{ClusterLayout, DEFAULT_PREFIX};
     use kafka_assigner_types::kv::Op;
     let cluster = Cluster::start(2, 2).await;
     let mut here = Member::join(&cluster.nodes[0], "a").await;
     here.until("both", |roles| roles.assigned.len() == 2).await;
     let mut there = Worker::start(&cluster.nodes[1..], "b").await;
-    let entry = format!("{}.groups/g", DEFAULT_PREFIX.trim_end_matches('/'));
+    let entry = ClusterLayout::new(DEFAULT_PREFIX).group(&group());
     let prefix = crate::cluster::layout().prefix();
     cluster.apply(vec![Op::DeletePrefix { prefix }, Op::delete(entry)]).await;
     let _reason = here.ended().await;

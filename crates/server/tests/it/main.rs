@@ -15,6 +15,7 @@ mod member;
 mod minimal;
 mod modes;
 mod outside;
+mod restored;
 mod rolling;
 mod routed;
 mod router;

@@ -231,6 +231,19 @@ impl Member {
         self.beat(0, Vec::new()).await.expect("an answer")
     }
 
+    /// Sends a heartbeat of a client that has `seen` so much.
+    pub(crate) async fn heartbeat_having(&self, seen: Seen) -> HeartbeatResponse {
+        let request = HeartbeatRequest {
+            group: self.request.group.clone(),
+            consumer_name: self.request.consumer_name.clone(),
+            incarnation: self.request.incarnation.clone(),
+            lease: self.roles.lease,
+            seen: Some(seen),
+            ..HeartbeatRequest::default()
+        };
+        self.node.api.heartbeat(Request::new(request)).await.expect("an answer").into_inner()
+    }
+
     pub(crate) async fn beat(
         &self,
         poll_progress: u64,

@@ -93,12 +93,17 @@ impl Served {
 
     /// A consumer of group `g` that says nothing of its own accord. It is here while the stream lives.
     pub(crate) async fn consumer(&self, name: &str) -> Streaming<AssignmentCommand> {
-        let mut client = KafkaAssignerClient::new(self.channel().await);
         let request = RegisterRequest {
             group: "g".to_owned(),
             consumer_name: name.to_owned(),
             ..RegisterRequest::default()
         };
+        self.register(request).await
+    }
+
+    /// A consumer that asks for what it is told to.
+    pub(crate) async fn register(&self, request: RegisterRequest) -> Streaming<AssignmentCommand> {
+        let mut client = KafkaAssignerClient::new(self.channel().await);
         client.register(request).await.expect("it is registered").into_inner()
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Effect {
 }
 
 /// The state that a store is opened with.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Seed {
     pub(crate) revision: Revision,
     pub(crate) next_lease: i64,
@@ -55,6 +55,16 @@ impl Engine {
         let records = seed.records.into_iter().map(|record| (record.key.clone(), record)).collect();
         let history = ChangeHistory::after(seed.revision, retention);
         Self { records, leases, history, revision: seed.revision, effects: Vec::new() }
+    }
+
+    /// Everything that is stored now, as an engine can be opened with.
+    pub(crate) fn seed(&self) -> Seed {
+        Seed {
+            revision: self.revision,
+            next_lease: self.next_lease(),
+            leases: self.leases.all().collect(),
+            records: self.records.values().cloned().collect(),
+        }
     }
 
     pub(crate) const fn revision(&self) -> Revision {

@@ -70,6 +70,11 @@ impl LeaseTable {
         self.held.get(&id).map(|held| held.deadline.saturating_duration_since(now))
     }
 
+    /// All leases, by their ids.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Lease> + '_ {
+        self.held.iter().map(|(id, held)| Lease { id: *id, ttl: held.ttl })
+    }
+
     /// Returns true if the lease exists.
     pub(crate) fn contains(&self, id: LeaseId) -> bool {
         self.held.contains_key(&id)

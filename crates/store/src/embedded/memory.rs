@@ -47,6 +47,27 @@ impl MemoryStore {
     }
 }
 
+/// A copy of everything that a [`MemoryStore`] held at one time.
+#[derive(Debug, Clone)]
+pub struct StoreBackup(Seed);
+
+impl MemoryStore {
+    /// A copy of everything that is stored now, as a backup of etcd holds it: without the history.
+    #[must_use]
+    pub fn back_up(&self) -> StoreBackup {
+        StoreBackup(self.0.shared.engine().seed())
+    }
+
+    /// Puts a backup back under all handles, as an operator of etcd does: the revision goes back, leases start afresh,
+    /// and watches wait for a revision that comes much later. No id of a lease is dealt twice.
+    pub fn put_back(&self, backup: &StoreBackup) {
+        let mut engine = self.0.shared.engine();
+        let seed = Seed { next_lease: engine.next_lease(), ..backup.0.clone() };
+        *engine = Engine::new(seed, Retention::default(), Instant::now());
+        self.0.shared.publish(engine.revision(), engine.next_deadline());
+    }
+}
+
 impl Default for MemoryStore {
     fn default() -> Self {
         Self::new()

@@ -111,7 +111,7 @@ fn planned(group: TestGroup, actions: Vec<Action>) -> Broken {
 
 fn fresh_epoch(group: &TestGroup, at: &TopicPartition) -> Epoch {
     let highest = group.state.assignment(at).map(Assignment::highest_epoch).unwrap_or_default();
-    highest.next(group.state.revision())
+    highest.next(group.state.epoch_floor())
 }
 
 fn grant(group: &TestGroup, at: &TopicPartition, to: &Member, mode: Mode, epoch: Epoch) -> Action {

@@ -1,0 +1,60 @@
+//! The records of the store's history: its identity, and each group's note of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Extra, Version};
+
+/// By how much epochs rise when a store begins another history: above every revision that the lost one can have had
+/// beyond what is left of it.
+const EPOCH_STEP: u64 = 1 << 32;
+
+/// `~/cluster`: the identity of the store, one for each of its histories.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRecord {
+    /// The version of the record.
+    pub version: Version,
+    /// The cluster id: random, and another one after the store was put back. A client that was told another one before
+    /// has lost its session.
+    pub id: String,
+    /// The number that is added to the store's revision for the epoch of a grant; 0 in the first history.
+    #[serde(default)]
+    pub epoch_offset: u64,
+    /// Fields that a newer writer added.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ClusterRecord {
+    /// The identity of a store in its first history.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { version: Version, id: id.into(), epoch_offset: 0, extra: Extra::new() }
+    }
+
+    /// The identity of the same store in another history: its epochs are above all of this one.
+    #[must_use]
+    pub fn begun_anew(&self, id: impl Into<String>) -> Self {
+        let epoch_offset = self.epoch_offset.saturating_add(EPOCH_STEP);
+        Self { id: id.into(), epoch_offset, ..self.clone() }
+    }
+}
+
+/// `assigner/history`: the history of the store in which every claim of the group began that still runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryNote {
+    /// The version of the record.
+    pub version: Version,
+    /// The cluster id of that history.
+    pub cluster_id: String,
+    /// Fields that a newer writer added.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl HistoryNote {
+    /// The note of the history `cluster_id`.
+    #[must_use]
+    pub fn new(cluster_id: impl Into<String>) -> Self {
+        Self { version: Version, cluster_id: cluster_id.into(), extra: Extra::new() }
+    }
+}

@@ -1,0 +1,241 @@
+//! Everything that an instance serves of one history of the store. Where the store begins another one, all of it is
+//! dropped and loaded anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use kafka_assigner_core::key::Layout;
+use kafka_assigner_store::{View, view};
+use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::name::{GroupName, MemberName};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Inner, Instance};
+use crate::coordinator::{self, Coordinator};
+use crate::directory::GroupDirectory;
+use crate::group::ServedGroup;
+use crate::identity::StoreIdentity;
+use crate::peers::{self, Peers};
+
+/// How long the tasks of a history that is over may take to end: they wait for nothing but calls to the store, and
+/// nothing that they write applies any more.
+const LAST_CALLS: Duration = Duration::from_secs(2);
+
+/// The most members that are counted as ahead of the store: two are a sign, and by then more say nothing new.
+const MOST_AHEAD: usize = 100;
+
+/// One history of the store, as an instance serves it.
+#[derive(Debug)]
+pub(super) struct ServedHistory {
+    pub(super) identity: Arc<StoreIdentity>,
+    /// When this instance began to serve it.
+    since: Instant,
+    pub(super) peers: Peers,
+    pub(super) directory: View<GroupDirectory>,
+    groups: Mutex<BTreeMap<GroupName, Served>>,
+    /// The members that have seen a later revision than the store has, at most [`MOST_AHEAD`].
+    ahead: Mutex<BTreeSet<(GroupName, MemberName)>>,
+    /// Cut at once.
+    stop: CancellationToken,
+    /// No leaderships.
+    leaving: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// A group with what ends its tasks.
+#[derive(Debug)]
+struct Served {
+    group: ServedGroup,
+    /// Ends its view.
+    stop: CancellationToken,
+    /// Ends its leadership, which an instance gives up before its streams.
+    campaigning: CancellationToken,
+}
+
+impl Served {
+    fn end(&self) {
+        self.stop.cancel();
+        self.campaigning.cancel();
+    }
+}
+
+impl ServedHistory {
+    /// Begins to serve the store under `identity`.
+    pub(super) fn begin(instance: &Arc<Inner>, identity: StoreIdentity) -> Arc<Self> {
+        let (store, options) = (&instance.store, &instance.options);
+        let (peers, peers_keeper) = Peers::new(Arc::clone(store), options);
+        let groups = GroupDirectory::new(&options.prefix);
+        let (directory, directory_keeper) =
+            View::new(Arc::clone(store), view::Options::new(groups.prefix()), groups);
+        let history = Arc::new(Self {
+            identity: Arc::new(identity),
+            since: Instant::now(),
+            peers,
+            directory,
+            groups: Mutex::default(),
+            ahead: Mutex::default(),
+            stop: instance.stop.child_token(),
+            leaving: instance.leaving.child_token(),
+            tasks: TaskTracker::new(),
+        });
+        let Self { tasks, stop, leaving, .. } = &*history;
+        tasks.spawn(peers_keeper.run(stop.clone()));
+        tasks.spawn(directory_keeper.run(stop.clone()));
+        tasks.spawn(peers::stay_registered(Arc::clone(store), Arc::clone(options), leaving.clone()));
+        tasks.spawn(Arc::clone(&history).follow_directory(Arc::clone(instance)));
+        history
+    }
+
+    /// Ends everything that belongs to this history: its streams end, its terms are given back.
+    pub(super) async fn end(&self) {
+        self.stop.cancel();
+        self.leaving.cancel();
+        self.wait(LAST_CALLS).await;
+    }
+
+    /// Waits until every task has ended, for at most `patience`.
+    pub(super) async fn wait(&self, patience: Duration) {
+        self.tasks.close();
+        // Every task ends with the token; a store that hangs is no reason to hang with it.
+        let _ended = tokio::time::timeout(patience, self.tasks.wait()).await;
+    }
+
+    /// Serves the groups that there are, and no longer those that were deleted.
+    async fn follow_directory(self: Arc<Self>, instance: Arc<Inner>) {
+        let mut updates = self.directory.subscribe();
+        loop {
+            self.serve_what_is_known(&instance);
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                notice = updates.next() => if notice.is_none() { return },
+            }
+        }
+    }
+
+    /// The directory is read with the groups locked, or what somebody else serves just now would be dropped again.
+    fn serve_what_is_known(&self, instance: &Arc<Inner>) {
+        let mut groups = self.groups();
+        let known = self.directory.read(|directory, _| directory.groups().clone());
+        known.iter().for_each(|name| drop(self.serve(instance, &mut groups, name)));
+        groups.retain(|name, served| {
+            let stays = known.contains(name);
+            if !stays {
+                served.end();
+            }
+            stays
+        });
+    }
+
+    /// The group as this instance serves it; none where the directory does not know it.
+    pub(super) fn served(&self, instance: &Arc<Inner>, name: &GroupName) -> Option<ServedGroup> {
+        let mut groups = self.groups();
+        let is_known = self.directory.read(|directory, _| directory.groups().contains(name));
+        is_known.then(|| self.serve(instance, &mut groups, name))
+    }
+
+    /// The groups that are served, by name.
+    pub(super) fn all_served(&self) -> Vec<ServedGroup> {
+        self.groups().values().map(|served| served.group.clone()).collect()
+    }
+
+    /// True if the store has had no other history, as far as it is known.
+    pub(super) fn is_the_first(&self) -> bool {
+        self.identity.record().epoch_offset == 0
+    }
+
+    /// The time for which this instance has served it: whoever owned something in an earlier one has not been confirmed
+    /// since.
+    pub(super) fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// The highest revision that anything of it has come to.
+    pub(super) fn reached(&self) -> Revision {
+        let groups = self.groups();
+        let views = groups.values().map(|served| served.group.view().revision());
+        views.chain([self.directory.revision(), self.peers.revision()]).max().unwrap_or_default()
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, BTreeSet<(GroupName, MemberName)>> {
+        self.ahead.lock().expect("nothing panics while it holds the members")
+    }
+
+    fn serve(
+        &self,
+        instance: &Arc<Inner>,
+        groups: &mut BTreeMap<GroupName, Served>,
+        name: &GroupName,
+    ) -> ServedGroup {
+        if let Some(served) = groups.get(name) {
+            return served.group.clone();
+        }
+        let layout = Layout::new(&instance.options.prefix, name.clone());
+        let (store, identity) = (Arc::clone(&instance.store), Arc::clone(&self.identity));
+        let (group, keeper) = ServedGroup::new(store, identity, layout, instance.entropy.number());
+        let (stop, campaigning) = (self.stop.child_token(), self.leaving.child_token());
+        self.tasks.spawn(group.clone().follow(group.view().subscribe()));
+        self.tasks.spawn(keeper.run(stop.clone()));
+        self.tasks.spawn(coordinator::run(self.coordinator(instance, &group, &campaigning)));
+        groups.insert(name.clone(), Served { group: group.clone(), stop, campaigning });
+        group
+    }
+
+    fn coordinator(
+        &self,
+        instance: &Inner,
+        group: &ServedGroup,
+        campaigning: &CancellationToken,
+    ) -> Coordinator {
+        Coordinator {
+            store: Arc::clone(&instance.store),
+            group: group.clone(),
+            options: Arc::clone(&instance.options),
+            clock: instance.clock,
+            entropy: Arc::clone(&instance.entropy),
+            topics: instance.topics.clone(),
+            peers: self.peers.clone(),
+            metrics: instance.metrics.clone(),
+            pulses: instance.pulses.clone(),
+            stop: campaigning.clone(),
+        }
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<GroupName, Served>> {
+        self.groups.lock().expect("nothing panics while it holds the groups")
+    }
+}
+
+impl Instance {
+    /// The history that is served now.
+    pub(super) fn history(&self) -> Arc<ServedHistory> {
+        let history = self.0.history.read().expect("nothing panics while it holds the history");
+        Arc::clone(history.as_ref().expect("an instance is handed out once it serves"))
+    }
+
+    /// Notes that a member has seen a later revision than the store has.
+    pub(crate) fn note_ahead(&self, group: &GroupName, member: &MemberName) {
+        self.0.metrics.ahead_of_store(group);
+        let history = self.history();
+        let mut ahead = history.ahead();
+        if ahead.len() < MOST_AHEAD {
+            ahead.insert((group.clone(), member.clone()));
+        }
+    }
+
+    /// The number of members that have seen a later revision than the store has, since this history is served.
+    pub(crate) fn members_ahead(&self) -> usize {
+        self.history().ahead().len()
+    }
+
+    /// Serves another history in place of the one so far.
+    pub(super) async fn serve_anew(&self, identity: StoreIdentity) {
+        let before = self.history();
+        before.end().await;
+        let next = ServedHistory::begin(&self.0, identity);
+        *self.0.history.write().expect("nothing panics while it holds the history") = Some(next);
+    }
+}
