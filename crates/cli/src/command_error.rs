@@ -13,6 +13,7 @@ use tonic::{Code, Status};
 
 use crate::command_error::flags::in_flags;
 use crate::config::ConfigError;
+use crate::store::StoreCommandError;
 
 /// The reasons for which a command fails.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +144,9 @@ pub(crate) enum CommandError {
     /// An instance can't use its store.
     #[error("the store can't be used")]
     Store(#[from] kafka_assigner_store::Error),
+    /// The store does not have, or takes, what a command is about.
+    #[error(transparent)]
+    StoreCommand(#[from] StoreCommandError),
     /// The client for Kafka can't be set up.
     #[error("kafka_properties are refused: {0}")]
     Kafka(String),
@@ -233,6 +237,7 @@ impl CommandError {
             | Self::Kafka(_) => 2,
             #[cfg(feature = "demo")]
             Self::Demo(kafka_assigner_demo::Error::Option(_)) => 2,
+            Self::StoreCommand(error) => error.exit_code(),
             Self::Unreachable { .. }
             | Self::Broken { .. }
             | Self::StreamLost { .. }
@@ -331,6 +336,7 @@ impl CommandError {
             Self::Store(_) => {
                 Some("`kafka-assigner serve --print-config` shows which store is used and who said so")
             }
+            Self::StoreCommand(error) => Some(error.hint()),
             Self::LinesRefused { .. }
             | Self::Unreadable { .. }
             | Self::Unconfirmed { .. }

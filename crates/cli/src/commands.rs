@@ -14,3 +14,4 @@ mod topics;
 mod watch;
 
 pub(crate) use admin_command::AdminCommand;
+pub(crate) use confirm::ConfirmationFlag;

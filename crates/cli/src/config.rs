@@ -19,8 +19,8 @@ mod text;
 mod value;
 
 pub(crate) use error::ConfigError;
-pub(crate) use flags::Flags;
-pub(crate) use layers::{File, Layers};
+pub(crate) use flags::{Flags, StoreFlags};
+pub(crate) use layers::{File, Layers, environment};
 pub(crate) use serve::{LogFormat, ServeConfig};
 pub(crate) use text::{Endpoint, LogLevel};
 pub(crate) use value::Value;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Arguments ─┬─ serve ───────── config (flags > environment > file > default) ──► an instance
+//!            ├─ store ───────── the store itself, with the configuration of serve, no instance
 //!            ├─ assign ──────── JSON lines ──► a strategy, no instance
 //!            └─ AdminCommand ── commands (what is asked) ──► admin (the connection)
 //!                                   └─ reports (what was found) ──► output (tables, JSON)
@@ -21,6 +22,7 @@ mod pem;
 mod reports;
 mod serve;
 mod shell;
+mod store;
 mod suggestion;
 
 use std::ffi::OsStr;
@@ -68,6 +70,9 @@ enum Command {
     Serve(serve::Serve),
     /// Ask a strategy who should own what, offline: a JSON object a line in, one a line out
     Assign(assign::Assign),
+    /// Work on the store itself, without an instance: after a backup was put back, or to move groups
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     #[command(flatten)]
     Admin(commands::AdminCommand),
     /// Write what a shell needs to complete the commands; load it or keep it where the shell looks
@@ -83,6 +88,7 @@ impl Command {
             Self::Demo(demo) => demo.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Assign(assign) => assign.run(),
+            Self::Store(command) => command.run().await,
             Self::Admin(command) => command.run().await,
             Self::Completions(completions) => completions.run(Arguments::command()),
             Self::Man(man) => man.run(Arguments::command()),

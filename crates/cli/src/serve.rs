@@ -5,14 +5,15 @@ mod logging;
 mod run;
 mod store;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::command_error::CommandError;
-use crate::config::{File, Flags, Layers, ServeConfig};
+use crate::config::{File, Flags, Layers, ServeConfig, environment};
 use crate::output;
+
+pub(crate) use store::OpenedStore;
 
 /// The arguments of `serve`.
 #[derive(Debug, Args)]
@@ -41,11 +42,4 @@ impl Serve {
         let resolved = ServeConfig::resolve(&layers)?;
         if self.print_config { output::print(&resolved.to_toml()) } else { run::run(&resolved.config).await }
     }
-}
-
-/// The variables that are text; no setting takes anything else.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
 }

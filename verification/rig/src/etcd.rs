@@ -177,7 +177,7 @@ impl Etcd {
         let (client, peer) = (self.endpoint(), self.ports.peer_url());
         let mut arguments = vec![
             format!("--name={}", self.name),
-            format!("--data-dir={}", self.folder.path().join("data").display()),
+            format!("--data-dir={}", self.data().display()),
             format!("--listen-client-urls={client}"),
             format!("--advertise-client-urls={client}"),
             format!("--listen-peer-urls={peer}"),
@@ -190,6 +190,11 @@ impl Etcd {
         arguments.extend(self.config.tls.iter().flat_map(tls_arguments));
         arguments.extend(self.config.arguments.iter().cloned());
         arguments
+    }
+
+    /// The data folder.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     fn log(&self) -> PathBuf {

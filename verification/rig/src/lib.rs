@@ -39,6 +39,7 @@ pub mod clock;
 #[cfg(feature = "runs")]
 pub mod consumers;
 mod etcd;
+mod etcd_backup;
 mod etcd_cluster;
 #[cfg(feature = "runs")]
 pub mod instances;
@@ -66,6 +67,7 @@ pub mod until;
 mod wait;
 
 pub use etcd::{Etcd, EtcdConfig, EtcdTls};
+pub use etcd_backup::EtcdBackup;
 pub use etcd_cluster::EtcdCluster;
 pub use kafka::Kafka;
 pub use link::{Disturbance, Link};

@@ -21,6 +21,13 @@ pub(crate) struct Layers {
     pub(crate) file: Option<File>,
 }
 
+/// The variables that are text; no setting takes anything else.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
 /// A configuration file.
 #[derive(Debug)]
 pub(crate) struct File {

@@ -13,7 +13,7 @@ use crate::config::ServeConfig;
 
 /// A store that is open.
 #[derive(Debug)]
-pub(super) enum OpenedStore {
+pub(crate) enum OpenedStore {
     /// For one node, in a file.
     File(FileStore),
     /// Shared by instances.
@@ -25,7 +25,7 @@ impl OpenedStore {
     ///
     /// # Errors
     /// [`CommandError::Store`].
-    pub(super) async fn open(config: &ServeConfig) -> Result<Self, CommandError> {
+    pub(crate) async fn open(config: &ServeConfig) -> Result<Self, CommandError> {
         if let Some(options) = etcd(config) {
             options.validate()?;
             tracing::info!(etcd = ?options.endpoints, "records are kept in etcd");
@@ -37,7 +37,7 @@ impl OpenedStore {
     }
 
     /// A handle of it.
-    pub(super) fn handle(&self) -> Arc<dyn Store> {
+    pub(crate) fn handle(&self) -> Arc<dyn Store> {
         match self {
             Self::File(store) => Arc::new(store.clone()),
             Self::Etcd(store) => Arc::new(store.clone()),
@@ -55,7 +55,7 @@ impl OpenedStore {
     }
 
     /// Waits until everything is written.
-    pub(super) async fn close(self) {
+    pub(crate) async fn close(self) {
         match self {
             Self::File(store) => store.close().await,
             Self::Etcd(_) => {}

@@ -14,6 +14,7 @@ mod reported;
 mod scripts;
 mod serve;
 mod spread;
+mod store;
 
 use trycmd::TestCases;
 
