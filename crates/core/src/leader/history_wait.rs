@@ -8,10 +8,10 @@ use kafka_assigner_types::moment::Moment;
 
 /// The time for which strict grants wait, since the leader first saw that the group's note names another history.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HistoryWait(Option<Span>);
+pub(super) struct HistoryWait(Option<WaitSpan>);
 
 #[derive(Debug, Clone)]
-struct Span {
+struct WaitSpan {
     since: Moment,
     /// The longest time to live that a session of the earlier history may have had.
     longest: Duration,
@@ -22,7 +22,7 @@ impl HistoryWait {
     pub(super) fn see(&mut self, state: &GroupState, now: Moment) {
         let since = self.0.as_ref().map_or(now, |span| span.since);
         let longest = Duration::from_millis(state.configured(|config| config.max_session_timeout_ms));
-        self.0 = state.is_of_earlier_history().then_some(Span { since, longest });
+        self.0 = state.is_of_earlier_history().then_some(WaitSpan { since, longest });
     }
 }
 

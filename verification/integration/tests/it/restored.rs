@@ -24,9 +24,12 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 const PARTITIONS: u32 = 6;
 
-/// Who began to own which partition under which epoch, in that order.
+/// Who began to own a partition under which epoch, in that order.
+type Tenures = Vec<(String, u64)>;
+
+/// The tenures of each partition.
 #[derive(Debug, Clone, Default)]
-struct Ledger(Arc<Mutex<BTreeMap<String, Vec<(String, u64)>>>>);
+struct Ledger(Arc<Mutex<BTreeMap<String, Tenures>>>);
 
 impl Ledger {
     fn note(&self, name: &str, context: &OwnedContext) {
