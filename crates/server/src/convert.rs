@@ -264,7 +264,7 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
     let wire = match reason {
         FenceReason::Gone => Wire::Expired,
         FenceReason::Superseded => Wire::Superseded,
-        FenceReason::NeverReleased => Wire::Ended,
+        FenceReason::NeverReleased | FenceReason::Other(_) => Wire::Ended,
         FenceReason::NoProgress => Wire::PollInterval,
         FenceReason::RenewalLate => Wire::RenewalLate,
         FenceReason::Left => Wire::Deregistered,

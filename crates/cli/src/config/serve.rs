@@ -80,10 +80,14 @@ settings! {
         group_session_timeout: Duration = "30s",
         /// New groups: the time that a change of membership waits for the next one; at most 1m.
         group_debounce: Duration = "100ms",
-        /// New groups: the longest time of a warm-up without reported progress; 1s to 1day.
+        /// New groups: the longest time of a warm-up without reported progress; 2s to 1day.
         group_warm_deadline: Duration = "5m",
         /// New groups: the longest time of every other phase of a move; 1s to 1h.
         group_phase_deadline: Duration = "30s",
+        /// New groups: the longest time of a phase whose member is busy with a record; 1s to 1h.
+        group_drain_deadline: Duration = "5m",
+        /// New groups: the longest time for which a move holds requests back (routed); 4s to 1h.
+        group_hold_deadline: Duration = "10s",
         /// New groups: the most moves in flight; at least 1.
         group_max_moves_in_flight: u32 = "1000",
         /// New groups: the most partitions that one consumer warms at a time; at least 1.
@@ -145,6 +149,8 @@ impl ServeConfig {
             debounce_ms: millis(self.group_debounce),
             warm_deadline_ms: millis(self.group_warm_deadline),
             phase_deadline_ms: millis(self.group_phase_deadline),
+            drain_deadline_ms: millis(self.group_drain_deadline),
+            hold_deadline_ms: millis(self.group_hold_deadline),
             max_moves_in_flight: self.group_max_moves_in_flight,
             max_warming: self.group_max_warming,
             rejoin_grace_ms: millis(self.group_rejoin_grace),

@@ -133,6 +133,8 @@ fn every_default_for_groups_is_refused_under_its_own_name() {
         "debounce_ms",
         "warm_deadline_ms",
         "phase_deadline_ms",
+        "drain_deadline_ms",
+        "hold_deadline_ms",
         "max_moves_in_flight",
         "max_warming",
         "rejoin_grace_ms",

@@ -32,7 +32,7 @@ pub(crate) struct Known {
 /// A session of a router and its stream.
 pub(crate) struct Router {
     api: Routers,
-    request: AttachRequest,
+    pub(crate) request: AttachRequest,
     pub(crate) known: Known,
     routes: Routes,
 }
