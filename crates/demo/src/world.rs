@@ -27,7 +27,7 @@ use crate::producer::Produced;
 use crate::report::RunReport;
 use crate::routing::{Answered, Routing};
 use crate::screen::Screen;
-use crate::screen_state::ScreenState;
+use crate::screen_state::{KILLED, ScreenState};
 use crate::workload::Workload;
 
 /// Consumers at the start.
@@ -169,7 +169,7 @@ impl World {
         }
         let book = worker.kill();
         self.incidents.push(Incident::ConsumerKilled { process: book.process.clone(), at });
-        self.screen_state.mark(&book, "killed");
+        self.screen_state.mark(&book, KILLED);
         let wait = Options::SESSION_TIMEOUT.as_secs();
         self.note(
             "consumer_killed",
