@@ -75,7 +75,7 @@ impl<T: Transport> ServiceCalls<T> {
         poll_progress: u64,
         warming: Vec<WarmProgress>,
     ) {
-        let SendHeartbeat { number, endpoint, incarnation, lease, seen, bound } = heartbeat;
+        let SendHeartbeat { number, endpoint, incarnation, lease, seen, stream, bound } = heartbeat;
         let request = HeartbeatRequest {
             group: self.group.clone(),
             consumer_name: self.consumer_name.clone(),
@@ -84,6 +84,7 @@ impl<T: Transport> ServiceCalls<T> {
             seen: Some(seen),
             poll_progress,
             warming,
+            stream: Some(stream),
         };
         let transport = self.transport.clone();
         self.running.spawn(async move {

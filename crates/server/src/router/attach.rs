@@ -12,7 +12,7 @@ use super::request::Attachment;
 use super::service::RouterService;
 use super::stream::{RouterSession, Routes, fenced_stream};
 use crate::group::ServedGroup;
-use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
+use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream, time_to_live};
 
 impl RouterService {
     /// Opens, takes over or resumes a router's session, and attaches a stream to it.
@@ -25,6 +25,7 @@ impl RouterService {
         let attachment = Attachment::check(request)?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group(&attachment.group).await?;
+        in_touch(&self.instance, &group)?;
         match self.admit(&group, &attachment).await? {
             Ok(opened) => self.start(group, attachment, &opened).await,
             Err(over) => Ok(fenced_stream(self.instance.cluster_id(), over.revision, &over.reason)),

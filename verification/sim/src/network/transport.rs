@@ -197,7 +197,8 @@ impl Transport for Wire {
             let face = Arc::clone(&server.consumers);
             async move { face.heartbeat(Request::new(request)).await }
         };
-        Ok(self.call(endpoint, fate, serve).await?.0)
+        let (response, _) = self.call(endpoint, fate, serve).await?;
+        self.network.hole.map_or(Ok(response.clone()), |hole| hole.answer(response))
     }
 
     async fn acknowledge(
