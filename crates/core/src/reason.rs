@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Phase;
+use crate::record::{Extra, Phase};
 use kafka_assigner_types::name::MemberName;
 
 /// The reason why a unit has, or gets, its owner.
@@ -53,6 +53,15 @@ pub enum Reason {
         /// What the strategy said.
         because: String,
     },
+    /// A reason of a newer version, kept as it came: it is for people, and nothing is decided by it.
+    #[serde(untagged)]
+    Other(Extra),
+}
+
+/// The words for a reason of a newer version.
+fn unknown(fields: &Extra) -> String {
+    let kind = fields.get("kind").and_then(serde_json::Value::as_str).unwrap_or("unknown");
+    format!("{kind}, a reason of a newer version")
 }
 
 impl Reason {
@@ -70,6 +79,7 @@ impl Reason {
             Self::ReservationLost => "reservation_lost",
             Self::TopicReturned => "topic_returned",
             Self::Strategy { .. } => "strategy",
+            Self::Other(_) => "other",
         }
     }
 }
@@ -87,6 +97,7 @@ impl fmt::Display for Reason {
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
             Self::TopicReturned => f.write_str("its topic was gone and is there again"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
+            Self::Other(fields) => f.write_str(&unknown(fields)),
         }
     }
 }
@@ -119,6 +130,9 @@ pub enum CancelReason {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<MemberName>,
     },
+    /// A reason of a newer version, kept as it came.
+    #[serde(untagged)]
+    Other(Extra),
 }
 
 impl CancelReason {
@@ -131,6 +145,7 @@ impl CancelReason {
             Self::WarmFailed { .. } => "warm_failed",
             Self::Aborted { .. } => "aborted",
             Self::Deadline { .. } => "deadline",
+            Self::Other(_) => "other",
         }
     }
 
@@ -139,7 +154,7 @@ impl CancelReason {
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
-            Self::NewOwnerGone | Self::NotEligible => false,
+            Self::NewOwnerGone | Self::NotEligible | Self::Other(_) => false,
             Self::WarmFailed { .. } | Self::Aborted { .. } => true,
             Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing),
         }
@@ -160,6 +175,7 @@ impl fmt::Display for CancelReason {
                 }
                 Ok(())
             }
+            Self::Other(fields) => f.write_str(&unknown(fields)),
         }
     }
 }
