@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kafka_assigner_proto::ReasonExt as _;
 use kafka_assigner_proto::v1::{
-    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, SessionInfo, StreamState,
+    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, SessionInfo,
 };
 use tonic::{Code, Status};
 
@@ -22,6 +22,7 @@ use super::life::{Life, Live};
 use super::refusal::is_refusal;
 use super::stream::{Attempt, GHOST_BOUND, Missing, StoreDoubt};
 use crate::backoff::{Dice, RetryDelay};
+use heartbeats::SaidHeartbeat;
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
@@ -34,15 +35,6 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// A digest alone is believed so often: what is wrong with it would be wrong with the next stream too, and then costs one
 /// stream a minute.
 const DIGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// What a heartbeat said of the stream.
-#[derive(Debug)]
-struct SaidHeartbeat {
-    endpoint: String,
-    /// The stream that it was about; zero = there was none.
-    attempt: u64,
-    stream: StreamState,
-}
 
 /// The machine.
 #[derive(Debug)]

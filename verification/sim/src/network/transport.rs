@@ -190,8 +190,11 @@ impl Transport for Wire {
     async fn heartbeat(
         &self,
         endpoint: &str,
-        request: v1::HeartbeatRequest,
+        mut request: v1::HeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Status> {
+        if self.network.hole == Some(Hole::StaleSnapshot) {
+            request.seen = None;
+        }
         let fate = self.network.throw(&self.member);
         let serve = move |server: &Server| {
             let face = Arc::clone(&server.consumers);

@@ -4,11 +4,20 @@ use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, StreamState}
 use kafka_assigner_types::digest::Digest;
 use kafka_assigner_types::moment::Moment;
 
-use super::{SaidHeartbeat, Session};
+use super::Session;
 use crate::session::api::{Loss, SendHeartbeat, SessionAction};
 use crate::session::dialect::Dialect;
 use crate::session::known_store::KnownStore;
 use crate::session::stream::{Attempt, StoreDoubt, ViewWord};
+
+/// What a heartbeat said of the stream.
+#[derive(Debug)]
+pub(super) struct SaidHeartbeat {
+    endpoint: String,
+    /// The stream that it was about; zero = there was none.
+    attempt: u64,
+    stream: StreamState,
+}
 
 impl<D: Dialect> Session<D> {
     pub(super) fn heartbeat_timer(&mut self, now: Moment) {
