@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// How long a stream that was rung and has nothing to tell waits with its revision: often it follows with a command. A
+/// The time that a stream that was rung and has nothing to tell waits with its revision: often it follows with a command. A
 /// heartbeat elsewhere expects it within the clients' bound for deaf streams, 3 s.
 const WITHIN: Duration = Duration::from_millis(500);
 

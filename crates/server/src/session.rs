@@ -299,7 +299,7 @@ pub(crate) async fn reach(
     instance.reach(group, opened.revision.max(floor(instance, seen))).await
 }
 
-/// How far a member has seen of this store.
+/// The newest revision of this store that a member has seen.
 pub(crate) fn floor(instance: &Instance, seen: &Seen) -> Revision {
     if seen.cluster_id == instance.cluster_id() { Revision(seen.revision) } else { Revision::default() }
 }

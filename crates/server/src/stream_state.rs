@@ -1,4 +1,4 @@
-//! What a confirmed heartbeat says of its member's stream: that it is behind, or that there is none.
+//! The stream of a member as its confirmed heartbeat tells it: behind, or not there.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use crate::group::ServedGroup;
 use crate::instance::Instance;
 
-/// How often the views are looked at; an answer of the store that takes longer says nothing.
+/// The time between two looks at the views; an answer of the store that takes longer says nothing.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A view whose watch was silent for longer is held against the store: one read for all groups of the instance. With the

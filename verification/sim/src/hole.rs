@@ -81,7 +81,7 @@ impl Hole {
         txn
     }
 
-    /// What a consumer gets to hear of the answer to its heartbeat.
+    /// The answer to its heartbeat as a consumer gets to hear it.
     pub(crate) fn answer(self, response: HeartbeatResponse) -> Result<HeartbeatResponse, Status> {
         if self != Self::DeafUnnoticed {
             return Ok(response);

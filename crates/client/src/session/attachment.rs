@@ -13,7 +13,7 @@ const SHORTEST: Duration = Duration::from_secs(20);
 /// The state of a session that is renewed and told nothing.
 #[derive(Debug, Default)]
 pub(super) struct Detachment {
-    /// Since when it is renewed so.
+    /// The time from which on it is renewed so.
     since: Option<Moment>,
     /// The instances that refused or ended its stream.
     refused_by: BTreeSet<String>,

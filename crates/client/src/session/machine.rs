@@ -52,7 +52,7 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     /// be a busy loop.
     losses: RetryDelay,
     heartbeats: Heartbeats,
-    /// What the heartbeat said that is under way.
+    /// The words of the heartbeat that is under way.
     said: Option<SaidHeartbeat>,
     detachment: Detachment,
     /// The refusals in a row that asked for a wait.

@@ -33,12 +33,12 @@ pub(crate) struct Attempt<D: Dialect> {
     /// The parts of a snapshot of which more are to come.
     parts: D::Snapshot,
     told: ToldItems,
-    /// What must have come by then.
+    /// The news that must have come by then.
     expected: Option<(Missing, Moment)>,
     doubt: Option<StoreDoubt>,
 }
 
-/// What a heartbeat says that a stream has not told.
+/// News that a stream has not told, as a heartbeat found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// All up to this revision.
@@ -148,7 +148,7 @@ impl<D: Dialect> Attempt<D> {
         }
     }
 
-    /// What it has not told in time; `None` = it may stay silent.
+    /// The news that it has not told in time; `None` = it may stay silent.
     pub(crate) fn deaf_at(&self, now: Moment) -> Option<Missing> {
         self.expected.filter(|(_, by)| self.opened && *by <= now).map(|(missing, _)| missing)
     }

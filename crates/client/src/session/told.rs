@@ -1,4 +1,4 @@
-//! What a stream told of each partition, and the digest of it.
+//! The roles or routes that a stream told, and the digest of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub struct ToldItems {
 }
 
 impl ToldItems {
-    /// What was told before is over, except for the partitions in `kept`.
+    /// Forgets all that was told before, except for the partitions in `kept`.
     pub fn clear(&mut self, kept: &BTreeSet<TopicPartition>) {
         self.items.retain(|at, _| kept.contains(at));
         self.digest = self.items.values().copied().collect();

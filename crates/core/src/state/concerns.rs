@@ -16,7 +16,7 @@ use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::MemberName;
 
-/// What a member's stream must have told it by now.
+/// The news that a member's stream must have told it by now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Concern {
     /// The revision of the last change that concerned the member; zero where none did so far.
@@ -26,7 +26,7 @@ pub struct Concern {
     pub digest: Option<Digest>,
 }
 
-/// What is known of one member's roles, or of the routes that all routers are told.
+/// The roles of one member, or the routes that all routers are told.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     revision: Revision,
@@ -35,7 +35,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// What is told at a state that begins to keep it: `items`, of which the newest is of `revision`.
+    /// The items of a state that begins to keep them: `items`, of which the newest is of `revision`.
     fn anew(revision: Revision, items: SharedMap<TopicPartition, Fingerprint>) -> Self {
         Self { revision, digest: items.values().copied().collect(), items }
     }
@@ -64,24 +64,24 @@ impl Told {
     }
 }
 
-/// What each member has to know.
+/// The knowledge that each member has to have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Concerns {
     consumers: SharedMap<MemberName, (Incarnation, Told)>,
-    /// What every router has to know; `None` while no router is registered.
+    /// The routes that every router has to know; `None` while no router is registered.
     routes: Option<Told>,
 }
 
 /// Reading.
 impl GroupState {
-    /// What the stream of the consumer `member` must have told by now; `None` where that session is not registered.
+    /// The news that the stream of the consumer `member` must have told by now; `None` where that session is not registered.
     #[must_use]
     pub fn concern(&self, member: &Member) -> Option<Concern> {
         let (incarnation, told) = self.concerns.consumers.get(&member.name)?;
         (*incarnation == member.incarnation).then(|| told.concern(self.unreadable().is_empty()))
     }
 
-    /// What the stream of the router `router` must have told by now; `None` where that session is not registered.
+    /// The news that the stream of the router `router` must have told by now; `None` where that session is not registered.
     #[must_use]
     pub fn route_concern(&self, router: &Member) -> Option<Concern> {
         let told = self.concerns.routes.as_ref().filter(|_| self.is_routing(router))?;

@@ -1,4 +1,4 @@
-//! What is told of a session and its stream, whether a consumer's or a router's.
+//! The words about a session and its stream, whether a consumer's or a router's.
 
 use std::time::Duration;
 

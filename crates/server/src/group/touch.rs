@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 #[derive(Debug)]
 pub(crate) struct StoreTouch {
     certainty: Mutex<Certainty>,
-    /// Since when the view may be incomplete, once that is longer ago than streams bear.
+    /// The time from which on the view may be incomplete, once that is longer ago than streams bear.
     lost: watch::Sender<Option<Instant>>,
 }
 

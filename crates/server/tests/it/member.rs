@@ -34,7 +34,7 @@ pub(crate) struct Roles {
     pub(crate) has_more: bool,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
-    /// How often its instance said that it is out of touch.
+    /// The number of times that its instance said that it is out of touch.
     pub(crate) out_of_touch: u32,
     pub(crate) revision: u64,
     pub(crate) cluster_id: String,
@@ -47,9 +47,9 @@ pub(crate) struct Member {
     pub(crate) node: Node,
     pub(crate) request: RegisterRequest,
     pub(crate) roles: Roles,
-    /// What its heartbeats say that it has seen.
+    /// The state that its heartbeats claim to have seen.
     pub(crate) seen: Option<Seen>,
-    /// What its heartbeats say of its stream.
+    /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
     commands: Commands,
 }

@@ -23,7 +23,7 @@ pub(crate) struct Known {
     pub(crate) routes: BTreeMap<At, Route>,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
-    /// How often its instance said that it is out of touch.
+    /// The number of times that its instance said that it is out of touch.
     pub(crate) out_of_touch: u32,
     pub(crate) lease: i64,
     has_more: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Router {
     api: Routers,
     request: AttachRequest,
     pub(crate) known: Known,
-    /// What its heartbeats say of its stream.
+    /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
     routes: Routes,
 }

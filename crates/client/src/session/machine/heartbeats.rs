@@ -10,7 +10,7 @@ use crate::session::dialect::Dialect;
 use crate::session::known_store::KnownStore;
 use crate::session::stream::{Attempt, StoreDoubt, ViewWord};
 
-/// What a heartbeat said of the stream.
+/// The words of a heartbeat about the stream.
 #[derive(Debug)]
 pub(super) struct SaidHeartbeat {
     endpoint: String,
