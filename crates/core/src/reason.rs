@@ -205,6 +205,10 @@ pub enum FenceReason {
     RenewalLate,
     /// It ended its session itself.
     Left,
+    /// It was renewed and had no stream for too long, so that it could be told nothing.
+    Unattached,
+    /// Its client has seen more than the store holds: the store was put back to an earlier state.
+    StoreRestored,
     /// A reason that this version does not know, by its word.
     #[serde(untagged)]
     Other(String),
@@ -219,6 +223,8 @@ impl fmt::Display for FenceReason {
             Self::NoProgress => "it made no progress for its max_poll_interval",
             Self::RenewalLate => "its session could not be renewed in time",
             Self::Left => "it left",
+            Self::Unattached => "it was renewed and had no stream for too long",
+            Self::StoreRestored => "the store was put back to an earlier state",
             Self::Other(word) => {
                 return write!(f, "{} (a reason of a newer version)", word.replace('_', " "));
             }

@@ -25,6 +25,7 @@ use crate::peers::{self, Peers};
 use crate::pulse::Pulses;
 use crate::refusal;
 use crate::topics::TopicSource;
+use crate::touch;
 
 /// One instance; clones are handles of the same.
 #[derive(Debug, Clone)]
@@ -105,6 +106,7 @@ impl Instance {
             instance.0.leaving.clone(),
         ));
         instance.0.tasks.spawn(instance.clone().follow_directory());
+        instance.0.tasks.spawn(touch::stay_in_touch(instance.clone()));
         Ok(instance)
     }
 

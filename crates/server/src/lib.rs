@@ -14,6 +14,7 @@
 
 mod admin;
 mod background;
+mod bare_revision;
 mod clock;
 mod commands;
 mod consumer;
@@ -37,7 +38,9 @@ mod refusal;
 mod router;
 pub mod serve;
 mod session;
+mod stream_state;
 pub mod topics;
+mod touch;
 
 pub use admin::{AdminService, Events};
 pub use clock::WallClock;

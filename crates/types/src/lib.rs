@@ -8,6 +8,7 @@
 //! the service and its clients must agree on.
 
 pub mod claim;
+pub mod digest;
 pub mod id;
 pub mod kv;
 pub mod mode;

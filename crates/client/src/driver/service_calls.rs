@@ -71,7 +71,7 @@ impl<T: Transport> ServiceCalls<T> {
     }
 
     pub(super) fn heartbeat(&mut self, heartbeat: SendHeartbeat, poll_progress: u64, report: Report) {
-        let SendHeartbeat { number, endpoint, incarnation, lease, seen, bound } = heartbeat;
+        let SendHeartbeat { number, endpoint, incarnation, lease, seen, stream, bound } = heartbeat;
         let request = HeartbeatRequest {
             group: self.group.clone(),
             consumer_name: self.consumer_name.clone(),
@@ -81,6 +81,7 @@ impl<T: Transport> ServiceCalls<T> {
             poll_progress,
             warming: report.warming,
             busy: report.busy,
+            stream: Some(stream),
         };
         let transport = self.transport.clone();
         self.running.spawn(async move {

@@ -3,6 +3,7 @@
 
 mod acks;
 mod busy;
+mod concerns;
 mod following;
 mod gaps;
 mod handoffs;

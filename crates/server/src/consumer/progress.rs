@@ -32,7 +32,7 @@ impl ConsumerService {
         }
     }
 
-    async fn end_session(&self, group: &ServedGroup, member: &Member, why: FenceReason) {
+    pub(super) async fn end_session(&self, group: &ServedGroup, member: &Member, why: FenceReason) {
         let Some(write) = group.read(|state| session::end(state, member, why)) else { return };
         // Where it does not apply, the next heartbeat finds it stuck again.
         if let Err(error) = self.instance.store().txn(write.unfenced()).await {

@@ -17,7 +17,7 @@ use super::session::ConsumerSession;
 use super::stream::fenced_stream;
 use crate::commands::Commands;
 use crate::group::ServedGroup;
-use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
+use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
     /// Opens, takes over or resumes a session, and attaches a stream to it.
@@ -31,6 +31,7 @@ impl ConsumerService {
         let registration = CheckedRegister::check(request, || entropy.id())?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group_or_create(&registration.group).await?;
+        in_touch(&self.instance, &group)?;
         match self.admit(&group, &registration).await? {
             Ok(opened) => self.attach(group, registration, opened).await,
             Err(over) => Ok(fenced_stream(self.instance.cluster_id(), over.revision, &over.reason)),

@@ -15,6 +15,8 @@ use super::hub::{Hub, StreamConnection};
 use super::materialized::GroupView;
 use super::phases::Phases;
 use super::sessions::Sessions;
+use super::touch::StoreTouch;
+use super::unattached::UnattachedSessions;
 
 /// A group that this instance serves; clones are cheap.
 #[derive(Debug, Clone)]
@@ -25,6 +27,15 @@ pub struct ServedGroup {
     routers: Arc<Hub>,
     sessions: Arc<Sessions>,
     phases: Arc<Phases>,
+    touch: Arc<StoreTouch>,
+    unattached: Arc<MemberKinds<UnattachedSessions>>,
+}
+
+/// One of each: for consumers, and for routers.
+#[derive(Debug, Default)]
+struct MemberKinds<T> {
+    consumers: T,
+    routers: T,
 }
 
 impl ServedGroup {
@@ -35,8 +46,9 @@ impl ServedGroup {
         let (hub, routers, sessions) = (Arc::<Hub>::default(), Arc::<Hub>::default(), Arc::default());
         let state = GroupView::new(layout.clone(), Arc::clone(&hub), Arc::clone(&routers));
         let (view, keeper) = View::new(store, options, state);
-        let (layout, phases) = (Arc::new(layout), Arc::default());
-        (Self { layout, view, hub, routers, sessions, phases }, keeper)
+        let (layout, phases, touch, unattached) =
+            (Arc::new(layout), Arc::default(), Arc::default(), Arc::default());
+        (Self { layout, view, hub, routers, sessions, phases, touch, unattached }, keeper)
     }
 
     /// Its name.
@@ -93,6 +105,21 @@ impl ServedGroup {
     /// The ages of phases, as far as this instance leads.
     pub(crate) fn phases(&self) -> &Phases {
         &self.phases
+    }
+
+    /// The touch of the view with the store.
+    pub(crate) fn touch(&self) -> &StoreTouch {
+        &self.touch
+    }
+
+    /// The consumers that said to this instance that they have no stream.
+    pub(crate) fn unattached(&self) -> &UnattachedSessions {
+        &self.unattached.consumers
+    }
+
+    /// The routers that said to this instance that they have no stream.
+    pub(crate) fn unattached_routers(&self) -> &UnattachedSessions {
+        &self.unattached.routers
     }
 
     pub(crate) const fn hub(&self) -> &Arc<Hub> {

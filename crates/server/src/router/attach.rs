@@ -14,7 +14,7 @@ use super::service::RouterService;
 use super::stream::{RouterSession, Routes, fenced_stream};
 use crate::group::ServedGroup;
 use crate::refusal;
-use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream};
+use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream};
 
 /// The time to live of a router's session: what it `asked` for, or the group's default for routers.
 ///
@@ -44,6 +44,7 @@ impl RouterService {
         let attachment = Attachment::check(request)?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group(&attachment.group).await?;
+        in_touch(&self.instance, &group)?;
         match self.admit(&group, &attachment).await? {
             Ok(opened) => self.start(group, attachment, &opened).await,
             Err(over) => Ok(fenced_stream(self.instance.cluster_id(), over.revision, &over.reason)),

@@ -10,7 +10,8 @@ use kafka_assigner_proto::v1::{
     CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
     HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
     PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest, RegisterRequest,
-    ReleasePartition, Renewal, Seen, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
+    ReleasePartition, Renewal, Seen, StreamState, WarmFailedRequest, WarmFailure, WarmPartition,
+    WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -33,6 +34,8 @@ pub(crate) struct Roles {
     pub(crate) has_more: bool,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
+    /// The number of times that its instance said that it is out of touch.
+    pub(crate) out_of_touch: u32,
     pub(crate) revision: u64,
     pub(crate) cluster_id: String,
     pub(crate) lease: i64,
@@ -44,6 +47,10 @@ pub(crate) struct Member {
     pub(crate) node: Node,
     pub(crate) request: RegisterRequest,
     pub(crate) roles: Roles,
+    /// The state that its heartbeats claim to have seen.
+    pub(crate) seen: Option<Seen>,
+    /// The stream as its heartbeats tell it.
+    pub(crate) stream: Option<StreamState>,
     commands: Commands,
 }
 
@@ -72,7 +79,8 @@ impl Member {
     /// Registers as told, and reads the first command with all its parts.
     pub(crate) async fn register(node: &Node, request: RegisterRequest) -> Result<Self, Status> {
         let commands = node.api.register(Request::new(request.clone())).await?.into_inner();
-        let mut member = Self { node: node.clone(), request, roles: Roles::default(), commands };
+        let (roles, seen, stream) = (Roles::default(), None, None);
+        let mut member = Self { node: node.clone(), request, roles, seen, stream, commands };
         member.next().await;
         while member.roles.has_more {
             member.next().await;
@@ -250,6 +258,8 @@ impl Member {
             consumer_name: self.request.consumer_name.clone(),
             incarnation: self.request.incarnation.clone(),
             lease: self.roles.lease,
+            seen: self.seen.clone(),
+            stream: self.stream,
             ..report
         };
         Ok(self.node.api.heartbeat(Request::new(request)).await?.into_inner())
@@ -289,7 +299,8 @@ impl Roles {
         assert!(command.revision >= self.revision, "a revision never goes back: {command:?} after {self:?}");
         self.revision = command.revision;
         self.cluster_id = command.cluster_id;
-        match command.command.expect("every command is of some kind") {
+        let Some(command) = command.command else { return };
+        match command {
             Command::Snapshot(snapshot) => {
                 let session = snapshot.session.expect("it describes the session");
                 (self.lease, self.ttl_ms) = (session.lease, session.ttl_ms);
@@ -317,6 +328,7 @@ impl Roles {
             Command::CatchUp(catch_up) => self.catch_up(catch_up.partitions),
             Command::GoAway(go_away) => self.go_away = Some(go_away),
             Command::Fenced(fenced) => self.fenced = Some(fenced),
+            Command::OutOfTouch(_) => self.out_of_touch += 1,
         }
     }
 

@@ -208,7 +208,7 @@ impl Store for EtcdStore {
             .read(|link| async move { link.lease().lease_time_to_live(link.request(request)).await })
             .await
             .map_err(|fault| fault.of_read("time_to_live"))?;
-        Ok(time_left(answer.ttl, answer.granted_ttl))
+        time_left(answer.ttl, answer.granted_ttl)
     }
 
     fn request_progress(&self) {
@@ -232,9 +232,20 @@ fn whole_seconds(ttl: Duration) -> i64 {
 
 /// etcd cuts the fraction off; adding a second instead makes sure that nobody takes a lease for over that
 /// still runs. No lease has more left than it was granted.
-fn time_left(seconds: i64, granted: i64) -> Option<Duration> {
-    let seconds = u64::try_from(seconds).ok()?;
-    Some(Duration::from_secs((seconds + 1).min(granted.unsigned_abs())))
+///
+/// # Errors
+/// A lease that is overdue by a second or more, and that etcd knows all the same: a member that leads ends it at once. One
+/// that was frozen and is deposed counts without the renewals of its successor, so that nobody knows what is left.
+fn time_left(seconds: i64, granted: i64) -> Result<Option<Duration>, Error> {
+    match u64::try_from(seconds) {
+        Ok(seconds) => Ok(Some(Duration::from_secs((seconds + 1).min(granted.unsigned_abs())))),
+        Err(_) if granted > 0 => Err(Error::Unavailable {
+            operation: "time_to_live",
+            source: Some("etcd says that the lease is overdue, and has not ended it".into()),
+        }),
+        // It was granted nothing: etcd does not know it.
+        Err(_) => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -246,9 +257,17 @@ mod tests {
         assert_eq!(whole_seconds(Duration::from_millis(2_001)), 3);
         assert_eq!(whole_seconds(Duration::from_secs(2)), 2);
         assert_eq!(whole_seconds(Duration::ZERO), 1);
-        assert_eq!(time_left(4, 10), Some(Duration::from_secs(5)));
-        assert_eq!(time_left(10, 10), Some(Duration::from_secs(10)), "just renewed");
-        assert_eq!(time_left(0, 10), Some(Duration::from_secs(1)), "etcd has not ended it yet");
-        assert_eq!(time_left(-1, 0), None);
+        assert_eq!(time_left(4, 10).unwrap(), Some(Duration::from_secs(5)));
+        assert_eq!(time_left(10, 10).unwrap(), Some(Duration::from_secs(10)), "just renewed");
+        assert_eq!(time_left(0, 10).unwrap(), Some(Duration::from_secs(1)), "etcd has not ended it yet");
+        assert_eq!(time_left(-1, 0).unwrap(), None, "etcd knows no such lease");
+    }
+
+    // A member of etcd that was frozen, and does not know yet that another one leads, answers without the renewals that
+    // the other one gave.
+    #[test]
+    fn a_lease_that_is_overdue_and_not_ended_is_not_called_gone() {
+        assert!(time_left(-10, 30).is_err());
+        assert!(time_left(-1, 30).is_err());
     }
 }
