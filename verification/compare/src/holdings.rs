@@ -32,8 +32,12 @@ impl Holdings {
 
     /// Topic by topic.
     pub(crate) fn by_topic(&self) -> impl Iterator<Item = (&Arc<str>, &[u32])> {
-        let starts = std::iter::once(0).chain(self.topics.iter().map(|(_, end)| *end));
-        self.topics.iter().zip(starts).map(|((topic, end), start)| (topic, &self.partitions[start..*end]))
+        let mut start = 0;
+        self.topics.iter().map(move |(topic, end)| {
+            let partitions = &self.partitions[start..*end];
+            start = *end;
+            (topic, partitions)
+        })
     }
 
     /// Partition by partition.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kafka_assigner_strategies::{MemberIndex, Placement, Problem, UnitIndex};
+use kafka_assigner_strategies::{MemberIndex, Placement, Problem};
 
 use crate::holdings::Holdings;
 use crate::input::Input;
@@ -35,14 +35,13 @@ impl<'a> Lots<'a> {
     /// The changes by `placement` of the partitions that members own by `input`, numbered as there.
     pub(super) fn of(input: &'a Input, problem: &Problem, placement: &Placement) -> Self {
         let names: Vec<_> = input.sets().map(|set| &set[0].name).collect();
-        let changes = Changes { problem, placement, names };
-        let (gains, gained) = changes.by(|(_, _, to)| to);
-        let (losses, lost) = changes.by(|(_, from, _)| from);
+        let (mut gains, losses) = Changes { problem, placement, names }.by_member();
+        let gained = std::mem::take(&mut gains.spans);
         let mut lots = Self { lots: Vec::new(), gained, changed: Vec::new() };
         for (at, member) in input.members.iter().enumerate() {
-            let (lost_at, gained_at) = (losses.section(at), gains.section(at));
-            if !(lost_at.is_empty() && gained_at.is_empty()) {
-                let lot = lots.lot(&member.owned, &lost[lost_at], gained_at);
+            let (lost, gained) = (&losses.spans[losses.section(at)], gains.section(at));
+            if !(lost.is_empty() && gained.is_empty()) {
+                let lot = lots.lot(&member.owned, lost, gained);
                 lots.lots.push((MemberIndex::new(at), lot));
             }
         }
@@ -100,9 +99,6 @@ fn keep<'a>(had: &'a Holdings, lost: &[Span<'a>], kept: &mut Vec<Span<'a>>) {
     }
 }
 
-/// A unit, the member that has it, and the one that gets it.
-type Change = (UnitIndex, Option<MemberIndex>, Option<MemberIndex>);
-
 /// The changes by a placement, to be told in names.
 struct Changes<'a, 'p> {
     problem: &'p Problem,
@@ -112,73 +108,80 @@ struct Changes<'a, 'p> {
 }
 
 impl<'a> Changes<'a, '_> {
-    /// The partitions that change, in sections by the `member` of each change.
-    fn by(&self, member: impl Fn(Change) -> Option<MemberIndex>) -> (Sections, Vec<Span<'a>>) {
-        let changes = || self.placement.changes(self.problem);
-        let mut sections = Sections::new(self.problem.members().len());
-        changes().for_each(|change| sections.count(member(change)));
-        let length = sections.lay_out();
-        let mut spans = self.names.first().map_or_else(Vec::new, |name| vec![(*name, 0..0); length]);
-        let (mut name, mut units) = (self.names.first(), 0..0);
-        changes().for_each(|change| {
-            if !units.contains(&change.0.index()) {
-                let (topic, partition) = self.problem.topic_of(change.0);
-                let first = change.0.index() - partition as usize;
-                units = first..first + self.problem.topic(topic).partitions as usize;
-                name = self.names.get(topic.index());
-            }
-            let Some((name, member)) = name.zip(member(change)) else { return };
-            let partition = u32::try_from(change.0.index() - units.start).expect("counted in u32");
-            match sections.last(member).map(|last| &mut spans[last]) {
-                Some((last, span)) if span.end == partition && Arc::ptr_eq(last, name) => span.end += 1,
-                _ => spans[sections.next(member)] = (*name, partition..partition + 1),
-            }
+    /// The partitions that members gain, and those that they lose.
+    fn by_member(&self) -> (Sections<'a>, Sections<'a>) {
+        let members = self.problem.members().len();
+        let (mut gains, mut losses) = (Sections::new(members), Sections::new(members));
+        self.placement.changes(self.problem).for_each(|(_, from, to)| {
+            gains.count(to);
+            losses.count(from);
         });
-        (sections, spans)
+        if let Some(name) = self.names.first() {
+            gains.lay_out(name);
+            losses.lay_out(name);
+            self.for_each(|name, partition, from, to| {
+                gains.push(to, name, partition);
+                losses.push(from, name, partition);
+            });
+        }
+        (gains, losses)
+    }
+
+    /// Calls `tell` with the topic and the partition of each change, the member that has it, and the one that gets it.
+    fn for_each(&self, mut tell: impl FnMut(&'a Arc<str>, u32, Option<MemberIndex>, Option<MemberIndex>)) {
+        let (mut name, mut units) = (self.names[0], 0..0);
+        self.placement.changes(self.problem).for_each(|(unit, from, to)| {
+            if !units.contains(&unit.index()) {
+                let (topic, partition) = self.problem.topic_of(unit);
+                let first = unit.index() - partition as usize;
+                units = first..first + self.problem.topic(topic).partitions as usize;
+                name = self.names[topic.index()];
+            }
+            let partition = u32::try_from(unit.index() - units.start).expect("counted in u32");
+            tell(name, partition, from, to);
+        });
     }
 }
 
-/// The sections of members in a list, each with room for as much as was counted.
-struct Sections {
+/// Partitions in sections, one of each member, with room for as many as were counted.
+struct Sections<'a> {
     /// By member the number in its section, and once laid out where the next of it is to be.
     next: Vec<u32>,
     /// By member where its section begins; once laid out.
     first: Vec<u32>,
+    spans: Vec<Span<'a>>,
 }
 
-impl Sections {
+impl<'a> Sections<'a> {
     fn new(members: usize) -> Self {
-        Self { next: vec![0; members], first: Vec::new() }
+        Self { next: vec![0; members], first: vec![0; members], spans: Vec::new() }
     }
 
     fn count(&mut self, member: Option<MemberIndex>) {
         member.into_iter().for_each(|member| self.next[member.index()] += 1);
     }
 
-    /// Gives each member a section as long as was counted. Returns how long they are together.
-    fn lay_out(&mut self) -> usize {
+    /// Gives each member a section as long as was counted, to be filled with topics such as that of `name`.
+    fn lay_out(&mut self, name: &'a Arc<str>) {
         let mut end = 0;
-        let starts = self.next.iter().map(|count| {
-            let start = end;
-            end += count;
-            start
-        });
-        self.first = starts.collect();
-        self.next.copy_from_slice(&self.first);
-        end as usize
+        for (first, next) in self.first.iter_mut().zip(&mut self.next) {
+            *first = end;
+            end += std::mem::replace(next, end);
+        }
+        self.spans = vec![(name, 0..0); end as usize];
     }
 
-    /// The next place in the section of `member`.
-    fn next(&mut self, member: MemberIndex) -> usize {
-        let next = &mut self.next[member.index()];
-        *next += 1;
-        *next as usize - 1
-    }
-
-    /// The place before the next one in the section of `member`, if there is one.
-    fn last(&self, member: MemberIndex) -> Option<usize> {
-        let section = self.section(member.index());
-        section.end.checked_sub(1).filter(|last| section.contains(last))
+    /// Adds a partition to the section of `member`, if there is one.
+    fn push(&mut self, member: Option<MemberIndex>, name: &'a Arc<str>, partition: u32) {
+        let Some(member) = member.map(MemberIndex::index) else { return };
+        let section = self.section(member);
+        match self.spans[section.clone()].last_mut() {
+            Some((last, span)) if span.end == partition && Arc::ptr_eq(last, name) => span.end += 1,
+            _ => {
+                self.spans[section.end] = (name, partition..partition + 1);
+                self.next[member] += 1;
+            }
+        }
     }
 
     /// The section of `member`, as far as it is filled.

@@ -29,7 +29,7 @@ impl<'a> Asked<'a> {
             let handle = topics.topic(name(set), set[0].partitions);
             topics.want_standbys(handle, input.standbys);
             set[0].replica_racks.iter().for_each(|racks| topics.replica_racks(handle, racks));
-            handles.by_place.extend(set.iter().map(|topic| (topic.name.as_ptr(), handle)));
+            set.iter().for_each(|topic| handles.push(&topic.name, handle));
         }
         Self { input, topics, handles }
     }
@@ -81,24 +81,33 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// By where the name of each topic is what stands for it in a problem; for those of one set that is the same.
+/// What stands for each topic in a problem; for those of one set that is the same.
 #[derive(Debug, Default)]
 struct Handles {
-    by_place: FxHashMap<*const u8, TopicHandle>,
-    /// The last look-up, which often is asked for again.
-    last: Cell<Option<(*const u8, TopicHandle)>>,
+    /// In the order of the topics, by where the name of each is.
+    list: Vec<(*const u8, TopicHandle)>,
+    /// By where the name is, the position in the list.
+    by_place: FxHashMap<*const u8, usize>,
+    /// The position of the last look-up. Members tell topics in order, so that the next one is not far behind it.
+    last: Cell<usize>,
 }
 
 impl Handles {
+    /// The number of topics from the last one on that are looked at before the name is hashed.
+    const LOOK_AHEAD: usize = 4;
+
+    fn push(&mut self, name: &Arc<str>, handle: TopicHandle) {
+        self.by_place.insert(name.as_ptr(), self.list.len());
+        self.list.push((name.as_ptr(), handle));
+    }
+
     fn named(&self, name: &Arc<str>) -> TopicHandle {
-        match self.last.get() {
-            Some((last, handle)) if last == name.as_ptr() => handle,
-            _ => {
-                let handle = self.by_place[&name.as_ptr()];
-                self.last.set(Some((name.as_ptr(), handle)));
-                handle
-            }
-        }
+        let last = self.last.get();
+        let next = self.list[last..].iter().take(Self::LOOK_AHEAD);
+        let ahead = next.enumerate().find(|(_, (place, _))| *place == name.as_ptr());
+        let at = ahead.map_or_else(|| self.by_place[&name.as_ptr()], |(ahead, _)| last + ahead);
+        self.last.set(at);
+        self.list[at].1
     }
 }
 
