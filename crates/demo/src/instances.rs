@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_kafka::{InvalidAddress, Options as KafkaOptions, TlsFileError};
 use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
 use kafka_assigner_server::{Instance, KafkaTopics, Options as InstanceOptions};
 use kafka_assigner_store::MemoryStore;
@@ -25,8 +26,10 @@ const INSTANCES: usize = 2;
 pub(crate) enum InstanceFailure {
     #[error("no runtime or no socket for an instance")]
     Io(#[from] io::Error),
+    #[error("an instance does not know where Kafka is")]
+    Address(#[from] InvalidAddress),
     #[error("no Kafka client for an instance")]
-    Kafka(#[from] kafka_assigner_server::KafkaSettingsError),
+    Kafka(#[from] TlsFileError),
     #[error("an instance can't use the store")]
     Store(#[from] kafka_assigner_store::Error),
     #[error("an instance ended while it started")]
@@ -71,7 +74,8 @@ impl Fleet {
         self.started += 1;
         let id = format!("instance-{}", self.started);
         let process = Process::new(&id)?;
-        let topics = Arc::new(KafkaTopics::new(&self.brokers, &[])?);
+        let brokers = self.brokers.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let topics = Arc::new(KafkaTopics::new(&KafkaOptions::new(brokers))?);
         let store = Arc::new(self.store.clone());
         let seed = self.seed.wrapping_add(self.started as u64);
         let (name, mode) = (id.clone(), self.mode);

@@ -8,12 +8,12 @@ use std::fmt;
 use tokio::sync::Mutex;
 
 use crate::address::BrokerAddress;
-use crate::connection::{Connection, Connector};
+use crate::connection::{BrokerConnection, Connector};
 use crate::error::Error;
 use crate::messages::{MetadataRequest, MetadataResponse, MetadataResponseTopic};
 use crate::options::Options;
 use crate::tls::TlsFileError;
-use crate::wire::{Request as _, Uuid};
+use crate::wire::{ApiRequest as _, Uuid};
 use brokers::BrokerList;
 
 /// The most brokers that may fail in one look. With the patience of 2 s a look takes 10 s at most before it is given
@@ -34,7 +34,7 @@ pub struct Cluster {
 #[derive(Debug)]
 struct ClusterState {
     brokers: BrokerList,
-    connection: Option<Connection>,
+    connection: Option<BrokerConnection>,
 }
 
 /// A broker's word on a topic.
@@ -220,7 +220,7 @@ impl ClusterState {
 
     /// The brokers to ask, the first one last.
     fn candidates(&self) -> Vec<BrokerAddress> {
-        let mut candidates = self.brokers.in_turn(self.connection.as_ref().map(Connection::broker));
+        let mut candidates = self.brokers.in_turn(self.connection.as_ref().map(BrokerConnection::broker));
         candidates.reverse();
         candidates
     }
@@ -248,7 +248,7 @@ impl ClusterState {
 
     fn keep(
         &mut self,
-        connection: Connection,
+        connection: BrokerConnection,
         (answer, version): (MetadataResponse, i16),
     ) -> Result<(MetadataResponse, i16), Error> {
         if answer.error_code != 0 {

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::messages::{ApiVersionsRequest, ApiVersionsResponse, MetadataRequest};
 use crate::options::{Login, Options};
 use crate::tls::{TlsFileError, TlsSource};
-use crate::wire::{Request, VersionRange, read_answer, request_frame};
+use crate::wire::{ApiRequest, VersionRange, read_answer, request_frame};
 use stream::BrokerStream;
 
 /// The error of a broker that does not know the version of a request.
@@ -52,12 +52,12 @@ impl Connector {
     ///
     /// # Errors
     /// [`Error`], by variant.
-    pub async fn open(&self, broker: &BrokerAddress) -> Result<Connection, Error> {
+    pub async fn open(&self, broker: &BrokerAddress) -> Result<BrokerConnection, Error> {
         let deadline = Instant::now() + self.patience;
         let stream = BrokerStream::open(broker, self.tls.as_ref(), deadline, self.patience).await?;
         let client_id = self.client_id.clone();
         let mut connection =
-            Connection { stream, client_id, versions: BTreeMap::new(), next: 0, session_until: None };
+            BrokerConnection { stream, client_id, versions: BTreeMap::new(), next: 0, session_until: None };
         connection.agree(deadline).await?;
         if let Some(login) = &self.login {
             connection.log_in(login, deadline).await?;
@@ -68,7 +68,7 @@ impl Connector {
 
 /// A connection to a broker that is logged in. It carries one request at a time.
 #[derive(Debug)]
-pub struct Connection {
+pub struct BrokerConnection {
     stream: BrokerStream,
     client_id: String,
     /// The versions that the broker knows, by API.
@@ -79,7 +79,7 @@ pub struct Connection {
     session_until: Option<Instant>,
 }
 
-impl Connection {
+impl BrokerConnection {
     /// The broker.
     #[must_use]
     pub const fn broker(&self) -> &BrokerAddress {
@@ -97,13 +97,13 @@ impl Connection {
     ///
     /// # Errors
     /// [`Error`], by variant. The version is returned beside the answer.
-    pub async fn call<R: Request>(&mut self, request: &R) -> Result<(R::Answer, i16), Error> {
+    pub async fn call<R: ApiRequest>(&mut self, request: &R) -> Result<(R::Answer, i16), Error> {
         let version = self.version::<R>()?;
         let deadline = Instant::now() + self.stream.patience();
         Ok((self.ask(request, version, deadline).await?, version))
     }
 
-    fn version<R: Request>(&self) -> Result<i16, Error> {
+    fn version<R: ApiRequest>(&self) -> Result<i16, Error> {
         let ours = VersionRange::new(R::OLDEST, R::VERSIONS.last);
         let theirs = self.versions.get(&R::KEY);
         let (broker, asked) = (self.broker().clone(), R::NAME);
@@ -114,7 +114,7 @@ impl Connection {
         }
     }
 
-    async fn ask<R: Request>(
+    async fn ask<R: ApiRequest>(
         &mut self,
         request: &R,
         version: i16,
@@ -125,7 +125,12 @@ impl Connection {
         read_answer::<R>(&frame, version, correlation).map_err(|source| self.malformed::<R>(source))
     }
 
-    async fn send<R: Request>(&mut self, request: &R, version: i16, deadline: Instant) -> Result<i32, Error> {
+    async fn send<R: ApiRequest>(
+        &mut self,
+        request: &R,
+        version: i16,
+        deadline: Instant,
+    ) -> Result<i32, Error> {
         let correlation = self.next;
         self.next = self.next.wrapping_add(1);
         let bytes = request_frame(request, version, correlation, &self.client_id);
@@ -134,7 +139,7 @@ impl Connection {
         Ok(correlation)
     }
 
-    fn malformed<R: Request>(&self, source: crate::wire::CodecError) -> Error {
+    fn malformed<R: ApiRequest>(&self, source: crate::wire::CodecError) -> Error {
         Error::Malformed { broker: self.broker().clone(), asked: R::NAME, source }
     }
 

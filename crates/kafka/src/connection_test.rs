@@ -12,7 +12,7 @@ fn options() -> Options {
     Options { patience: Duration::from_millis(300), ..Options::new(Vec::new()) }
 }
 
-async fn open(broker: &BrokerAddress) -> Result<Connection, Error> {
+async fn open(broker: &BrokerAddress) -> Result<BrokerConnection, Error> {
     Connector::new(&options()).unwrap().open(broker).await
 }
 
@@ -126,7 +126,7 @@ async fn tls_against_a_port_without_is_an_error_in_time() {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let ca = folder.path().join("ca.pem");
     std::fs::write(&ca, signed.cert.pem()).unwrap();
-    let tls = crate::options::Tls { ca: Some(ca), identity: None };
+    let tls = crate::options::BrokerTls { ca: Some(ca), identity: None };
     let connector = Connector::new(&Options { tls: Some(tls), ..options() }).unwrap();
     let plain = FakeBroker::start().await.unwrap();
     let error = connector.open(&plain.address).await.err().unwrap();

@@ -25,8 +25,8 @@ pub mod wire;
 
 pub use address::{BrokerAddress, InvalidAddress};
 pub use cluster::{Cluster, NobodyAnswered, TopicAnswer, TopicAnswers};
-pub use connection::{Connection, Connector};
+pub use connection::{BrokerConnection, Connector};
 pub use error::Error;
-pub use options::{Credentials, Identity, Login, Mechanism, Options, PasswordOrigin, Tls, UnknownMechanism};
+pub use options::{BrokerTls, Identity, Login, Mechanism, Options, PasswordOrigin, UnknownMechanism};
 pub use sasl::ScramError;
 pub use tls::TlsFileError;

@@ -18,7 +18,7 @@ pub use sasl::{
     SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse,
 };
 
-use crate::wire::{Request, VersionRange, WireField, WireType};
+use crate::wire::{ApiRequest, VersionRange, WireField, WireType};
 
 /// An answer to somebody who knows nothing of the broker yet must be short: 64 KiB is more than a hundred times that of Kafka 4.4.
 const OPENING: usize = 64 * 1024;
@@ -48,7 +48,7 @@ macro_rules! apis {
     ($($name:literal $key:literal: $request:ident => $answer:ident, versions $first:literal to $last:literal,
         flexible $flexible:expr, used since $oldest:literal, at most $most:expr;)+) => {
         $(
-            impl Request for $request {
+            impl ApiRequest for $request {
                 type Answer = $answer;
                 const KEY: i16 = $key;
                 const NAME: &'static str = $name;
@@ -64,7 +64,7 @@ macro_rules! apis {
             $( ApiTable {
                 key: $key,
                 name: $name,
-                versions: <$request as Request>::VERSIONS,
+                versions: <$request as ApiRequest>::VERSIONS,
                 flexible_since: $flexible,
                 request: <$request as WireType>::fields,
                 answer: <$answer as WireType>::fields,

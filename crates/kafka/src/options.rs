@@ -18,7 +18,7 @@ pub struct Options {
     /// The brokers that are asked first; others are learnt from them.
     pub bootstrap: Vec<BrokerAddress>,
     /// TLS; `None`: plain TCP.
-    pub tls: Option<Tls>,
+    pub tls: Option<BrokerTls>,
     /// The login; `None`: none is needed.
     pub login: Option<Login>,
     /// The name that the client gives itself, shown in brokers' logs and quotas.
@@ -37,7 +37,7 @@ impl Options {
 
 /// Whom to trust over TLS, and what to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tls {
+pub struct BrokerTls {
     /// The CA certificates, a PEM file; `None`: those of the system.
     pub ca: Option<PathBuf>,
     /// The certificate to show to brokers.
@@ -152,17 +152,17 @@ impl fmt::Debug for PasswordOrigin {
 
 /// A user with its password, as it is at this login.
 #[derive(Clone)]
-pub struct Credentials {
+pub(crate) struct UserPassword {
     /// The user.
-    pub user: String,
+    pub(crate) user: String,
     /// The password.
-    pub password: String,
+    pub(crate) password: String,
 }
 
 /// Shows no password.
-impl fmt::Debug for Credentials {
+impl fmt::Debug for UserPassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credentials({})", self.user)
+        write!(f, "UserPassword({})", self.user)
     }
 }
 
@@ -177,8 +177,8 @@ mod tests {
         let options = Options { login: Some(login), ..Options::new(Vec::new()) };
         let shown = format!("{options:?} {options:#?}");
         assert!(shown.contains("me") && !shown.contains("hunter2"), "{shown}");
-        let credentials = Credentials { user: "me".to_owned(), password: "hunter2".to_owned() };
-        assert_eq!(format!("{credentials:?}"), "Credentials(me)");
+        let credentials = UserPassword { user: "me".to_owned(), password: "hunter2".to_owned() };
+        assert_eq!(format!("{credentials:?}"), "UserPassword(me)");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::messages::{
     APIS, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse,
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
-use crate::wire::{Decode, Encode, Request, RequestHeader, Uuid, WireReader, answer_frame, read_request};
+use crate::wire::{ApiRequest, Decode, Encode, RequestHeader, Uuid, WireReader, answer_frame, read_request};
 
 /// A topic of a [`FakeBroker`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -202,7 +202,10 @@ fn named(broker: &BrokerAddress) -> MetadataResponseBroker {
 ///
 /// # Errors
 /// [`CodecError`](crate::wire::CodecError) where the version can't say it, or the bytes are wrong.
-pub fn round_trip<R: Request>(answer: &R::Answer, version: i16) -> Result<R::Answer, crate::wire::CodecError>
+pub fn round_trip<R: ApiRequest>(
+    answer: &R::Answer,
+    version: i16,
+) -> Result<R::Answer, crate::wire::CodecError>
 where
     R::Answer: Encode + Decode,
 {

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::options::Tls;
+use crate::options::BrokerTls;
 
 /// A file for TLS, or the system's certificates, can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ struct TlsFiles {
 
 /// The TLS of a client. Files are read before each connection, and what they say is used once it changes.
 pub(crate) struct TlsSource {
-    tls: Tls,
+    tls: BrokerTls,
     system: Option<RootCertStore>,
     current: Mutex<(TlsFiles, Arc<ClientConfig>)>,
 }
@@ -74,7 +74,7 @@ impl TlsSource {
     ///
     /// # Errors
     /// [`TlsFileError`] where one can't be used.
-    pub(crate) fn new(tls: Tls) -> Result<Self, TlsFileError> {
+    pub(crate) fn new(tls: BrokerTls) -> Result<Self, TlsFileError> {
         let system = if tls.ca.is_none() { Some(system_roots()?) } else { None };
         let files = TlsFiles::read(&tls)?;
         let config = Arc::new(files.config(&tls, system.as_ref())?);
@@ -111,7 +111,7 @@ impl TlsSource {
 }
 
 impl TlsFiles {
-    fn read(tls: &Tls) -> Result<Self, TlsFileError> {
+    fn read(tls: &BrokerTls) -> Result<Self, TlsFileError> {
         let ca = tls.ca.as_deref().map(read).transpose()?;
         let identity = match &tls.identity {
             Some(identity) => Some((read(&identity.certificate)?, read(&identity.key)?)),
@@ -120,7 +120,7 @@ impl TlsFiles {
         Ok(Self { ca, identity })
     }
 
-    fn config(&self, tls: &Tls, system: Option<&RootCertStore>) -> Result<ClientConfig, TlsFileError> {
+    fn config(&self, tls: &BrokerTls, system: Option<&RootCertStore>) -> Result<ClientConfig, TlsFileError> {
         let roots = match (&self.ca, &tls.ca) {
             (Some(pem), Some(path)) => roots(pem, path)?,
             _ => system.cloned().ok_or(TlsFileError::NoSystemRoots)?,

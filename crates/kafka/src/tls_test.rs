@@ -26,9 +26,9 @@ impl TlsFolder {
         fs::write(self.at("client.key"), signed.signing_key.serialize_pem()).unwrap();
     }
 
-    fn tls(&self) -> Tls {
+    fn tls(&self) -> BrokerTls {
         let identity = Identity { certificate: self.at("ca.pem"), key: self.at("client.key") };
-        Tls { ca: Some(self.at("ca.pem")), identity: Some(identity) }
+        BrokerTls { ca: Some(self.at("ca.pem")), identity: Some(identity) }
     }
 }
 
@@ -53,15 +53,16 @@ fn files_that_changed_are_used_and_unusable_ones_are_not() {
 fn a_file_that_is_wrong_is_named() {
     let folder = TlsFolder::new();
     let error = |tls| TlsSource::new(tls).unwrap_err().to_string();
-    let missing = Tls { ca: Some(folder.at("none.pem")), identity: None };
+    let missing = BrokerTls { ca: Some(folder.at("none.pem")), identity: None };
     assert!(error(missing).ends_with("none.pem can't be read"));
-    let no_certificate = Tls { ca: Some(folder.at("client.key")), identity: None };
+    let no_certificate = BrokerTls { ca: Some(folder.at("client.key")), identity: None };
     assert!(error(no_certificate).contains("client.key has no PEM certificate"));
     let identity = Identity { certificate: folder.at("ca.pem"), key: folder.at("ca.pem") };
     assert!(
-        error(Tls { identity: Some(identity), ..folder.tls() }).contains("ca.pem has no PEM private key")
+        error(BrokerTls { identity: Some(identity), ..folder.tls() })
+            .contains("ca.pem has no PEM private key")
     );
     let other = TlsFolder::new();
     let identity = Identity { certificate: folder.at("ca.pem"), key: other.at("client.key") };
-    assert!(error(Tls { identity: Some(identity), ..folder.tls() }).contains("can't be used together"));
+    assert!(error(BrokerTls { identity: Some(identity), ..folder.tls() }).contains("can't be used together"));
 }

@@ -21,7 +21,7 @@ mod writer;
 
 pub use codec_error::CodecError;
 pub use field::WireField;
-pub use frame::{Request, read_answer, request_frame};
+pub use frame::{ApiRequest, read_answer, request_frame};
 #[cfg(any(test, feature = "testing"))]
 pub use frame::{RequestHeader, answer_frame, read_request};
 pub use reader::WireReader;

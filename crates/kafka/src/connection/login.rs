@@ -6,12 +6,12 @@ use bytes::Bytes;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
-use super::Connection;
+use super::BrokerConnection;
 use crate::error::Error;
 use crate::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
-use crate::options::{Credentials, Login, Mechanism, PasswordOrigin};
+use crate::options::{Login, Mechanism, PasswordOrigin, UserPassword};
 use crate::sasl::{Scram, ScramError, nonce, plain};
-use crate::wire::{Blob, Request as _};
+use crate::wire::{ApiRequest as _, Blob};
 
 /// The part of a session's lifetime after which a new connection is made: brokers end the old one at its end.
 const SESSION_PART: f64 = 0.8;
@@ -19,7 +19,7 @@ const SESSION_PART: f64 = 0.8;
 /// The most of a broker's words that an error repeats.
 const MOST_WORDS: usize = 200;
 
-impl Connection {
+impl BrokerConnection {
     /// Logs in by `login`.
     pub(super) async fn log_in(&mut self, login: &Login, deadline: Instant) -> Result<(), Error> {
         let credentials = self.credentials(login).await?;
@@ -34,7 +34,7 @@ impl Connection {
         }
     }
 
-    async fn credentials(&self, login: &Login) -> Result<Credentials, Error> {
+    async fn credentials(&self, login: &Login) -> Result<UserPassword, Error> {
         let (user, origin) = (login.user.clone(), login.password.clone());
         let read = spawn_blocking(move || origin.read())
             .await
@@ -43,7 +43,7 @@ impl Connection {
             PasswordOrigin::Given(_) => std::path::PathBuf::new(),
             PasswordOrigin::File(path) => path.clone(),
         };
-        Ok(Credentials { user, password: read.map_err(|source| Error::Password { path, source })? })
+        Ok(UserPassword { user, password: read.map_err(|source| Error::Password { path, source })? })
     }
 
     async fn shake_hands(&mut self, mechanism: Mechanism, deadline: Instant) -> Result<(), Error> {
@@ -61,7 +61,7 @@ impl Connection {
     async fn scram(
         &mut self,
         login: &Login,
-        credentials: Credentials,
+        credentials: UserPassword,
         deadline: Instant,
     ) -> Result<(), Error> {
         let nonce = nonce().map_err(|source| self.cheated(login, source))?;

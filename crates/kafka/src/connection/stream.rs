@@ -24,9 +24,9 @@ const REST: u32 = 5;
 /// The first byte of each message of TLS that a server sends to somebody who speaks without.
 const TLS_ALERT: u8 = 0x15;
 
-trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
 
 /// A stream of bytes to and from a broker, with a deadline for everything.
 pub(super) struct BrokerStream {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{digest, hmac, pbkdf2};
 
-use crate::options::Credentials;
+use crate::options::UserPassword;
 
 /// Fewer rounds make a password easy to guess for whoever sees the exchange; RFC 7677 asks for so many at least.
 const LEAST_ITERATIONS: u32 = 4096;
@@ -57,7 +57,7 @@ struct Hash {
 /// An exchange that was begun.
 pub(crate) struct Scram {
     hash: Hash,
-    credentials: Credentials,
+    credentials: UserPassword,
     nonce: String,
 }
 
@@ -77,13 +77,13 @@ pub(crate) fn nonce() -> Result<String, ScramError> {
 }
 
 impl Scram {
-    pub(crate) fn sha256(credentials: Credentials, nonce: String) -> Self {
+    pub(crate) fn sha256(credentials: UserPassword, nonce: String) -> Self {
         let hash =
             Hash { digest: &digest::SHA256, hmac: hmac::HMAC_SHA256, pbkdf2: pbkdf2::PBKDF2_HMAC_SHA256 };
         Self { hash, credentials, nonce }
     }
 
-    pub(crate) fn sha512(credentials: Credentials, nonce: String) -> Self {
+    pub(crate) fn sha512(credentials: UserPassword, nonce: String) -> Self {
         let hash =
             Hash { digest: &digest::SHA512, hmac: hmac::HMAC_SHA512, pbkdf2: pbkdf2::PBKDF2_HMAC_SHA512 };
         Self { hash, credentials, nonce }

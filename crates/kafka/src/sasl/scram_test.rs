@@ -8,8 +8,8 @@ const NONCE: &str = "rOprNGfwEbeRWgbNEkqO";
 const SERVER_FIRST: &str =
     "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
 
-fn credentials(user: &str) -> Credentials {
-    Credentials { user: user.to_owned(), password: "pencil".to_owned() }
+fn credentials(user: &str) -> UserPassword {
+    UserPassword { user: user.to_owned(), password: "pencil".to_owned() }
 }
 
 fn exchange() -> Scram {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{CodecError, Decode, Encode, VersionRange, WireReader, WireVersion, WireWriter};
 
 /// A message that asks a broker for something.
-pub trait Request: Encode {
+pub trait ApiRequest: Encode {
     /// The answer.
     type Answer: Decode;
     /// The number of the API.
@@ -31,7 +31,7 @@ pub trait Request: Encode {
 /// The API whose answers never have a flexible header: a client must read them before it knows what it speaks to.
 const API_VERSIONS: i16 = 18;
 
-fn has_tags_before_the_answer<R: Request>(version: WireVersion) -> bool {
+fn has_tags_before_the_answer<R: ApiRequest>(version: WireVersion) -> bool {
     version.flexible && R::KEY != API_VERSIONS
 }
 
@@ -39,7 +39,7 @@ fn has_tags_before_the_answer<R: Request>(version: WireVersion) -> bool {
 ///
 /// # Errors
 /// [`CodecError`] where the version can't say it.
-pub fn request_frame<R: Request>(
+pub fn request_frame<R: ApiRequest>(
     request: &R,
     version: i16,
     correlation: i32,
@@ -69,7 +69,7 @@ fn with_length(writer: WireWriter) -> Result<Vec<u8>, CodecError> {
 ///
 /// # Errors
 /// [`CodecError`] where it is none, answers another request, or is followed by more bytes.
-pub fn read_answer<R: Request>(
+pub fn read_answer<R: ApiRequest>(
     frame: &Bytes,
     version: i16,
     correlation: i32,
@@ -124,7 +124,7 @@ impl RequestHeader {
 /// # Errors
 /// [`CodecError`] where it is none.
 #[cfg(any(test, feature = "testing"))]
-pub fn read_request<R: Request + Decode>(frame: &Bytes) -> Result<(RequestHeader, R), CodecError> {
+pub fn read_request<R: ApiRequest + Decode>(frame: &Bytes) -> Result<(RequestHeader, R), CodecError> {
     let mut reader = WireReader::new(frame);
     let header = RequestHeader::read(&mut reader)?;
     let version = R::version(header.version);
@@ -141,7 +141,7 @@ pub fn read_request<R: Request + Decode>(frame: &Bytes) -> Result<(RequestHeader
 /// # Errors
 /// [`CodecError`] where the version can't say it.
 #[cfg(any(test, feature = "testing"))]
-pub fn answer_frame<R: Request>(
+pub fn answer_frame<R: ApiRequest>(
     answer: &R::Answer,
     version: i16,
     correlation: i32,

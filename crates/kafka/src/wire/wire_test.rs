@@ -11,7 +11,7 @@ use crate::messages::{
 /// Every message, in every version, there and back; then cut short at every byte.
 fn survives<R>(seed: u64) -> Result<(), TestCaseError>
 where
-    R: Request + Decode + Sample + PartialEq + std::fmt::Debug,
+    R: ApiRequest + Decode + Sample + PartialEq + std::fmt::Debug,
     R::Answer: Encode + Sample + PartialEq + std::fmt::Debug,
 {
     let mut source = SampleSource::new(seed);
@@ -34,7 +34,7 @@ where
 }
 
 /// Flips, and lengths that are not there, end in a value or an error, never in a panic.
-fn endures<R: Request>(seed: u64) -> Result<(), TestCaseError>
+fn endures<R: ApiRequest>(seed: u64) -> Result<(), TestCaseError>
 where
     R::Answer: Encode + Sample,
 {
