@@ -1,4 +1,4 @@
-//! Where a broker is.
+//! The addresses of brokers.
 
 use std::fmt;
 use std::str::FromStr;

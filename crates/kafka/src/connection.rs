@@ -20,7 +20,7 @@ use stream::BrokerStream;
 /// The error of a broker that does not know the version of a request.
 const UNSUPPORTED_VERSION: i16 = 35;
 
-/// How connections are made.
+/// Makes connections to the brokers of a cluster.
 #[derive(Debug, Clone)]
 pub struct Connector {
     tls: Option<Arc<TlsSource>>,

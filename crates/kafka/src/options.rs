@@ -12,7 +12,7 @@ use crate::address::BrokerAddress;
 /// takes six round trips of 200 ms at most; a frozen one must be left for another soon.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How a cluster is reached.
+/// The way to a cluster.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The brokers that are asked first; others are learnt from them.
@@ -35,7 +35,7 @@ impl Options {
     }
 }
 
-/// Whom to trust over TLS, and what to show.
+/// The trust in brokers over TLS, and the certificate for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BrokerTls {
     /// The CA certificates, a PEM file; `None`: those of the system.
@@ -53,7 +53,7 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// How to log in.
+/// A user with the way to log in.
 #[derive(Debug, Clone)]
 pub struct Login {
     /// The mechanism.

@@ -27,7 +27,7 @@ pub struct FakeTopic {
     pub error: i16,
 }
 
-/// What a [`FakeBroker`] knows and does.
+/// The knowledge and the manners of a [`FakeBroker`].
 #[derive(Debug, Default)]
 pub struct FakeState {
     /// The topics.
@@ -53,7 +53,7 @@ pub struct FakeState {
 /// A broker on a loopback port, without TLS and login; it ends when it is dropped.
 #[derive(Debug)]
 pub struct FakeBroker {
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: BrokerAddress,
     state: Arc<Mutex<FakeState>>,
     /// Ends with the value.
@@ -64,7 +64,7 @@ impl FakeBroker {
     /// Starts it, without topics.
     ///
     /// # Errors
-    /// Where there is no free port.
+    /// An I/O error where there is no free port.
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = BrokerAddress { host: "127.0.0.1".to_owned(), port: listener.local_addr()?.port() };
@@ -74,7 +74,7 @@ impl FakeBroker {
         Ok(Self { address, state, _serving: serving })
     }
 
-    /// What it knows and does from now on.
+    /// Its knowledge and manners from now on.
     ///
     /// # Panics
     /// After a panic of a test that held it.

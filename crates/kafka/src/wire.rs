@@ -1,6 +1,6 @@
 //! Kafka's wire format: values, tables of messages, frames.
 //!
-//! What is read takes memory in proportion to the bytes that are there, whatever they say of themselves: each length
+//! Reading takes memory in proportion to the bytes that are there, whatever they say: each length
 //! is compared with what is left before anything is allocated, a list of `n` items needs `n` times the least size of
 //! one, and lists grow as their items are read.
 //!

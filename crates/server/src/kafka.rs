@@ -20,7 +20,7 @@ pub struct KafkaTopics {
     told: ToldAlready,
 }
 
-/// What the log has already, so that it is not said at every look.
+/// Remembers what the log has already, so that it is not said at every look.
 #[derive(Debug, Default)]
 struct ToldAlready {
     without_ids: AtomicBool,
@@ -57,7 +57,7 @@ impl From<NobodyAnswered> for Error {
     }
 }
 
-/// What is certain of a topic: that it exists, or that it does not. Any error but "unknown topic" is about the
+/// The certain part of an answer: that a topic exists, or that it does not. Any error but "unknown topic" is about the
 /// broker, or about what this client may see.
 fn certain(answer: TopicAnswer) -> Option<Option<TopicLook>> {
     match answer {

@@ -10,7 +10,7 @@ use crate::kafka::{answers, format_storage, java, log_in};
 use crate::process::Process;
 use crate::{free_port, holds_within};
 
-/// How often other ports are tried when somebody took the ones that were free.
+/// The number of times that other ports are tried when somebody took the ones that were free.
 const TRIES: usize = 2;
 
 /// The settings of a [`KafkaCluster`].
@@ -78,7 +78,7 @@ impl KafkaCluster {
         Ok(cluster)
     }
 
-    /// Where clients reach the broker over TLS and with a login, as `host:port`.
+    /// The address at which clients reach the broker over TLS and with a login, as `host:port`.
     ///
     /// # Panics
     /// Where there is no broker of that number, from 0.
@@ -87,7 +87,7 @@ impl KafkaCluster {
         format!("127.0.0.1:{}", self.nodes[broker].ports.secured)
     }
 
-    /// Where a test reaches the broker without either.
+    /// The address at which a test reaches the broker without either.
     ///
     /// # Panics
     /// Where there is no broker of that number, from 0.

@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else is read as if it were there.
+//! Written messages are read again, and nothing else is read as if it were there.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Who wants which topics, and what is known of them.
+//! The topics that leaders want, and the last word on each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! When the source of topics is asked next.
+//! The time of the next look at topics.
 
 use std::time::Duration;
 

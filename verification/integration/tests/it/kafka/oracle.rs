@@ -16,7 +16,7 @@ fn ours<T: Encode>(value: &T, version: WireVersion) -> Bytes {
     writer.into_bytes().into()
 }
 
-/// What the other codec reads, written by it again.
+/// The bytes that the other codec writes after it has read these.
 fn theirs<O: KafkaDecode + KafkaEncode>(bytes: &Bytes, version: i16) -> Bytes {
     let version = ApiVersion::new(version);
     let mut decoder = Decoder::new(bytes.clone(), DecodeLimits::default()).expect("it is short");

@@ -70,7 +70,7 @@ fn camel(name: &str) -> String {
     name.split('_').map(word).collect()
 }
 
-/// Where a default is that of the type anyway, schemas and tables may say it or not.
+/// A default that is that of the type anyway may be said or not, in schemas and tables.
 fn said(mut fields: Vec<SchemaField>) -> Vec<SchemaField> {
     for field in &mut fields {
         let of_type = match field.type_name.as_str() {
