@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kafka_assigner_client::proto::v1::admin_service_client::AdminServiceClient;
-use kafka_assigner_client::proto::v1::consumer_service_client::ConsumerServiceClient;
+use kafka_assigner_client::proto::v1::admin_client::AdminClient;
+use kafka_assigner_client::proto::v1::kafka_assigner_client::KafkaAssignerClient;
 use kafka_assigner_client::proto::v1::{Capability, ListTopicsRequest, RegisterRequest, Renewal, Topic};
 use kafka_assigner_rig::{KafkaCluster, Process, free_port, holds_within, program};
 use tonic::transport::Channel;
@@ -75,8 +75,8 @@ async fn found(channel: &Channel, topic: &str) -> Topic {
         capabilities: [Capability::Snapshot].map(Into::into).to_vec(),
         ..RegisterRequest::default()
     };
-    let stream = ConsumerServiceClient::new(channel.clone()).register(request).await.unwrap();
-    let mut admin = AdminServiceClient::new(channel.clone());
+    let stream = KafkaAssignerClient::new(channel.clone()).register(request).await.unwrap();
+    let mut admin = AdminClient::new(channel.clone());
     loop {
         let request = ListTopicsRequest { group: "g".to_owned(), ..ListTopicsRequest::default() };
         let listed = admin.list_topics(request).await.unwrap().into_inner().topics;

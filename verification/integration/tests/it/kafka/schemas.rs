@@ -133,7 +133,7 @@ fn tables_say_what_kafkas_schemas_say() {
     let Some(schemas) = schemas() else { return };
     assert!(schemas.len() > 150, "the jar has all messages");
     for api in APIS {
-        compare(api, &schemas[&format!("{}ApiRequest.json", api.name)], (api.request)());
+        compare(api, &schemas[&format!("{}Request.json", api.name)], (api.request)());
         compare(api, &schemas[&format!("{}Response.json", api.name)], (api.answer)());
     }
 }
