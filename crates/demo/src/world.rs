@@ -77,7 +77,7 @@ impl World {
         let group = GROUP.parse().expect("the demonstration's group has a valid name");
         let observer = Observer::new(Layout::new(DEFAULT_PREFIX, group));
         let watching = tokio::spawn(observer.clone().run(store.clone()));
-        let fleet = Fleet::start(store, &kafka.bootstrap, options.mode, seed).await?;
+        let fleet = Fleet::start(store, Arc::clone(&kafka.topics), options.mode, seed).await?;
         let produced = Produced::default();
         let routing = (options.mode == Mode::Routed).then(|| Routing::new(options, &kafka));
         let records = || Workload::Records(produced.clone());
