@@ -7,6 +7,20 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Extra, Phase};
 use kafka_assigner_types::name::MemberName;
 
+/// A reason that a newer version wrote: it is kept and shown as it came, and nobody decides by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownReason {
+    kind: String,
+    #[serde(flatten)]
+    details: Extra,
+}
+
+impl fmt::Display for UnknownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (a reason of a newer version)", self.kind.replace('_', " "))
+    }
+}
+
 /// The reason why a unit has, or gets, its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -53,15 +67,9 @@ pub enum Reason {
         /// What the strategy said.
         because: String,
     },
-    /// A reason of a newer version, kept as it came: it is for people, and nothing is decided by it.
+    /// A reason that this version does not know.
     #[serde(untagged)]
-    Other(Extra),
-}
-
-/// The words for a reason of a newer version.
-fn unknown(fields: &Extra) -> String {
-    let kind = fields.get("kind").and_then(serde_json::Value::as_str).unwrap_or("unknown");
-    format!("{kind}, a reason of a newer version")
+    Other(UnknownReason),
 }
 
 impl Reason {
@@ -97,7 +105,7 @@ impl fmt::Display for Reason {
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
             Self::TopicReturned => f.write_str("its topic was gone and is there again"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
-            Self::Other(fields) => f.write_str(&unknown(fields)),
+            Self::Other(unknown) => unknown.fmt(f),
         }
     }
 }
@@ -130,9 +138,9 @@ pub enum CancelReason {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<MemberName>,
     },
-    /// A reason of a newer version, kept as it came.
+    /// A reason that this version does not know.
     #[serde(untagged)]
-    Other(Extra),
+    Other(UnknownReason),
 }
 
 impl CancelReason {
@@ -150,13 +158,14 @@ impl CancelReason {
     }
 
     /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A freeze that
-    /// routers did not answer is not its fault: a router that misses two of them is ended.
+    /// routers did not answer is not its fault, nor is a drain that the old owner did not end: then the unit itself is
+    /// not moved for a while.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
             Self::NewOwnerGone | Self::NotEligible | Self::Other(_) => false,
             Self::WarmFailed { .. } | Self::Aborted { .. } => true,
-            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing),
+            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing | Phase::Draining),
         }
     }
 }
@@ -175,7 +184,7 @@ impl fmt::Display for CancelReason {
                 }
                 Ok(())
             }
-            Self::Other(fields) => f.write_str(&unknown(fields)),
+            Self::Other(unknown) => unknown.fmt(f),
         }
     }
 }
@@ -200,7 +209,7 @@ pub enum FenceReason {
     Unattached,
     /// Its client has seen more than the store holds: the store was put back to an earlier state.
     StoreRestored,
-    /// A reason that a newer version gave.
+    /// A reason that this version does not know, by its word.
     #[serde(untagged)]
     Other(String),
 }
@@ -216,7 +225,9 @@ impl fmt::Display for FenceReason {
             Self::Left => "it left",
             Self::Unattached => "it was renewed and had no stream for too long",
             Self::StoreRestored => "the store was put back to an earlier state",
-            Self::Other(reason) => reason,
+            Self::Other(word) => {
+                return write!(f, "{} (a reason of a newer version)", word.replace('_', " "));
+            }
         })
     }
 }
@@ -254,6 +265,11 @@ pub enum DeferReason {
         /// The consumer.
         consumer: MemberName,
     },
+    /// Its last move was cancelled since its owner did not stop in time; the next one waits a while.
+    BackingOff {
+        /// How long, in milliseconds.
+        left_ms: u64,
+    },
     /// The consumer that is to have it takes nothing now: it drains, may come back, or can't be read.
     TargetUnable {
         /// The consumer.
@@ -287,7 +303,7 @@ pub enum DeferReason {
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 11] = [
+    pub const LABELS: [&'static str; 12] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -299,6 +315,7 @@ impl DeferReason {
         "outlived",
         "mode_unkept",
         "awaiting_rejoin",
+        "backing_off",
     ];
 
     /// True if it only waits for other handoffs to end.
@@ -322,6 +339,7 @@ impl DeferReason {
             Self::Outlived { .. } => 8,
             Self::ModeUnkept { .. } => 9,
             Self::AwaitingRejoin { .. } => 10,
+            Self::BackingOff { .. } => 11,
         }]
     }
 }
@@ -334,6 +352,12 @@ impl fmt::Display for DeferReason {
             Self::MovesInFlight { limit } => write!(f, "the group's {limit} moves are in flight"),
             Self::Warming { consumer, limit } => write!(f, "{consumer} warms {limit} already"),
             Self::HandoffEnding => f.write_str("its last handoff is not cleared away yet"),
+            Self::BackingOff { left_ms } => {
+                write!(
+                    f,
+                    "its owner did not stop in time for the last move, and the next one waits {left_ms} ms"
+                )
+            }
             Self::FailedLately { consumer } => write!(f, "the last move of it to {consumer} failed"),
             Self::TargetUnable { consumer } => write!(f, "{consumer} takes nothing now"),
             Self::ClaimRunning { owner, left_ms: Some(left) } => {

@@ -24,7 +24,7 @@ use crate::options::Options;
 use crate::peers::{self, Peers};
 use crate::pulse::Pulses;
 use crate::refusal;
-use crate::topics::TopicSource;
+use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
 use crate::touch;
 
 /// One instance; clones are handles of the same.
@@ -36,6 +36,8 @@ struct Inner {
     store: Arc<dyn Store>,
     options: Arc<Options>,
     topics: Option<Arc<dyn TopicSource>>,
+    /// What the leaders of this instance want to know of topics.
+    board: TopicBoard,
     cluster_id: String,
     clock: Monotonic,
     entropy: Arc<Entropy>,
@@ -92,6 +94,7 @@ impl Instance {
             store,
             options,
             topics,
+            board: TopicBoard::new(),
             cluster_id,
             entropy,
             peers,
@@ -107,7 +110,23 @@ impl Instance {
         ));
         instance.0.tasks.spawn(instance.clone().follow_directory());
         instance.0.tasks.spawn(touch::stay_in_touch(instance.clone()));
+        if let Some(refresher) = instance.refresher() {
+            instance.0.tasks.spawn(refresher.run(stop.clone()));
+        }
         Ok(instance)
+    }
+
+    fn refresher(&self) -> Option<TopicRefresher> {
+        let Inner { topics, board, options, clock, entropy, metrics, .. } = &*self.0;
+        let (source, interval) = (Arc::clone(topics.as_ref()?), options.topic_refresh);
+        Some(TopicRefresher::new(
+            source,
+            board.clone(),
+            interval,
+            *clock,
+            Arc::clone(entropy),
+            metrics.clone(),
+        ))
     }
 
     /// Serves the groups that there are, and no longer those that were deleted.
@@ -166,7 +185,7 @@ impl Instance {
             options: Arc::clone(&self.0.options),
             clock: self.0.clock,
             entropy: Arc::clone(&self.0.entropy),
-            topics: self.0.topics.clone(),
+            topics: self.0.topics.as_ref().map(|_| self.0.board.clone()),
             peers: self.0.peers.clone(),
             metrics: self.0.metrics.clone(),
             pulses: self.0.pulses.clone(),

@@ -5,7 +5,7 @@
 //!  gRPC ─► router (the same for routers) ──────┼─► group: view ──┤
 //!  gRPC ─► admin (operators) ──────────────────┘    hubs         └─► streams of the group's members
 //!                                                    │
-//!                                                  store
+//!                                                  store        topics ─► Kafka, for all groups at once
 //! ```
 //!
 //! Nothing is decided here: the core says what follows from a view, and this crate reads, writes and tells. Start
@@ -26,7 +26,6 @@ mod group;
 mod group_name;
 pub mod grpc;
 mod instance;
-#[cfg(feature = "kafka")]
 mod kafka;
 mod leases;
 mod metrics;
@@ -49,8 +48,7 @@ pub use consumer::ConsumerService;
 pub use directory::GroupDirectory;
 pub use group::{GroupView, ServedGroup};
 pub use instance::Instance;
-#[cfg(feature = "kafka")]
-pub use kafka::{KafkaSettingsError, KafkaTopics};
+pub use kafka::KafkaTopics;
 pub use metrics::Metrics;
 pub use options::{Options, ViolationListener};
 pub use router::{RouterService, Routes};

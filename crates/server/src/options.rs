@@ -31,7 +31,8 @@ pub struct Options {
     /// The strategies that groups may choose from; all instances of one store must have the same. Default: those
     /// of `kafka-assigner-strategies`.
     pub strategies: Registry,
-    /// The time between two questions of a leader to Kafka about its topics; default 10 s.
+    /// The time between two looks of the instance at the topics of all groups that it leads; default 10 s. Up to a tenth
+    /// is added by chance.
     pub topic_refresh: Duration,
     /// The time for which a request waits for the view to come as far as it must; default 5 s.
     pub view_patience: Duration,

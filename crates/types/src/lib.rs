@@ -14,3 +14,4 @@ pub mod kv;
 pub mod mode;
 pub mod moment;
 pub mod name;
+pub mod topic_id;

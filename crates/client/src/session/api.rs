@@ -73,6 +73,8 @@ pub enum Event<C> {
     Abandon,
     /// Another call to the pinned instance failed; the next one goes elsewhere.
     CallFailed,
+    /// The next heartbeat has news to report: it goes as soon as none is on its way.
+    ReportDue,
 }
 
 impl<C> Event<C> {

@@ -113,6 +113,11 @@ impl<D: Dialect> Session<D> {
             Event::LeaveAnswered { mode, result } => self.leave_answered(now, mode, result),
             Event::Abandon => self.finish(Ending::NoSession),
             Event::CallFailed => self.endpoints.rotate(),
+            Event::ReportDue if matches!(self.life, Life::Live(_)) => {
+                self.heartbeats.hurry(now);
+                self.timer(now);
+            }
+            Event::ReportDue => {}
             // From a stream that was given up meanwhile.
             Event::Command { .. } | Event::StreamFailed { .. } | Event::StreamEnded { .. } => {}
         }

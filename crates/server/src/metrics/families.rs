@@ -20,6 +20,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::{
     GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
 };
+use super::looks::LookMetrics;
 use super::metered::{Metered, StoreMetrics};
 
 /// The metrics of one instance; clones share them.
@@ -58,6 +59,7 @@ pub(super) struct Families {
     pub(super) routers: Family<GroupLabel, Gauge>,
     pub(super) switching: Family<GroupLabel, Gauge>,
     pub(super) lag: Family<GroupLabel, Gauge>,
+    pub(super) looks: LookMetrics,
     pub(super) store: StoreMetrics,
 }
 
@@ -93,6 +95,7 @@ impl Metrics {
             routers: Family::default(),
             switching: Family::default(),
             lag: Family::default(),
+            looks: LookMetrics::default(),
             store: StoreMetrics::default(),
         };
         families.register(registry);
@@ -220,6 +223,7 @@ impl Families {
             self.deferred.clone(),
         );
         self.register_members(registry);
+        self.looks.register(registry);
         self.store.register(registry);
     }
 

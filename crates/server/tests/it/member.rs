@@ -6,9 +6,9 @@ use futures::{FutureExt as _, StreamExt as _};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
-    AckOutcome, AckResult, AssignedPartition, AssignmentCommand, Caller, Capability, CatchUpPartition,
-    DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway, HeartbeatRequest,
-    HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
+    AckOutcome, AckResult, AssignedPartition, AssignmentCommand, BusyPartition, Caller, Capability,
+    CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
+    HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
     PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest, RegisterRequest,
     ReleasePartition, Renewal, Seen, StreamState, WarmFailedRequest, WarmFailure, WarmPartition,
     WarmProgress,
@@ -244,15 +244,23 @@ impl Member {
         poll_progress: u64,
         warming: Vec<WarmProgress>,
     ) -> Result<HeartbeatResponse, Status> {
+        self.report(HeartbeatRequest { poll_progress, warming, ..HeartbeatRequest::default() }).await
+    }
+
+    /// Sends a heartbeat that names partitions with a record in the works.
+    pub(crate) async fn busy(&self, busy: Vec<BusyPartition>) -> Result<HeartbeatResponse, Status> {
+        self.report(HeartbeatRequest { busy, ..HeartbeatRequest::default() }).await
+    }
+
+    async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
         let request = HeartbeatRequest {
             group: self.request.group.clone(),
             consumer_name: self.request.consumer_name.clone(),
             incarnation: self.request.incarnation.clone(),
             lease: self.roles.lease,
             seen: self.seen.clone(),
-            poll_progress,
-            warming,
             stream: self.stream,
+            ..report
         };
         Ok(self.node.api.heartbeat(Request::new(request)).await?.into_inner())
     }

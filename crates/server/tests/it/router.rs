@@ -34,7 +34,7 @@ pub(crate) struct Known {
 /// A session of a router and its stream.
 pub(crate) struct Router {
     api: Routers,
-    request: AttachRequest,
+    pub(crate) request: AttachRequest,
     pub(crate) known: Known,
     /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
