@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::census::partitions;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Extra, Assignment, Consumer, GroupConfig, Progress, encode};
+use kafka_assigner_core::record::{Assignment, Consumer, Extra, GroupConfig, Progress, encode};
 use kafka_assigner_core::route::route;
 use kafka_assigner_core::state::{Concern, GroupState};
 use kafka_assigner_core::test_group::{TestGroup, tp};
