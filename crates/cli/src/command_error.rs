@@ -148,8 +148,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     StoreCommand(#[from] StoreCommandError),
     /// The client for Kafka can't be set up.
-    #[error("kafka_properties are refused: {0}")]
-    Kafka(String),
+    #[error("the files for TLS with Kafka can't be used")]
+    Kafka(#[source] kafka_assigner_kafka::TlsFileError),
     /// An instance can't go on, or could not begin.
     #[error("the instance has stopped")]
     Serve(#[from] kafka_assigner_server::serve::Error),

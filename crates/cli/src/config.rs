@@ -22,5 +22,5 @@ pub(crate) use error::ConfigError;
 pub(crate) use flags::{Flags, StoreFlags};
 pub(crate) use layers::{File, Layers, environment};
 pub(crate) use serve::{LogFormat, ServeConfig};
-pub(crate) use text::{Endpoint, LogLevel};
+pub(crate) use text::{Broker, Endpoint, LogLevel};
 pub(crate) use value::Value;

@@ -14,6 +14,7 @@ mod farewell;
 mod handler_calls;
 mod parts;
 mod progress;
+mod reports;
 mod service_calls;
 mod stopping;
 

@@ -17,11 +17,17 @@
 //!   incarnation; the old one's lease runs out by itself.
 //! - The claim counts from the sending of what was confirmed. A reconnect is followed by a heartbeat at once and
 //!   does not count for the claim itself.
+//! - A stream may be deaf: its instance has lost its store, or something got lost. Each heartbeat tells how far the stream
+//!   is and a digest of what it told, wherever the heartbeat goes; who answers knows what the stream must have told.
+//!   The digest alone is believed once in a while only, so that a fault in it can't make streams go round for ever.
+//! - A stream is moved away from an instance without its store only to one that has confirmed the session, so that in an
+//!   outage of the store for all of them nobody moves.
 //! - Superseded means that another process runs under the same name. Registering again would take the name back
 //!   and start an endless exchange, so the machine stops. The one exception is a takeover by this client's own
 //!   abandoned Register, which can arrive late; within [`GHOST_BOUND`] it counts as a plain loss.
 
 mod api;
+mod attachment;
 mod claim_clock;
 mod departure;
 mod dialect;
@@ -32,6 +38,7 @@ mod life;
 mod machine;
 mod refusal;
 mod stream;
+mod told;
 
 pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, SessionOptions};
 pub use claim_clock::ClaimTerm;
@@ -39,6 +46,7 @@ pub use dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 pub use machine::Session;
 pub(crate) use refusal::is_refusal;
 pub use stream::GHOST_BOUND;
+pub use told::ToldItems;
 
 #[cfg(test)]
 mod session_test;

@@ -241,7 +241,10 @@ mod tests {
         let mut consumer: Consumer = group.stored(&key);
         for (at, (done, total)) in moving.iter().zip(reported) {
             let handoff = group.state.handoff(at).unwrap().id.clone();
-            consumer.progress.insert(at.to_string(), Progress { handoff, done, total });
+            consumer.progress.insert(
+                at.to_string(),
+                Progress { handoff, done, total, extra: crate::record::Extra::new() },
+            );
         }
         group.put(&key, encode(&consumer));
         assert_eq!(warmth(&group.state), Some(Warmth { least: 0.25, mean: 0.625 }));

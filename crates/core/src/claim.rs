@@ -149,6 +149,7 @@ mod tests {
             incarnation: Incarnation::new("1").unwrap(),
             lease: LeaseId(7),
             ttl_ms: 30_000,
+            extra: crate::record::Extra::new(),
         };
         Assignment::unowned(mode).granted(owner, Epoch(1), mode, WallMillis(0), Reason::Unowned)
     }

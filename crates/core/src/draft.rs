@@ -1,7 +1,7 @@
 //! Puts a write together: every method adds the guard that makes its change safe.
 
 use crate::key::Key;
-use crate::record::{Assignment, Consumer, Handoff, HandoffRecord, Owner, Reference, encode};
+use crate::record::{Assignment, Consumer, Extra, Handoff, HandoffRecord, Owner, Reference, encode};
 use crate::state::{GroupState, Versioned};
 use crate::write::Write;
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
@@ -117,6 +117,7 @@ pub(crate) fn owner_of(member: &Member, registration: &Versioned<Consumer>) -> O
         incarnation: member.incarnation.clone(),
         lease: registration.lease,
         ttl_ms: registration.ttl_ms,
+        extra: Extra::new(),
     }
 }
 

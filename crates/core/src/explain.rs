@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::action::Step;
+use crate::leader::busy_member;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
 use crate::record::{Handoff, Phase};
@@ -103,6 +104,8 @@ pub enum WaitsFor {
     Taking(MemberName),
     /// The old owner lets go.
     Release(MemberName),
+    /// The member whose turn it is finishes a record that takes long.
+    Record(MemberName),
     /// The leader clears it away.
     Clearing,
 }
@@ -121,6 +124,7 @@ impl fmt::Display for WaitsFor {
             Self::CatchUp(name) => write!(f, "{name} to read what is left of the log"),
             Self::Taking(name) => write!(f, "{name} to say that it processes"),
             Self::Release(name) => write!(f, "{name} to let go"),
+            Self::Record(name) => write!(f, "{name} to finish the record that it is busy with"),
             Self::Clearing => f.write_str("the leader to clear it away"),
         }
     }
@@ -129,6 +133,9 @@ impl fmt::Display for WaitsFor {
 /// The members and conditions that `handoff` waits for.
 #[must_use]
 pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
+    if let Some(member) = busy_member(state, handoff) {
+        return WaitsFor::Record(member.name.clone());
+    }
     match handoff.phase {
         Phase::Warming => WaitsFor::WarmUp(handoff.new.name.clone()),
         Phase::Ready => WaitsFor::Switch,

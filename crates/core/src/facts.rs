@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::claim::{self, ClaimEnd};
-use crate::leader::{LeaderContext, phase_deadline};
+use crate::leader::{LeaderContext, phase_bound};
 use crate::record::{Assignment, Handoff, Phase, Standing, Wish};
 use crate::rules::{Extent, Facts};
 use crate::state::GroupState;
@@ -42,7 +42,7 @@ pub(crate) fn facts<'a>(
         new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         wish: wish(state, handoff),
         overdue: context.memory.is_overdue(handoff, context.moment),
-        deadline_ms: millis(phase_deadline(state, handoff.phase)),
+        deadline_ms: millis(phase_bound(state, handoff)),
     }
 }
 

@@ -16,9 +16,11 @@
 //! who was gone at the first look is gone for good, so the answer holds for every later state.
 
 mod agenda;
+mod back_off;
 mod context;
 mod history_wait;
 mod memory;
+mod phases;
 mod warm_up;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +29,8 @@ use std::time::Duration;
 use kafka_assigner_strategies::Registry;
 
 pub use context::LeaderContext;
-pub use memory::{EndedPhase, Memory, PhaseSpan, phase_deadline};
+pub use memory::Memory;
+pub use phases::{EndedPhase, PhaseSpan, busy_member, freeze_bound, phase_bound, router_session};
 
 use crate::action::{Action, Step};
 use crate::advance::advance;

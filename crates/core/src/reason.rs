@@ -4,8 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Phase;
+use crate::record::{Extra, Phase};
 use kafka_assigner_types::name::MemberName;
+
+/// A reason that a newer version wrote: it is kept and shown as it came, and nobody decides by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownReason {
+    kind: String,
+    #[serde(flatten)]
+    details: Extra,
+}
+
+impl fmt::Display for UnknownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (a reason of a newer version)", self.kind.replace('_', " "))
+    }
+}
 
 /// The reason why a unit has, or gets, its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +67,9 @@ pub enum Reason {
         /// What the strategy said.
         because: String,
     },
+    /// A reason that this version does not know.
+    #[serde(untagged)]
+    Other(UnknownReason),
 }
 
 impl Reason {
@@ -70,6 +87,7 @@ impl Reason {
             Self::ReservationLost => "reservation_lost",
             Self::TopicReturned => "topic_returned",
             Self::Strategy { .. } => "strategy",
+            Self::Other(_) => "other",
         }
     }
 }
@@ -87,6 +105,7 @@ impl fmt::Display for Reason {
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
             Self::TopicReturned => f.write_str("its topic was gone and is there again"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
+            Self::Other(unknown) => unknown.fmt(f),
         }
     }
 }
@@ -119,6 +138,9 @@ pub enum CancelReason {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<MemberName>,
     },
+    /// A reason that this version does not know.
+    #[serde(untagged)]
+    Other(UnknownReason),
 }
 
 impl CancelReason {
@@ -131,17 +153,19 @@ impl CancelReason {
             Self::WarmFailed { .. } => "warm_failed",
             Self::Aborted { .. } => "aborted",
             Self::Deadline { .. } => "deadline",
+            Self::Other(_) => "other",
         }
     }
 
     /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A freeze that
-    /// routers did not answer is not its fault: a router that misses two of them is ended.
+    /// routers did not answer is not its fault, nor is a drain that the old owner did not end: then the unit itself is
+    /// not moved for a while.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         match self {
-            Self::NewOwnerGone | Self::NotEligible => false,
+            Self::NewOwnerGone | Self::NotEligible | Self::Other(_) => false,
             Self::WarmFailed { .. } | Self::Aborted { .. } => true,
-            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing),
+            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing | Phase::Draining),
         }
     }
 }
@@ -160,6 +184,7 @@ impl fmt::Display for CancelReason {
                 }
                 Ok(())
             }
+            Self::Other(unknown) => unknown.fmt(f),
         }
     }
 }
@@ -180,8 +205,13 @@ pub enum FenceReason {
     RenewalLate,
     /// It ended its session itself.
     Left,
-    /// It has seen more of the store than there is: the store was put back. Said on the wire alone, and in no record.
+    /// It was renewed and had no stream for too long, so that it could be told nothing.
+    Unattached,
+    /// Its client has seen more than the store holds: the store was put back to an earlier state.
     StoreRestored,
+    /// A reason that this version does not know, by its word.
+    #[serde(untagged)]
+    Other(String),
 }
 
 impl fmt::Display for FenceReason {
@@ -193,7 +223,11 @@ impl fmt::Display for FenceReason {
             Self::NoProgress => "it made no progress for its max_poll_interval",
             Self::RenewalLate => "its session could not be renewed in time",
             Self::Left => "it left",
-            Self::StoreRestored => "it has seen more of the store than there is: the store was put back",
+            Self::Unattached => "it was renewed and had no stream for too long",
+            Self::StoreRestored => "the store was put back to an earlier state",
+            Self::Other(word) => {
+                return write!(f, "{} (a reason of a newer version)", word.replace('_', " "));
+            }
         })
     }
 }
@@ -230,6 +264,11 @@ pub enum DeferReason {
     FailedLately {
         /// The consumer.
         consumer: MemberName,
+    },
+    /// Its last move was cancelled since its owner did not stop in time; the next one waits a while.
+    BackingOff {
+        /// How long, in milliseconds.
+        left_ms: u64,
     },
     /// The consumer that is to have it takes nothing now: it drains, may come back, or can't be read.
     TargetUnable {
@@ -269,7 +308,7 @@ pub enum DeferReason {
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 12] = [
+    pub const LABELS: [&'static str; 13] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -281,6 +320,7 @@ impl DeferReason {
         "outlived",
         "mode_unkept",
         "awaiting_rejoin",
+        "backing_off",
         "store_restored",
     ];
 
@@ -305,7 +345,8 @@ impl DeferReason {
             Self::Outlived { .. } => 8,
             Self::ModeUnkept { .. } => 9,
             Self::AwaitingRejoin { .. } => 10,
-            Self::StoreRestored { .. } => 11,
+            Self::BackingOff { .. } => 11,
+            Self::StoreRestored { .. } => 12,
         }]
     }
 }
@@ -318,6 +359,12 @@ impl fmt::Display for DeferReason {
             Self::MovesInFlight { limit } => write!(f, "the group's {limit} moves are in flight"),
             Self::Warming { consumer, limit } => write!(f, "{consumer} warms {limit} already"),
             Self::HandoffEnding => f.write_str("its last handoff is not cleared away yet"),
+            Self::BackingOff { left_ms } => {
+                write!(
+                    f,
+                    "its owner did not stop in time for the last move, and the next one waits {left_ms} ms"
+                )
+            }
             Self::FailedLately { consumer } => write!(f, "the last move of it to {consumer} failed"),
             Self::TargetUnable { consumer } => write!(f, "{consumer} takes nothing now"),
             Self::ClaimRunning { owner, left_ms: Some(left) } => {

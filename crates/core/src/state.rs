@@ -3,6 +3,7 @@
 //! [`GroupState::reset`] takes a whole listing, [`GroupState::apply`] what changed since; both return what
 //! they [touched](Touched), so that the cost of an event is in proportion to what it concerns.
 
+mod concerns;
 mod entry;
 mod history;
 mod index;
@@ -17,6 +18,7 @@ mod touched;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use concerns::Concern;
 pub use entry::{Entry, Versioned};
 pub use members::Presence;
 pub use scope::Scope;
@@ -28,6 +30,7 @@ use crate::record::{
     Assignment, ClusterRecord, Consumer, GroupConfig, Handoff, HandoffRecord, HistoryNote, Intent,
     LeaderRecord, Rejoin, Router, RouterAck, Topic, Unreadable, decode,
 };
+use concerns::Concerns;
 use index::RoleIndex;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::kv::{Change, Record, Revision, Snapshot};
@@ -52,6 +55,7 @@ pub struct GroupState {
     cluster: Option<Arc<ClusterRecord>>,
     history: Option<Entry<HistoryNote>>,
     roles: RoleIndex,
+    concerns: Concerns,
     unreadable: Arc<BTreeSet<TopicPartition>>,
 }
 
@@ -75,6 +79,7 @@ impl GroupState {
             cluster: None,
             history: None,
             roles: RoleIndex::default(),
+            concerns: Concerns::default(),
             unreadable: Arc::default(),
         }
     }
@@ -87,24 +92,30 @@ impl GroupState {
             .iter()
             .filter_map(|record| Some((self.layout.decode(&record.key)?, record)))
             .collect();
-        let mut touched = Touched::default();
-        for key in self.keys() {
-            if !listed.contains_key(&key) {
-                self.set(key, None, &mut touched);
-            }
-        }
-        for (key, record) in listed {
-            if self.mod_revision(&key) != Some(record.mod_revision) {
-                self.set(key, Some(record), &mut touched);
-            }
-        }
-        self.revision = self.revision.max(snapshot.revision);
-        touched
+        let gone = self.keys().into_iter().filter(|key| !listed.contains_key(key));
+        let gone =
+            gone.map(|key| Change::Delete { key: self.layout.encode(&key), revision: snapshot.revision });
+        let put = listed.iter().filter(|(key, record)| self.mod_revision(key) != Some(record.mod_revision));
+        let put = put.map(|(_, record)| Change::Put(Record::clone(record)));
+        let changes: Vec<Change> = gone.chain(put).collect();
+        self.apply(&changes, snapshot.revision)
     }
 
     /// Applies what changed since, in order; afterwards the state stands at `revision`. Keys that mean nothing
     /// to this version are passed over.
     pub fn apply(&mut self, changes: &[Change], revision: Revision) -> Touched {
+        let mut touched = Touched::default();
+        // What one transaction changed is looked at as a whole: between its changes nobody has a role.
+        for written in changes.chunk_by(|one, next| one.revision() == next.revision()) {
+            let now = self.apply_written(written);
+            touched.merge(now);
+        }
+        self.revision = self.revision.max(revision);
+        touched
+    }
+
+    /// Applies what was written at one revision.
+    fn apply_written(&mut self, changes: &[Change]) -> Touched {
         let mut touched = Touched::default();
         for change in changes {
             let Some(key) = self.layout.decode(change.key()) else { continue };
@@ -113,7 +124,9 @@ impl GroupState {
                 Change::Delete { .. } => self.set(key, None, &mut touched),
             }
         }
-        self.revision = self.revision.max(revision);
+        if let Some(change) = changes.first() {
+            self.note_concerned(&touched, change.revision());
+        }
         touched
     }
 

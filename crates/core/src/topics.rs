@@ -10,15 +10,32 @@ use crate::state::{Entry, GroupState};
 use crate::write::Write;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
+use kafka_assigner_types::topic_id::TopicId;
 
 /// The number of times in a row, each a refresh after the one before, that Kafka must deny a topic before it counts as deleted:
 /// brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
 /// state.
 pub const DENIALS: u32 = 3;
 
-/// Kafka's answer about each topic: the partition count, or that there is no such topic.
-/// A topic about which it said nothing is missing.
-pub type Found = BTreeMap<TopicName, Option<u32>>;
+/// Kafka's answer about each topic, or that there is no such topic. A topic about which it said nothing is missing.
+pub type Found = BTreeMap<TopicName, Option<TopicLook>>;
+
+/// A topic as Kafka shows it at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopicLook {
+    /// The number of its partitions.
+    pub partitions: u32,
+    /// Its id; `None` where Kafka tells none (before 2.8): it is not known then.
+    pub id: Option<TopicId>,
+}
+
+impl TopicLook {
+    /// A topic of `partitions` partitions whose id is not known.
+    #[must_use]
+    pub const fn new(partitions: u32) -> Self {
+        Self { partitions, id: None }
+    }
+}
 
 /// The number of times in a row that Kafka has denied a topic of the group.
 #[derive(Debug, Clone)]
@@ -49,25 +66,27 @@ fn is_from_kafka(entry: &Entry<Topic>) -> bool {
 
 /// The writes that bring the group's topics in line with what Kafka says.
 ///
-/// A topic grows and never shrinks; one that an operator set stays as it is; one whose record can't be read is
+/// A topic grows and never shrinks, and its id is learnt once; one that an operator set stays as it is; one whose record can't be read is
 /// left alone. `now` is when Kafka answered.
 pub fn follow(state: &GroupState, found: &Found, denials: &mut Denials, now: Moment) -> Vec<Write> {
     denials.count(state, found, now);
-    found.iter().filter_map(|(name, partitions)| follow_one(state, name, *partitions, denials)).collect()
+    found.iter().filter_map(|(name, look)| follow_one(state, name, *look, denials)).collect()
 }
 
 fn follow_one(
     state: &GroupState,
     name: &TopicName,
-    partitions: Option<u32>,
+    look: Option<TopicLook>,
     denials: &Denials,
 ) -> Option<Write> {
     let key = Key::Topic(name.clone());
     let mut draft = Draft::on(state);
-    match (state.topics().get(name), partitions.map(|count| count.min(MAX_PARTITIONS))) {
-        (None, Some(count)) if count > 0 => draft.put(&key, encode(&Topic::new(count, Source::Kafka))),
-        (Some(Entry::Readable(topic)), Some(count)) if grows(topic, count) => {
-            draft.put(&key, encode(&Topic { partitions: count, ..Topic::clone(topic) }));
+    match (state.topics().get(name), look) {
+        (None, Some(look)) if look.partitions > 0 => {
+            draft.put(&key, encode(&as_seen(Topic::new(0, Source::Kafka), look)));
+        }
+        (Some(Entry::Readable(topic)), Some(look)) if tells_more(topic, look) => {
+            draft.put(&key, encode(&as_seen(Topic::clone(topic), look)));
         }
         (Some(Entry::Readable(topic)), None) if topic.source == Source::Kafka && denials.is_gone(name) => {
             draft.delete(&key);
@@ -77,8 +96,15 @@ fn follow_one(
     Some(draft.unchanged(&key).into_write())
 }
 
-fn grows(topic: &Topic, count: u32) -> bool {
-    topic.source == Source::Kafka && count > topic.partitions
+fn tells_more(topic: &Topic, look: TopicLook) -> bool {
+    topic.source == Source::Kafka && as_seen(topic.clone(), look) != *topic
+}
+
+/// `topic` with what `look` adds: partitions, and an id where none is known.
+fn as_seen(mut topic: Topic, look: TopicLook) -> Topic {
+    topic.partitions = topic.partitions.max(look.partitions.min(MAX_PARTITIONS));
+    topic.topic_id = topic.topic_id.or_else(|| look.id.map(|id| id.to_string()));
+    topic
 }
 
 impl Denials {
@@ -91,8 +117,8 @@ impl Denials {
 
     fn count(&mut self, state: &GroupState, found: &Found, now: Moment) {
         self.of.retain(|name, _| state.topics().contains_key(name));
-        for (name, partitions) in found {
-            match partitions {
+        for (name, look) in found {
+            match look {
                 Some(_) => drop(self.of.remove(name)),
                 None if state.topics().contains_key(name) => self.deny(name, now),
                 None => {}
@@ -127,11 +153,19 @@ mod tests {
         name.parse().unwrap()
     }
 
+    fn layout() -> Layout {
+        Layout::new(DEFAULT_PREFIX, "g".parse().unwrap())
+    }
+
     fn with(partitions: u32, source: Source) -> GroupState {
-        let layout = Layout::new(DEFAULT_PREFIX, "g".parse().unwrap());
+        with_topic(&Topic::new(partitions, source))
+    }
+
+    fn with_topic(known: &Topic) -> GroupState {
+        let layout = layout();
         let record = Record {
             key: layout.encode(&Key::Topic(topic("t"))),
-            value: encode(&Topic::new(partitions, source)),
+            value: encode(known),
             create_revision: Revision(1),
             mod_revision: Revision(1),
             lease: LeaseId::NONE,
@@ -142,7 +176,7 @@ mod tests {
     }
 
     fn says(partitions: Option<u32>) -> Found {
-        Found::from([(topic("t"), partitions)])
+        Found::from([(topic("t"), partitions.map(TopicLook::new))])
     }
 
     const REFRESH: Duration = Duration::from_secs(10);
@@ -185,6 +219,31 @@ mod tests {
             after(&state, &answers, REFRESH / 2).iter().map(Vec::len).collect::<Vec<_>>(),
             [0, 0, 0, 0, 1]
         );
+    }
+
+    fn says_id(partitions: u32, id: Option<u8>) -> Found {
+        let id = id.and_then(|byte| TopicId::new([byte; 16]));
+        Found::from([(topic("t"), Some(TopicLook { partitions, id }))])
+    }
+
+    /// The topic that is written, once.
+    fn written(state: &GroupState, look: &Found) -> Topic {
+        let writes = after(state, std::slice::from_ref(look), REFRESH).concat();
+        let [Op::Put { value, .. }] = &writes[0].ops[..] else { panic!("{writes:?}") };
+        serde_json::from_slice(value).unwrap()
+    }
+
+    #[test]
+    fn an_id_is_learnt_once_and_in_silence() {
+        let known = written(&with(4, Source::Kafka), &says_id(4, Some(7)));
+        assert_eq!(known.topic_id.as_deref(), Some("BwcHBwcHBwcHBwcHBwcHBw"));
+        assert_eq!(known.partitions, 4);
+        let state = with_topic(&known);
+        let later = [says_id(4, Some(7)), says_id(4, None), says_id(4, Some(8))];
+        assert!(after(&state, &later, REFRESH).concat().is_empty());
+        let grown = written(&state, &says_id(5, None));
+        assert_eq!((grown.partitions, grown.topic_id), (5, known.topic_id));
+        assert_eq!(written(&GroupState::new(layout()), &says_id(3, Some(7))).topic_id.unwrap().len(), 22);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use kafka_assigner_core::record::GroupConfig;
 use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
-use kafka_assigner_server::{Instance, KafkaTopics, Options as InstanceOptions};
+use kafka_assigner_server::topics::TopicSource;
+use kafka_assigner_server::{Instance, Options as InstanceOptions};
 use kafka_assigner_store::MemoryStore;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
@@ -25,8 +26,6 @@ const INSTANCES: usize = 2;
 pub(crate) enum InstanceFailure {
     #[error("no runtime or no socket for an instance")]
     Io(#[from] io::Error),
-    #[error("no Kafka client for an instance")]
-    Kafka(#[from] kafka_assigner_server::KafkaSettingsError),
     #[error("an instance can't use the store")]
     Store(#[from] kafka_assigner_store::Error),
     #[error("an instance ended while it started")]
@@ -37,7 +36,7 @@ pub(crate) enum InstanceFailure {
 #[derive(Debug)]
 pub(crate) struct Fleet {
     store: MemoryStore,
-    brokers: String,
+    topics: Arc<dyn TopicSource>,
     mode: Mode,
     seed: u64,
     started: usize,
@@ -55,12 +54,11 @@ struct RunningInstance {
 impl Fleet {
     pub(crate) async fn start(
         store: MemoryStore,
-        brokers: &str,
+        topics: Arc<dyn TopicSource>,
         mode: Mode,
         seed: u64,
     ) -> Result<Self, InstanceFailure> {
-        let (brokers, running) = (brokers.to_owned(), Vec::new());
-        let mut fleet = Self { store, brokers, mode, seed, started: 0, running };
+        let mut fleet = Self { store, topics, mode, seed, started: 0, running: Vec::new() };
         for _ in 0..INSTANCES {
             fleet.start_one().await?;
         }
@@ -71,7 +69,7 @@ impl Fleet {
         self.started += 1;
         let id = format!("instance-{}", self.started);
         let process = Process::new(&id)?;
-        let topics = Arc::new(KafkaTopics::new(&self.brokers, &[])?);
+        let topics = Arc::clone(&self.topics);
         let store = Arc::new(self.store.clone());
         let seed = self.seed.wrapping_add(self.started as u64);
         let (name, mode) = (id.clone(), self.mode);

@@ -1,8 +1,16 @@
 //! The Kafka cluster of a run: an embedded mock, or a real one.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use kafka_assigner_core::topics::{Found, TopicLook};
+use kafka_assigner_kafka::Options as KafkaOptions;
+use kafka_assigner_server::KafkaTopics;
+use kafka_assigner_server::topics::{self, TopicSource};
+use kafka_assigner_types::name::TopicName;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
@@ -28,6 +36,8 @@ pub(crate) struct Kafka {
     pub(crate) bootstrap: String,
     /// The topic.
     pub(crate) topic: String,
+    /// The source of topics for the instances.
+    pub(crate) topics: Arc<dyn TopicSource>,
     /// The most bytes that a partition may hold.
     pub(crate) bytes_per_partition: Option<u64>,
     // The embedded brokers stop when this is dropped.
@@ -39,7 +49,8 @@ impl Kafka {
     pub(crate) fn embedded(partitions: u32) -> Result<Self, KafkaError> {
         let topic = "demo".to_owned();
         let (bootstrap, mock) = start_mock(topic.clone(), i32::try_from(partitions).unwrap_or(i32::MAX))?;
-        Ok(Self { bootstrap, topic, bytes_per_partition: Some(MOCK_BYTES), _mock: Some(mock) })
+        let topics = Arc::new(EmbeddedTopic { name: topic.clone(), partitions });
+        Ok(Self { bootstrap, topic, topics, bytes_per_partition: Some(MOCK_BYTES), _mock: Some(mock) })
     }
 
     /// Creates a topic of its own on a real cluster. It is left there for whoever wants to look, and so that a run
@@ -49,6 +60,7 @@ impl Kafka {
     /// [`Error::NoBroker`] and [`Error::Kafka`].
     pub(crate) async fn real(bootstrap: String, partitions: u32, seed: u64) -> Result<Self, Error> {
         answers(bootstrap.clone()).await?;
+        let topics = topics_of(&bootstrap).map_err(Error::Instance)?;
         let admin: AdminClient<DefaultClientContext> =
             ClientConfig::new().set("bootstrap.servers", &bootstrap).create()?;
         let partitions = i32::try_from(partitions).unwrap_or(i32::MAX);
@@ -57,11 +69,39 @@ impl Kafka {
                 Err(KafkaError::AdminOp(RDKafkaErrorCode::TopicAlreadyExists)) => {}
                 created => {
                     created?;
-                    return Ok(Self { bootstrap, topic: name, bytes_per_partition: None, _mock: None });
+                    return Ok(Self {
+                        bootstrap,
+                        topic: name,
+                        topics,
+                        bytes_per_partition: None,
+                        _mock: None,
+                    });
                 }
             }
         }
         Err(KafkaError::AdminOp(RDKafkaErrorCode::TopicAlreadyExists).into())
+    }
+}
+
+/// The source of topics that `serve` has.
+fn topics_of(bootstrap: &str) -> Result<Arc<dyn TopicSource>, Box<dyn std::error::Error + Send + Sync>> {
+    let brokers = bootstrap.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    Ok(Arc::new(KafkaTopics::new(&KafkaOptions::new(brokers))?))
+}
+
+/// The one topic of the embedded cluster. It is not asked for: answers of the embedded brokers about topics have a byte
+/// too many, which the service refuses.
+#[derive(Debug)]
+struct EmbeddedTopic {
+    name: String,
+    partitions: u32,
+}
+
+#[async_trait]
+impl TopicSource for EmbeddedTopic {
+    async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, topics::Error> {
+        let look = |name: &TopicName| (name.as_str() == self.name).then(|| TopicLook::new(self.partitions));
+        Ok(names.iter().map(|name| (name.clone(), look(name))).collect())
     }
 }
 

@@ -38,13 +38,15 @@ const SETTLE: Duration = Duration::from_secs(10);
 /// The interval at which the records are checked during a wait.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Runs the scenario once over `round`, or again and again where there is no end.
+/// Runs the scenario once over `round`, or again and again where there is no end. One consumer more than there were is
+/// left of a round; it leaves, so that rounds without end stay within what the machine can do.
 pub(crate) async fn play(world: &mut World, round: Option<Duration>) -> Result<(), Error> {
     match round {
         Some(round) => play_round(world, round).await,
         None => loop {
             play_round(world, ROUND).await?;
             world.replace_killed_instance().await?;
+            world.let_one_leave().await?;
         },
     }
 }
@@ -106,5 +108,18 @@ pub(crate) async fn settle(world: &mut World) {
     };
     if timeout(SETTLE, settled).await.is_ok() {
         world.note_settled();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_consumer_more_is_left_of_a_round() {
+        let count = |wanted: &[ScenarioStep]| STEPS.iter().filter(|(_, step)| wanted.contains(step)).count();
+        let joins = count(&[ScenarioStep::Join, ScenarioStep::KillLeader, ScenarioStep::JoinAgain]);
+        let departures = count(&[ScenarioStep::Leave, ScenarioStep::KillConsumer]);
+        assert_eq!(joins, departures + 1);
     }
 }

@@ -29,6 +29,10 @@ pub(crate) struct ScreenState {
     screen: Arc<Screen>,
 }
 
+/// The notes of consumers that are over.
+pub(crate) const KILLED: &str = "killed";
+const LEFT: &str = "left";
+
 #[derive(Default)]
 struct Shown {
     address: String,
@@ -83,7 +87,7 @@ impl ScreenState {
         let prefix = format!("{name}#");
         for (book, shown) in &mut self.shown().books {
             if book.process.starts_with(&prefix) {
-                *shown = "left";
+                *shown = LEFT;
             }
         }
     }
@@ -99,7 +103,7 @@ impl ScreenState {
             elapsed: self.start.elapsed(),
             address: shown.address.clone(),
             leader: seen.leader(),
-            consumers: rows.into_iter().filter(|row| row.note != "left").collect(),
+            consumers: shown_rows(rows),
             handoffs: moves(&seen.state),
             owners: owners(&seen.state),
             partitions: self.partitions,
@@ -112,6 +116,17 @@ impl ScreenState {
             events: shown.events.clone(),
         }
     }
+}
+
+/// The rows of consumers that are there, and of the killed ones the last and those that partitions still wait for.
+fn shown_rows(rows: Vec<Row>) -> Vec<Row> {
+    let last_killed = rows.iter().rposition(|row| row.note == KILLED);
+    let is_shown = |(at, row): &(usize, Row)| match row.note {
+        LEFT => false,
+        KILLED => row.owned > 0 || last_killed == Some(*at),
+        _ => true,
+    };
+    rows.into_iter().enumerate().filter(is_shown).map(|(_, row)| row).collect()
 }
 
 fn row(book: &Book, note: &'static str, owned: &BTreeMap<MemberName, u32>) -> Row {
@@ -161,5 +176,24 @@ pub(crate) async fn show(state: ScreenState, screen: Arc<Screen>) {
         let view = state.view(handled, period);
         handled = view.done;
         screen.view(&view);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_killed_go_from_the_screen_once_others_have_what_they_had() {
+        let row = |name: &str, owned, note| Row { name: name.to_owned(), owned, handled: 0, note };
+        let rows = vec![
+            row("a", 0, KILLED),
+            row("b", 2, KILLED),
+            row("c", 0, LEFT),
+            row("d", 0, ""),
+            row("e", 0, KILLED),
+        ];
+        let names: Vec<String> = shown_rows(rows).into_iter().map(|row| row.name).collect();
+        assert_eq!(names, ["b", "d", "e"]);
     }
 }

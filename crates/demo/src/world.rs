@@ -27,7 +27,7 @@ use crate::producer::Produced;
 use crate::report::RunReport;
 use crate::routing::{Answered, Routing};
 use crate::screen::Screen;
-use crate::screen_state::ScreenState;
+use crate::screen_state::{KILLED, ScreenState};
 use crate::workload::Workload;
 
 /// Consumers at the start.
@@ -77,7 +77,7 @@ impl World {
         let group = GROUP.parse().expect("the demonstration's group has a valid name");
         let observer = Observer::new(Layout::new(DEFAULT_PREFIX, group));
         let watching = tokio::spawn(observer.clone().run(store.clone()));
-        let fleet = Fleet::start(store, &kafka.bootstrap, options.mode, seed).await?;
+        let fleet = Fleet::start(store, Arc::clone(&kafka.topics), options.mode, seed).await?;
         let produced = Produced::default();
         let routing = (options.mode == Mode::Routed).then(|| Routing::new(options, &kafka));
         let records = || Workload::Records(produced.clone());
@@ -169,7 +169,7 @@ impl World {
         }
         let book = worker.kill();
         self.incidents.push(Incident::ConsumerKilled { process: book.process.clone(), at });
-        self.screen_state.mark(&book, "killed");
+        self.screen_state.mark(&book, KILLED);
         let wait = Options::SESSION_TIMEOUT.as_secs();
         self.note(
             "consumer_killed",

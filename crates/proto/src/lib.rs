@@ -14,7 +14,7 @@
 
 mod reason;
 
-pub use reason::{DOMAIN, Reason, ReasonExt, status};
+pub use reason::{DOMAIN, Reason, ReasonExt, status, status_after};
 
 /// Version 1 of the interface.
 pub mod v1 {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
@@ -125,13 +126,27 @@ pub fn status(reason: Reason, message: impl Into<String>) -> Status {
     Status::with_error_details(reason.code(), message, details)
 }
 
+/// A [`status`] that says when another try makes sense: not before `wait`, unless another instance is asked.
+pub fn status_after(reason: Reason, message: impl Into<String>, wait: Duration) -> Status {
+    let mut details = ErrorDetails::with_error_info(reason.as_str(), DOMAIN, []);
+    details.set_retry_info(Some(wait));
+    Status::with_error_details(reason.code(), message, details)
+}
+
 /// Reads the reason out of a status.
 pub trait ReasonExt {
+    /// The time to wait before another try at the same instance; `None` where it does not say.
+    fn retry_after(&self) -> Option<Duration>;
+
     /// The reason, or `None` where there is none, it is of another domain, or this version does not know it.
     fn reason(&self) -> Option<Reason>;
 }
 
 impl ReasonExt for Status {
+    fn retry_after(&self) -> Option<Duration> {
+        self.get_details_retry_info()?.retry_delay
+    }
+
     fn reason(&self) -> Option<Reason> {
         let info = self.get_details_error_info()?;
         if info.domain == DOMAIN { info.reason.parse().ok() } else { None }
@@ -149,6 +164,14 @@ mod tests {
             assert_eq!(sent.code(), reason.code());
             assert_eq!(sent.reason(), Some(reason));
         }
+    }
+
+    #[test]
+    fn a_wait_survives_the_wire_beside_its_reason() {
+        let wait = Duration::from_millis(7_500);
+        let sent = status_after(Reason::StoreUnavailable, "not now", wait);
+        assert_eq!((sent.reason(), sent.retry_after()), (Some(Reason::StoreUnavailable), Some(wait)));
+        assert_eq!(status(Reason::StoreUnavailable, "not now").retry_after(), None);
     }
 
     #[test]

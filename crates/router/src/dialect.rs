@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_client::session::{Dialect, Heard, MessageBody};
+use kafka_assigner_client::session::{Dialect, Heard, MessageBody, ToldItems};
 use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::{RouteChange, RouteCommand, RouteTable};
@@ -39,6 +39,7 @@ impl Dialect for RouterDialect {
             Some(Command::Change(change)) => MessageBody::News(some(change)),
             Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
             Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
+            Some(Command::OutOfTouch(_)) => MessageBody::OutOfTouch,
             None => MessageBody::Nothing,
         };
         Heard { cluster_id, revision, what }
@@ -54,6 +55,22 @@ impl Dialect for RouterDialect {
         RouteUpdate::All {
             routes: whole.routes.into_iter().filter_map(PartitionRoute::read).collect(),
             undecided: undecided.filter_map(|at| named(&at.topic, at.partition)).collect(),
+        }
+    }
+
+    fn note(news: &RouteUpdate, told: &mut ToldItems) {
+        let routes = match news {
+            RouteUpdate::All { routes, undecided } => {
+                told.clear(undecided);
+                routes
+            }
+            RouteUpdate::Some { routes, removed } => {
+                removed.iter().for_each(|at| told.take(at, None));
+                routes
+            }
+        };
+        for (at, route) in routes {
+            told.take(at, Some(route.key().of_partition(at)));
         }
     }
 }

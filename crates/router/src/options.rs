@@ -26,16 +26,16 @@ pub struct RouterOptions {
     pub group: String,
     /// The router's name: unique among the group's routers, and best the same after a restart.
     pub name: String,
-    /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's. A switch waits for a
-    /// router that died for as long.
+    /// The session's time to live to ask for: at least 2 s, at most seven tenths of the group's `hold_deadline`; `None`
+    /// (the default) = half of it, 5 s by default. A switch waits for a router that died for as long.
     pub session_timeout: Option<Duration>,
     /// The bounds of the requests that it holds.
     pub stash: StashLimits,
     /// The longest time from sending a request to the owner's answer; above 0, and shorter than the group's bound on
-    /// Freezing (default 30 s), since a drain takes up to as long. Default 10 s.
+    /// Freezing (7 s by default), since a drain takes up to as long. Default 5 s.
     pub send_timeout: Duration,
     /// A router whose forwarding has stood still for that long takes itself out of the group; at least 2 s. Default
-    /// 10 s: a run of the loop takes microseconds, and a switch that waits for a stuck router is cancelled after 30 s.
+    /// 5 s: a run of the loop takes microseconds, and a switch that waits for a stuck router is cancelled after 7 s.
     pub stuck_after: Duration,
     /// The longest time that a regular stop waits for the requests that the router holds. Default 10 s.
     pub close_timeout: Duration,
@@ -75,8 +75,8 @@ impl RouterOptions {
             name: name.into(),
             session_timeout: None,
             stash: StashLimits::default(),
-            send_timeout: Duration::from_secs(10),
-            stuck_after: Duration::from_secs(10),
+            send_timeout: Duration::from_secs(5),
+            stuck_after: Duration::from_secs(5),
             close_timeout: Duration::from_secs(10),
             seed: None,
             version: String::new(),

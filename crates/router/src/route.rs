@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteState;
+use kafka_assigner_types::digest::RouteKey;
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 
 /// The owner that requests for a partition are sent to, with its epoch.
@@ -53,6 +54,22 @@ impl PartitionRoute {
             _ => Self::Unowned,
         };
         Some((at, route))
+    }
+}
+
+impl PartitionRoute {
+    /// The route as digests see it.
+    pub(crate) fn key(&self) -> RouteKey<'_> {
+        match self {
+            Self::Open(RouteTarget { owner, epoch }) => RouteKey::Open {
+                epoch: *epoch,
+                owner: &owner.name,
+                incarnation: &owner.incarnation,
+                endpoint: &owner.endpoint,
+            },
+            Self::Stash(handoff) => RouteKey::Stash(handoff),
+            Self::Unowned => RouteKey::Unowned,
+        }
     }
 }
 

@@ -7,23 +7,24 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{ConsumerView, Difference, Role};
 use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, AssignmentCommand, CatchUp, CatchUpPartition, Drain, DrainPartition,
-    Fenced, GoAway, HandledRecord, Release, ReleasePartition, SessionInfo, Snapshot, UnassignReason,
-    UnassignedPartition, UndecidedPartition, Warm, WarmPartition, assignment_command::Command,
+    HandledRecord, Release, ReleasePartition, SessionInfo, Snapshot, UnassignReason, UnassignedPartition,
+    UndecidedPartition, Warm, WarmPartition, assignment_command::Command,
 };
-use kafka_assigner_types::id::{Member, Offset, TopicPartition};
-use kafka_assigner_types::kv::{Lease, Revision};
+use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
-use kafka_assigner_types::moment::{WallMillis, millis};
+use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
 use crate::refusal;
 
+mod session_words;
+
+pub(crate) use session_words::{FAREWELL, fenced, go_away, out_of_touch, session_info};
+
 /// The most partitions of one command: some 500 KB, and with the longest names below gRPC's usual 4 MiB.
 const MOST_PARTITIONS: usize = 5_000;
-
-/// The time that streams have to go elsewhere once the instance stops, as they are told; then their connections are cut.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The cluster's id and the revision, which every command carries.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,16 @@ impl CommandHeader<'_> {
 
     pub(crate) fn go_away(&self, endpoints: Vec<String>) -> AssignmentCommand {
         self.command(Command::GoAway(go_away(endpoints)))
+    }
+
+    /// That nothing more concerns the member up to this revision.
+    pub(crate) fn bare(&self) -> AssignmentCommand {
+        AssignmentCommand { cluster_id: self.cluster_id.to_owned(), revision: self.revision.0, command: None }
+    }
+
+    /// That this instance may know less than there is, for `since` already.
+    pub(crate) fn out_of_touch(&self, since: Duration) -> AssignmentCommand {
+        self.command(Command::OutOfTouch(out_of_touch(since)))
     }
 
     /// The first commands of a stream: everything, as one snapshot (in parts where it is large) where the client
@@ -256,32 +267,6 @@ pub(crate) const fn wire_mode(mode: Mode) -> kafka_assigner_proto::v1::Mode {
         Mode::Exclusive => kafka_assigner_proto::v1::Mode::Exclusive,
         Mode::Routed => kafka_assigner_proto::v1::Mode::Routed,
     }
-}
-
-/// The reason why a session is over, on the wire.
-pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
-    use kafka_assigner_proto::v1::FenceReason as Wire;
-    let wire = match reason {
-        FenceReason::Gone => Wire::Expired,
-        FenceReason::Superseded => Wire::Superseded,
-        FenceReason::NeverReleased => Wire::Ended,
-        FenceReason::NoProgress => Wire::PollInterval,
-        FenceReason::RenewalLate => Wire::RenewalLate,
-        FenceReason::Left => Wire::Deregistered,
-        FenceReason::StoreRestored => Wire::StoreRestored,
-    };
-    Fenced { reason: wire.into(), message: format!("the session is over: {reason}") }
-}
-
-/// The description of its session that a stream is told.
-pub(crate) fn session_info(member: &Member, lease: Lease) -> SessionInfo {
-    SessionInfo { incarnation: member.incarnation.to_string(), lease: lease.id.0, ttl_ms: millis(lease.ttl) }
-}
-
-/// The farewell of a stream once the instance stops, with the addresses of others.
-pub(crate) fn go_away(endpoints: Vec<String>) -> GoAway {
-    let deadline_ms = u64::try_from(FAREWELL.as_millis()).expect("five seconds fit");
-    GoAway { endpoints, deadline_ms }
 }
 
 /// A partition that a caller names.

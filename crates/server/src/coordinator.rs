@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  campaign ──won──► ┌ lead: changes ─► core::leader ─► execute ┐ ──term over──► campaign …
-//!                    └ topics: ask Kafka ─► follow              ┘
+//!                    └ topics: what Kafka said ─► follow        ┘
 //! ```
 //!
 //! `core::leader` decides what is done, and when; here it is told what happens, and is obeyed. It works on a copy

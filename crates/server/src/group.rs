@@ -5,8 +5,12 @@ mod materialized;
 mod phases;
 mod served;
 mod sessions;
+mod touch;
+mod unattached;
 
 pub(crate) use hub::StreamConnection;
 pub use materialized::GroupView;
 pub(crate) use phases::PhaseTime;
 pub use served::ServedGroup;
+pub(crate) use touch::TouchListener;
+pub(crate) use unattached::UnattachedSessions;

@@ -21,7 +21,8 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::pulse::Pulses;
-use crate::topics::TopicSource;
+use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
+use crate::touch;
 use served_history::ServedHistory;
 
 /// How long the tasks of an instance that stops may take to end.
@@ -36,6 +37,8 @@ struct Inner {
     store: Arc<dyn Store>,
     options: Arc<Options>,
     topics: Option<Arc<dyn TopicSource>>,
+    /// What the leaders of this instance want to know of topics.
+    board: TopicBoard,
     clock: Monotonic,
     entropy: Arc<Entropy>,
     metrics: Metrics,
@@ -76,12 +79,30 @@ impl Instance {
             store,
             options,
             topics,
+            board: TopicBoard::new(),
             entropy,
         }));
         let history = ServedHistory::begin(&instance.0, identity);
         *instance.0.history.write().expect("nobody else has it yet") = Some(history);
         instance.0.tasks.spawn(watch::run(instance.clone()));
+        instance.0.tasks.spawn(touch::stay_in_touch(instance.clone()));
+        if let Some(refresher) = instance.refresher() {
+            instance.0.tasks.spawn(refresher.run(instance.0.stop.clone()));
+        }
         Ok(instance)
+    }
+
+    fn refresher(&self) -> Option<TopicRefresher> {
+        let Inner { topics, board, options, clock, entropy, metrics, .. } = &*self.0;
+        let (source, interval) = (Arc::clone(topics.as_ref()?), options.topic_refresh);
+        Some(TopicRefresher::new(
+            source,
+            board.clone(),
+            interval,
+            *clock,
+            Arc::clone(entropy),
+            metrics.clone(),
+        ))
     }
 
     /// Stops: leaderships are released at once, there are no new streams, and those there are told to go elsewhere and

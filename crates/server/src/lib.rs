@@ -5,7 +5,7 @@
 //!  gRPC ─► router (the same for routers) ──────┼─► group: view ──┤
 //!  gRPC ─► admin (operators) ──────────────────┘    hubs         └─► streams of the group's members
 //!                                                    │
-//!                                                  store
+//!                                                  store        topics ─► Kafka, for all groups at once
 //! ```
 //!
 //! Nothing is decided here: the core says what follows from a view, and this crate reads, writes and tells. Start
@@ -14,6 +14,7 @@
 
 mod admin;
 mod background;
+mod bare_revision;
 mod clock;
 mod commands;
 mod consumer;
@@ -26,7 +27,6 @@ mod group_name;
 pub mod grpc;
 pub mod identity;
 mod instance;
-#[cfg(feature = "kafka")]
 mod kafka;
 mod leases;
 mod metrics;
@@ -38,7 +38,9 @@ mod refusal;
 mod router;
 pub mod serve;
 mod session;
+mod stream_state;
 pub mod topics;
+mod touch;
 
 pub use admin::{AdminService, Events};
 pub use clock::WallClock;
@@ -47,8 +49,7 @@ pub use consumer::ConsumerService;
 pub use directory::GroupDirectory;
 pub use group::{GroupView, ServedGroup};
 pub use instance::Instance;
-#[cfg(feature = "kafka")]
-pub use kafka::{KafkaSettingsError, KafkaTopics};
+pub use kafka::KafkaTopics;
 pub use metrics::Metrics;
 pub use options::{Options, ViolationListener};
 pub use router::{RouterService, Routes};

@@ -5,6 +5,7 @@
 
 mod families;
 mod labels;
+mod looks;
 mod metered;
 mod observer;
 

@@ -31,10 +31,14 @@ pub struct Options {
     /// The strategies that groups may choose from; all instances of one store must have the same. Default: those
     /// of `kafka-assigner-strategies`.
     pub strategies: Registry,
-    /// The time between two questions of a leader to Kafka about its topics; default 10 s.
+    /// The time between two looks of the instance at the topics of all groups that it leads; default 10 s. Up to a tenth
+    /// is added by chance.
     pub topic_refresh: Duration,
     /// The time for which a request waits for the view to come as far as it must; default 5 s.
     pub view_patience: Duration,
+    /// The time for which the view may be out of touch with the store before the streams are told, and new ones are refused;
+    /// default 5 s, and at least 4 s: a view that nothing is wrong with is certain to be complete every 3 s.
+    pub stream_patience: Duration,
     /// The start of the instance's random numbers. Take a random one, except to repeat a run.
     pub seed: u64,
     /// The wall clock, for what people read.
@@ -81,6 +85,7 @@ impl Options {
             strategies: Registry::builtin().clone(),
             topic_refresh: Duration::from_secs(10),
             view_patience: Duration::from_secs(5),
+            stream_patience: Duration::from_secs(5),
             seed,
             wall: WallClock::system(),
             on_violation: None,

@@ -7,12 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::session::{self, Admission, Opening, Registration};
-use kafka_assigner_core::state::Entry;
+use kafka_assigner_core::state::{Concern, Entry, GroupState};
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
-use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_proto::{Reason, status, status_after};
 use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
+use kafka_assigner_types::moment::millis;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
@@ -25,6 +26,11 @@ use crate::refusal;
 /// what the client waits: it still hears that the store is silent, and knows that this instance is not.
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The wait that a refused stream is told, where this instance has lost touch with its store: at least this, and up to so
+/// much more, so that not all come back at once.
+const SHORTEST_WAIT: Duration = Duration::from_secs(5);
+const SPREAD_OF_WAITS: Duration = Duration::from_secs(10);
 
 /// A session that is registered, at the revision at which that is certain.
 #[derive(Debug)]
@@ -61,23 +67,28 @@ impl Confirmation {
         }
     }
 
-    /// The answer to a heartbeat of `member`, whom the command of the revision `concerned` concerned last.
+    /// The answer to a heartbeat of `member`; `concern` finds what its stream must have told by now.
     pub(crate) fn answer(
         self,
         instance: &Instance,
         group: &ServedGroup,
         member: &Member,
-        concerned: Revision,
+        concern: impl FnOnce(&GroupState) -> Option<Concern>,
     ) -> HeartbeatResponse {
+        let (revision, concern) = group.read(|state| (state.revision(), concern(state)));
         let mut response = HeartbeatResponse {
             cluster_id: group.cluster_id().to_owned(),
-            revision: group.view().revision().0,
-            concerned_revision: concerned.0,
+            revision: revision.0,
             endpoints: instance.peers().addresses(),
             ..HeartbeatResponse::default()
         };
         match self {
-            Self::Confirmed => response.set_outcome(HeartbeatOutcome::Confirmed),
+            Self::Confirmed => {
+                let Concern { revision, digest } = concern.unwrap_or_default();
+                response.set_outcome(HeartbeatOutcome::Confirmed);
+                response.concerned_revision = revision.0;
+                response.digest = digest.map(|digest| digest.0);
+            }
             Self::Over(reason) => {
                 response.set_outcome(HeartbeatOutcome::Fenced);
                 response.fenced = Some(fenced(&reason));
@@ -140,13 +151,18 @@ impl<'a, R: Registration> Registered<'a, R> {
     /// The reason why a member has no session here that has seen more than there is at `revision`, which was read after
     /// its word had come. That is a word only: nobody begins another history on it.
     fn ahead(&self, seen: &Seen, revision: Revision) -> Option<FenceReason> {
-        if floor(self.group, seen) <= revision {
-            return None;
-        }
-        let (group, member, seen) = (self.group.name(), self.member, seen.revision);
-        tracing::warn!(%group, %member, seen, %revision, "a member has seen more of the store than there is");
-        self.instance.note_ahead(group, &self.member.name);
-        Some(FenceReason::StoreRestored)
+        let seen = floor(self.group, seen);
+        (seen > revision).then(|| {
+            self.note_ahead(seen, revision);
+            FenceReason::StoreRestored
+        })
+    }
+
+    fn note_ahead(&self, seen: Revision, store: Revision) {
+        let (group, member) = (self.group.name(), self.member);
+        tracing::error!(%group, %member, %seen, %store,
+            "the store holds less than a member has seen: was it put back?");
+        self.instance.note_ahead(group, &member.name);
     }
 
     fn key(&self) -> Bytes {
@@ -196,27 +212,31 @@ impl<'a, R: Registration> Registered<'a, R> {
         session::check::<R>(registered, &self.member.incarnation, lease).map(drop)
     }
 
-    /// The time that the store may take for a heartbeat of the session. Where the view does not show it, the group's time to
-    /// live counts.
-    pub(crate) fn patience(&self) -> Duration {
+    /// The session's time to live. Where the view does not show it, the group's counts.
+    pub(crate) fn ttl(&self) -> Duration {
         let ttl = self.group.read(|state| {
             let registered = R::registered(state).get(&self.member.name).and_then(Entry::readable);
             registered.map(|registration| registration.ttl())
         });
-        patience(ttl.unwrap_or_else(|| time_to_live(self.group, None)))
+        ttl.unwrap_or_else(|| time_to_live(self.group, None))
     }
 
-    /// Asks the store about a session until `deadline`.
-    pub(crate) async fn confirm(&self, lease: LeaseId, deadline: Instant, seen: &Seen) -> Confirmation {
+    /// The time that the store may take for a heartbeat of the session.
+    pub(crate) fn patience(&self) -> Duration {
+        patience(self.ttl())
+    }
+
+    /// Asks the store about a session until `deadline`; its client has `seen` so much.
+    pub(crate) async fn confirm(&self, lease: LeaseId, seen: Revision, deadline: Instant) -> Confirmation {
         let late = |_| Confirmation::Silent(Error::Unknown { operation: "heartbeat", source: None });
         timeout_at(deadline, self.renew(lease, seen)).await.unwrap_or_else(late)
     }
 
     /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
     /// the second read makes sure that it was not taken over meanwhile.
-    async fn renew(&self, lease: LeaseId, seen: &Seen) -> Confirmation {
-        let written = match self.look(lease, None, seen).await {
-            Ok(written) => written,
+    async fn renew(&self, lease: LeaseId, seen: Revision) -> Confirmation {
+        let first = match self.look(lease, None).await {
+            Ok(look) => look,
             Err(outcome) => return outcome,
         };
         match self.store.keep_alive(lease).await {
@@ -224,30 +244,34 @@ impl<'a, R: Registration> Registered<'a, R> {
             Err(Error::LeaseNotFound(_)) => return Confirmation::Over(FenceReason::Gone),
             Err(error) => return Confirmation::Silent(error),
         }
-        match self.look(lease, written, seen).await {
+        match self.look(lease, first.written).await {
+            // No read goes back behind what was seen of the same store, and a second one was no chance.
+            Ok(second) if first.read_at.max(second.read_at) < seen => {
+                self.note_ahead(seen, second.read_at);
+                Confirmation::Over(FenceReason::StoreRestored)
+            }
             Ok(_) => Confirmation::Confirmed,
             Err(outcome) => outcome,
         }
     }
 
-    /// Reads the registration and returns the revision of its last change. One that was not written since `before` says
-    /// what it said then.
-    async fn look(
-        &self,
-        lease: LeaseId,
-        before: Option<Revision>,
-        seen: &Seen,
-    ) -> Result<Option<Revision>, Confirmation> {
-        let (record, revision) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
-        if let Some(reason) = self.ahead(seen, revision) {
-            return Err(Confirmation::Over(reason));
-        }
+    /// Reads the registration. One that was not written since `seen` says what it said then.
+    async fn look(&self, lease: LeaseId, seen: Option<Revision>) -> Result<RegistrationLook, Confirmation> {
+        let (record, read_at) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
         let written = record.as_ref().map(|record| record.mod_revision);
-        if written.is_none() || written != before {
+        if written.is_none() || written != seen {
             self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
         }
-        Ok(written)
+        Ok(RegistrationLook { written, read_at })
     }
+}
+
+/// A look at a registration that is there.
+struct RegistrationLook {
+    /// The revision of its last change.
+    written: Option<Revision>,
+    /// The revision of the store at that time.
+    read_at: Revision,
 }
 
 fn patience(ttl: Duration) -> Duration {
@@ -267,6 +291,21 @@ pub(crate) fn room_for_a_stream(instance: &Instance) -> Result<(), Status> {
     Ok(())
 }
 
+/// Refuses a stream that could not be told the truth. The wait is for clients of which every instance says the same.
+pub(crate) fn in_touch(instance: &Instance, group: &ServedGroup) -> Result<(), Status> {
+    if !group.touch().is_lost() {
+        return Ok(());
+    }
+    let wait = SHORTEST_WAIT + spread(instance, SPREAD_OF_WAITS);
+    let message = "this instance has lost touch with its store; use another one";
+    Err(status_after(Reason::StoreUnavailable, message, wait))
+}
+
+/// A random part of `span`.
+pub(crate) fn spread(instance: &Instance, span: Duration) -> Duration {
+    Duration::from_millis(instance.entropy().number() % millis(span).max(1))
+}
+
 /// The time to live of a session: what its client `asked` for, or the group's default.
 pub(crate) fn time_to_live(group: &ServedGroup, asked: Option<Duration>) -> Duration {
     let default = || group.read(|state| state.configured(|config| config.session_timeout_ms));
@@ -283,7 +322,7 @@ pub(crate) async fn reach(
     instance.reach(group, opened.revision.max(floor(group, seen))).await
 }
 
-/// How far a member has seen of this store.
-fn floor(group: &ServedGroup, seen: &Seen) -> Revision {
+/// The newest revision of this store that a member has seen.
+pub(crate) fn floor(group: &ServedGroup, seen: &Seen) -> Revision {
     if seen.cluster_id == group.cluster_id() { Revision(seen.revision) } else { Revision::default() }
 }

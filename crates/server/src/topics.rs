@@ -1,4 +1,8 @@
-//! The source of a group's topics.
+//! The source of topics, and the one task of an instance that asks it.
+
+mod interest;
+mod refresher;
+mod schedule;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -7,7 +11,10 @@ use async_trait::async_trait;
 use kafka_assigner_core::topics::Found;
 use kafka_assigner_types::name::TopicName;
 
-/// Knows topics and their partition counts. In production that is Kafka.
+pub(crate) use interest::TopicBoard;
+pub(crate) use refresher::TopicRefresher;
+
+/// Knows topics, their partition counts and their ids. In production that is Kafka.
 #[async_trait]
 pub trait TopicSource: Debug + Send + Sync + 'static {
     /// Asks for the topics `names`. A topic of which nothing certain can be said is left out.
@@ -22,4 +29,10 @@ pub trait TopicSource: Debug + Send + Sync + 'static {
 /// The source could not be asked; it is asked again.
 #[derive(Debug, thiserror::Error)]
 #[error("topics can't be looked up")]
-pub struct Error(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+pub struct Error {
+    /// The kind of the failure, as a label of metrics: few words that stay the same.
+    pub label: &'static str,
+    /// The cause.
+    #[source]
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}

@@ -8,8 +8,10 @@
 //! the service and its clients must agree on.
 
 pub mod claim;
+pub mod digest;
 pub mod id;
 pub mod kv;
 pub mod mode;
 pub mod moment;
 pub mod name;
+pub mod topic_id;

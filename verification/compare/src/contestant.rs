@@ -56,8 +56,9 @@ impl Contestant {
     /// its own notes, and reading them is timed.
     pub(crate) fn take_notes(&self, input: &mut Input) {
         let takes_notes = matches!(self, Self::Group(rule) if rule.takes_notes);
-        for member in input.members.iter_mut().filter(|member| takes_notes && !member.owned.is_empty()) {
-            member.user_data = group::user_data(member);
+        let Input { members, topics, .. } = input;
+        for member in members.iter_mut().filter(|member| takes_notes && !member.owned.is_empty()) {
+            member.user_data = group::user_data(topics, &member.owned);
         }
     }
 
@@ -96,7 +97,7 @@ impl<'a> Question<'a> {
 #[derive(Debug)]
 pub(crate) enum Told<'a> {
     /// The changes, if units are single partitions and there are no standbys.
-    Lots(Lots<'a>),
+    Lots(Lots),
     /// Everything.
     Shares(Shares<'a>),
 }

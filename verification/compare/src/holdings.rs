@@ -1,24 +1,23 @@
-//! The partitions of a member, in names.
-
-use std::sync::Arc;
+//! The partitions of a member.
 
 /// Partitions by topic, as they are in requests, in Kafka's own maps and in what this project's command line reads. In
-/// flat lists, so that it takes two allocations and not one for each topic.
+/// flat lists, so that it takes two allocations and not one for each topic. A topic is told by its place in the list of
+/// all topics, which takes as much room as a reference to an object in Java.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
-    /// The topics, each with where in `partitions` its end.
-    topics: Vec<(Arc<str>, usize)>,
+    /// The places of topics, each with where in `partitions` its end.
+    topics: Vec<(u32, u32)>,
     partitions: Vec<u32>,
 }
 
 impl Holdings {
     /// Adds a partition; those of a topic that come one after the other are told together.
-    pub(crate) fn push(&mut self, topic: &Arc<str>, partition: u32) {
+    pub(crate) fn push(&mut self, topic: u32, partition: u32) {
         self.partitions.push(partition);
-        let end = self.partitions.len();
-        match self.topics.last_mut().filter(|(last, _)| Arc::ptr_eq(last, topic)) {
+        let end = u32::try_from(self.partitions.len()).expect("partitions are counted in u32");
+        match self.topics.last_mut().filter(|(last, _)| *last == topic) {
             Some((_, last_end)) => *last_end = end,
-            None => self.topics.push((topic.clone(), end)),
+            None => self.topics.push((topic, end)),
         }
     }
 
@@ -31,19 +30,23 @@ impl Holdings {
     }
 
     /// Topic by topic.
-    pub(crate) fn by_topic(&self) -> impl Iterator<Item = (&Arc<str>, &[u32])> {
-        let starts = std::iter::once(0).chain(self.topics.iter().map(|(_, end)| *end));
-        self.topics.iter().zip(starts).map(|((topic, end), start)| (topic, &self.partitions[start..*end]))
+    pub(crate) fn by_topic(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        let mut start = 0;
+        self.topics.iter().map(move |(topic, end)| {
+            let partitions = &self.partitions[start as usize..*end as usize];
+            start = *end;
+            (*topic, partitions)
+        })
     }
 
     /// Partition by partition.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, u32)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.by_topic().flat_map(|(topic, partitions)| partitions.iter().map(move |at| (topic, *at)))
     }
 }
 
-impl<'a> FromIterator<(&'a Arc<str>, u32)> for Holdings {
-    fn from_iter<I: IntoIterator<Item = (&'a Arc<str>, u32)>>(partitions: I) -> Self {
+impl FromIterator<(u32, u32)> for Holdings {
+    fn from_iter<I: IntoIterator<Item = (u32, u32)>>(partitions: I) -> Self {
         let mut holdings = Self::default();
         partitions.into_iter().for_each(|(topic, partition)| holdings.push(topic, partition));
         holdings
@@ -56,10 +59,9 @@ mod tests {
 
     #[test]
     fn what_is_told_comes_back_topic_by_topic() {
-        let (t, u): (Arc<str>, Arc<str>) = ("t".into(), "u".into());
-        let told = [(&t, 3), (&t, 1), (&u, 0), (&t, 2)];
+        let told = [(0, 3), (0, 1), (1, 0), (0, 2)];
         let holdings: Holdings = told.into_iter().collect();
-        assert_eq!(holdings.by_topic().collect::<Vec<_>>(), [(&t, &[3, 1][..]), (&u, &[0]), (&t, &[2])]);
+        assert_eq!(holdings.by_topic().collect::<Vec<_>>(), [(0, &[3, 1][..]), (1, &[0]), (0, &[2])]);
         assert_eq!(holdings.iter().collect::<Vec<_>>(), told);
         assert_eq!((holdings.len(), holdings.is_empty()), (4, false));
         assert!(Holdings::default().is_empty());

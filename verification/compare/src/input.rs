@@ -80,6 +80,17 @@ impl Input {
         self.set_size == 1 && self.standbys == 0
     }
 
+    /// The name of the topic at that place.
+    pub(crate) fn name(&self, topic: u32) -> &Arc<str> {
+        &self.topics[topic as usize].name
+    }
+
+    /// The place of the topic of that name, which there is.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        let place = self.topics.binary_search_by(|topic| (*topic.name).cmp(name));
+        place.expect("only known topics are asked for")
+    }
+
     /// All topics by set, in the order of their names, which is that in which strategies number them.
     pub(crate) fn sets(&self) -> Chunks<'_, Topic> {
         debug_assert!(
@@ -91,14 +102,13 @@ impl Input {
 
     /// Members own what `shares` gives them. What it gives to others is nobody's.
     pub(crate) fn own(&mut self, shares: &Shares<'_>) {
-        let names: BTreeMap<Arc<str>, Arc<str>> =
-            self.topics.iter().map(|topic| (topic.name.clone(), topic.name.clone())).collect();
+        let places: BTreeMap<&str, u32> = self.topics.iter().map(|topic| &*topic.name).zip(0..).collect();
         let shares: BTreeMap<&str, _> = shares.iter().map(|share| (&**share.member, share)).collect();
         for member in &mut self.members {
             let Some(share) = shares.get(&*member.id) else { continue };
-            let named = |(topic, partition): &Partition<'_>| (&names[*topic], *partition);
-            member.owned = share.partitions.iter().map(named).collect();
-            member.standby_for = share.standbys.iter().map(named).collect();
+            let placed = |(topic, partition): &Partition<'_>| (places[&***topic], *partition);
+            member.owned = share.partitions.iter().map(placed).collect();
+            member.standby_for = share.standbys.iter().map(placed).collect();
         }
     }
 }
@@ -156,7 +166,7 @@ mod tests {
         after.own(&shares);
         let [stayed, idle] = &after.members[..] else { panic!("two are left") };
         let owned: Vec<_> = stayed.owned.iter().collect();
-        assert_eq!(owned, [(&after.topics[0].name, 5), (&after.topics[1].name, 0)]);
+        assert_eq!(owned, [(0, 5), (1, 0)]);
         assert!(idle.owned.is_empty());
     }
 

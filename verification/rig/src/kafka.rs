@@ -13,7 +13,7 @@ use crate::etcd::tail;
 use crate::{Process, free_port, holds_within};
 
 /// A broker answers after about three seconds; a loaded two-core machine may take many times that.
-const START: Duration = Duration::from_secs(90);
+pub(crate) const START: Duration = Duration::from_secs(90);
 
 /// How often other ports are tried when somebody took the ones that were free.
 const TRIES: usize = 3;
@@ -61,7 +61,7 @@ impl Kafka {
         let file = folder.path().join("server.properties");
         let own = server_properties(port, controller, &folder.path().join("data"));
         fs::write(&file, own + &properties.join("\n"))?;
-        format_storage(jars, &file, &log_of(&folder))?;
+        format_storage(jars, &file, &log_of(&folder), &[])?;
         let mut kafka = Self { jars: jars.to_owned(), port, folder, process: None };
         kafka.launch()?;
         Ok(kafka)
@@ -114,17 +114,25 @@ fn log_of(folder: &TempDir) -> PathBuf {
     folder.path().join("log")
 }
 
-fn java(jars: &Path, log: &Path) -> io::Result<Command> {
+pub(crate) fn java(jars: &Path, log: &Path) -> io::Result<Command> {
     let log = File::options().create(true).append(true).open(log)?;
     let mut command = Command::new("java");
     command.arg("-Xmx512m").arg("-cp").arg(jars.join("*"));
+    // Java reads its arguments as the locale says.
+    command.env("LC_ALL", "C.UTF-8");
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     Ok(command)
 }
 
-fn format_storage(jars: &Path, properties: &Path, log: &Path) -> io::Result<()> {
+/// The end of the log of a broker whose files are in `folder`.
+pub(crate) fn log_in(folder: &Path) -> String {
+    tail(&folder.join("log"))
+}
+
+/// Formats the storage of a broker; `more` are arguments of the tool.
+pub(crate) fn format_storage(jars: &Path, properties: &Path, log: &Path, more: &[String]) -> io::Result<()> {
     let mut command = java(jars, log)?;
-    command.args(["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"]).arg(properties);
+    command.args(["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"]).arg(properties).args(more);
     let mut process = Process::spawn(&mut command)?;
     let mut status = None;
     holds_within(START, || {
@@ -164,7 +172,7 @@ fn server_properties(port: u16, controller: u16, data: &Path) -> String {
 }
 
 /// Asks for the versions that the broker speaks (`ApiVersions` 0), which it answers once it serves.
-fn answers(port: u16) -> io::Result<()> {
+pub(crate) fn answers(port: u16) -> io::Result<()> {
     const REQUEST: [u8; 14] = [0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff];
     let bound = Duration::from_secs(2);
     let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), bound)?;

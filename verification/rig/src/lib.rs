@@ -6,7 +6,7 @@
 //! there is none. That is not a silent pass: the skip is printed, written to the list that
 //! `cargo xtask test` counts, and a panic where servers are required.
 //!
-//! A test that restarts, freezes or kills its server starts its own [`Etcd`], or an [`EtcdCluster`]. Whatever is
+//! A test that restarts, freezes or kills its server starts its own [`Etcd`], [`EtcdCluster`] or [`KafkaCluster`]. Whatever is
 //! started here ends with the value that stands for it, and also when the test process dies before it can drop it
 //! ([`Process`]). A [`Link`] is a network to any of them that can be disturbed.
 //!
@@ -46,6 +46,7 @@ pub mod instances;
 #[cfg(feature = "runs")]
 pub mod journal;
 mod kafka;
+mod kafka_cluster;
 mod link;
 #[cfg(feature = "runs")]
 pub mod named_process;
@@ -70,6 +71,7 @@ pub use etcd::{Etcd, EtcdConfig, EtcdTls};
 pub use etcd_backup::EtcdBackup;
 pub use etcd_cluster::EtcdCluster;
 pub use kafka::Kafka;
+pub use kafka_cluster::{KafkaCluster, KafkaClusterConfig};
 pub use link::{Disturbance, Link};
 #[cfg(feature = "runs")]
 pub use named_process::NamedProcess;

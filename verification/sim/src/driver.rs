@@ -45,6 +45,8 @@ pub(crate) struct Driver {
     world: World,
     dice: StdRng,
     agenda: BTreeMap<(Duration, u64), Act>,
+    /// The slot whose instance is cut off from the store for minutes.
+    cut_off: Option<usize>,
     next: u64,
     sprung: mpsc::Sender<Caught>,
     caught: mpsc::Receiver<Caught>,
@@ -55,7 +57,7 @@ impl Driver {
         // One trap is set at a time.
         let (sprung, caught) = mpsc::channel(1);
         let dice = StdRng::seed_from_u64(seed ^ 0xd21_4e5);
-        Self { world, dice, agenda: BTreeMap::new(), next: 0, sprung, caught }
+        Self { world, dice, agenda: BTreeMap::new(), cut_off: None, next: 0, sprung, caught }
     }
 
     /// Runs the world to its end, and gives it back for its figures.

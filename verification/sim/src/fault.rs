@@ -50,6 +50,9 @@ pub enum Fault {
     StoreOutage,
     /// One instance does not reach the store.
     LinkDown,
+    /// One instance does not reach the store for minutes, and nobody is excused for longer than a group is without its
+    /// leader: whoever hangs on that instance has to notice.
+    InstanceCutOff,
     /// The store carries calls out and their callers never learn of it.
     AppliedUnknown,
     /// Calls to the store are lost and their callers never learn of it.
@@ -106,7 +109,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
@@ -128,6 +131,7 @@ impl Fault {
         Self::PartyKilled,
         Self::StoreOutage,
         Self::LinkDown,
+        Self::InstanceCutOff,
         Self::AppliedUnknown,
         Self::LostUnknown,
         Self::WatchCut,

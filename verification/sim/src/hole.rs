@@ -5,7 +5,9 @@
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::record::{Consumer, Handoff, HandoffRecord, Phase, Taken, decode, encode};
+use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
 use kafka_assigner_types::kv::{Change, Must, Op, Record, Revision, Txn};
+use tonic::Status;
 
 /// One hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -38,11 +40,13 @@ pub enum Hole {
     RefusalAnswered,
     /// A router takes a request of which nobody knows for a refused one, and sends it again (I5).
     BrokenIsRefused,
+    /// Nobody tells a consumer that its stream hears nothing: neither answers to heartbeats, nor the instance itself (I4).
+    DeafUnnoticed,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -57,6 +61,7 @@ impl Hole {
         Self::GateForgotten,
         Self::RefusalAnswered,
         Self::BrokenIsRefused,
+        Self::DeafUnnoticed,
     ];
 
     /// What the store makes of a transaction.
@@ -74,6 +79,17 @@ impl Hole {
             _ => {}
         }
         txn
+    }
+
+    /// The answer to its heartbeat as a consumer gets to hear it.
+    pub(crate) fn answer(self, response: HeartbeatResponse) -> Result<HeartbeatResponse, Status> {
+        if self != Self::DeafUnnoticed {
+            return Ok(response);
+        }
+        if response.outcome() == HeartbeatOutcome::StoreUnavailable {
+            return Err(Status::unavailable("nothing is known"));
+        }
+        Ok(HeartbeatResponse { concerned_revision: 0, digest: None, ..response })
     }
 
     /// The revision at which an instance believes to have read a record.

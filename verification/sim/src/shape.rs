@@ -95,6 +95,8 @@ fn config(dice: &mut StdRng) -> GroupConfig {
         debounce_ms: dice.random_range(50..=MOST_DEBOUNCE),
         warm_deadline_ms: dice.random_range(6_000..=12_000),
         phase_deadline_ms: dice.random_range(5_000..=9_000),
+        drain_deadline_ms: dice.random_range(9_000..=15_000),
+        hold_deadline_ms: dice.random_range(8_000..=12_000),
         max_moves_in_flight: if dice.random_bool(0.2) { dice.random_range(1..=4) } else { 1_000 },
         max_warming: if dice.random_bool(0.2) { dice.random_range(1..=2) } else { 64 },
         rejoin_grace_ms: if dice.random_bool(0.3) { dice.random_range(1_000..=8_000) } else { 0 },

@@ -4,8 +4,9 @@ use super::Finding;
 use crate::metadata::{Dependency, Metadata, Package};
 
 /// Crates that must build without these.
-const FORBIDDEN: [(&str, &[&str]); 6] = [
-    ("types", &["strategies", "core", "store", "proto", "server", "client", "router"]),
+const FORBIDDEN: [(&str, &[&str]); 7] = [
+    ("types", &["strategies", "core", "store", "proto", "server", "client", "router", "kafka"]),
+    ("kafka", &["types", "strategies", "core", "store", "proto", "server", "client", "router"]),
     ("strategies", &["types", "core", "store", "proto", "server", "client", "router"]),
     ("store", &["strategies", "core", "proto", "server", "client"]),
     ("proto", &["strategies", "core", "store", "server", "client"]),

@@ -85,12 +85,18 @@ pub(crate) struct SetGroup {
     /// The time that a change of membership waits for the next one; at most 1m [new groups: 100ms]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     debounce: Option<u64>,
-    /// The longest time of a warm-up without reported progress; 1s to 1day [new groups: 5m]
+    /// The longest time of a warm-up without reported progress; 2s to 1day [new groups: 5m]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     warm_deadline: Option<u64>,
     /// The longest time of every other phase of a move; 1s to 1h [new groups: 30s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     phase_deadline: Option<u64>,
+    /// The longest time of a phase whose member is busy with a record; 1s to 1h [new groups: 5m]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    drain_deadline: Option<u64>,
+    /// The longest time for which a move holds requests back (routed); 4s to 1h [new groups: 10s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    hold_deadline: Option<u64>,
     /// The most moves in flight; at least 1 [new groups: 1000]
     #[arg(long, value_name = "COUNT")]
     max_moves_in_flight: Option<u32>,
@@ -123,6 +129,8 @@ impl SetGroup {
             debounce_ms: self.debounce,
             warm_deadline_ms: self.warm_deadline,
             phase_deadline_ms: self.phase_deadline,
+            drain_deadline_ms: self.drain_deadline,
+            hold_deadline_ms: self.hold_deadline,
             max_moves_in_flight: self.max_moves_in_flight,
             max_warming: self.max_warming,
             rejoin_grace_ms: self.rejoin_grace,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use super::origin::SettingOrigin;
 use super::secret::HIDDEN;
 use super::setting::Setting;
-use super::value::Form;
 
 /// The reasons for which a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +60,7 @@ pub(crate) enum ConfigError {
 }
 
 impl ConfigError {
-    /// A [`ConfigError::WrongValue`] that shows `value` unless it is a secret or may contain one.
+    /// A [`ConfigError::WrongValue`] that shows `value` unless it is a secret.
     pub(super) fn wrong(
         setting: &Setting,
         origin: SettingOrigin,
@@ -70,7 +69,7 @@ impl ConfigError {
     ) -> Self {
         let value = match value {
             None => "\"\"".to_owned(),
-            Some(_) if setting.secret || setting.form == Form::Table => HIDDEN.to_owned(),
+            Some(_) if setting.secret => HIDDEN.to_owned(),
             Some(value) => value.to_string(),
         };
         Self::WrongValue { name: setting.name, value, origin, expects: expects.into() }

@@ -90,7 +90,6 @@ fn flag(setting: &'static Setting) -> Arg {
             arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
         }
         Form::List => arg.value_name("VALUE,…").action(ArgAction::Append),
-        Form::Table => arg.value_name("KEY=VALUE,…").action(ArgAction::Append),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::origin::SettingOrigin;
 use super::resolved::{Configuration, Resolved};
-use super::secret::{HIDDEN, Properties};
+use super::secret::HIDDEN;
 use super::setting::Setting;
 
 impl<C: Configuration> Resolved<C> {
@@ -33,20 +33,7 @@ fn show(page: &mut String, setting: &Setting, value: Option<toml::Value>, origin
     match value {
         None => line_of(page, &format!("# {name} is not set ({origin})")),
         Some(_) if setting.secret => line_of(page, &format!("# {name} = {HIDDEN} # {origin}")),
-        Some(toml::Value::Table(table)) => show_table(page, name, &table, origin),
         Some(value) => line_of(page, &format!("{name} = {value} # {origin}")),
-    }
-}
-
-/// Dotted keys in place of a `[table]`, so that what follows still belongs to the top.
-fn show_table(page: &mut String, name: &str, table: &toml::Table, origin: &SettingOrigin) {
-    for (key, value) in table {
-        let quoted = toml::Value::from(key.as_str());
-        if Properties::is_secret(key) {
-            line_of(page, &format!("# {name}.{quoted} = {HIDDEN} # {origin}"));
-        } else {
-            line_of(page, &format!("{name}.{quoted} = {value} # {origin}"));
-        }
     }
 }
 

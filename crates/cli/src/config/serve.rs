@@ -11,8 +11,8 @@ use kafka_assigner_types::moment::millis;
 use super::error::ConfigError;
 use super::layers::Layers;
 use super::resolved::{Resolved, settings};
-use super::secret::{Properties, Secret};
-use super::text::{Broker, Endpoint, LogLevel, Name, Prefix, UserName};
+use super::secret::Secret;
+use super::text::{Broker, Endpoint, LogLevel, Name, Prefix, SaslMechanism, UserName};
 use super::value::Value;
 use crate::suggestion::did_you_mean;
 
@@ -60,8 +60,22 @@ settings! {
 
         /// The Kafka brokers to ask for the partitions of topics. Not set: operators say how many there are.
         kafka: Vec<Broker> = "",
-        /// Properties of librdkafka for the connection to `kafka`, such as security.protocol.
-        kafka_properties: Properties = "",
+        /// True speaks TLS with the brokers.
+        kafka_tls: bool = "false",
+        /// The CA certificates that verify the brokers' certificates, a PEM file. Not set: those of the system.
+        kafka_ca: Option<PathBuf> = "",
+        /// The certificate to show to the brokers, a PEM file.
+        kafka_cert: Option<PathBuf> = "",
+        /// The private key for `kafka_cert`, a PEM file.
+        kafka_key: Option<PathBuf> = "",
+        /// The way to log in to the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Not set: no login.
+        kafka_sasl_mechanism: Option<SaslMechanism> = "",
+        /// The user to log in to the brokers as.
+        kafka_user: Option<UserName> = "",
+        /// The password of `kafka_user`. Better set by its variable or the file: others see flags.
+        kafka_password: Option<Secret> = "",
+        /// The file with the password of `kafka_user` and nothing else; read at each login.
+        kafka_password_file: Option<PathBuf> = "",
 
         /// True lets a consumer that names an unknown group create it, with the settings `group_…`.
         auto_create: bool = "true",
@@ -83,10 +97,14 @@ settings! {
         group_max_session_timeout: Duration = "5m",
         /// New groups: the time that a change of membership waits for the next one; at most 1m.
         group_debounce: Duration = "100ms",
-        /// New groups: the longest time of a warm-up without reported progress; 1s to 1day.
+        /// New groups: the longest time of a warm-up without reported progress; 2s to 1day.
         group_warm_deadline: Duration = "5m",
         /// New groups: the longest time of every other phase of a move; 1s to 1h.
         group_phase_deadline: Duration = "30s",
+        /// New groups: the longest time of a phase whose member is busy with a record; 1s to 1h.
+        group_drain_deadline: Duration = "5m",
+        /// New groups: the longest time for which a move holds requests back (routed); 4s to 1h.
+        group_hold_deadline: Duration = "10s",
         /// New groups: the most moves in flight; at least 1.
         group_max_moves_in_flight: u32 = "1000",
         /// New groups: the most partitions that one consumer warms at a time; at least 1.
@@ -133,6 +151,7 @@ impl ServeConfig {
     pub(crate) fn resolve(layers: &Layers) -> Result<Resolved<Self>, ConfigError> {
         let resolved = Resolved::<Self>::new(layers)?;
         resolved.check_pairs()?;
+        resolved.check_kafka()?;
         resolved.check_listeners()?;
         resolved.check_advertise()?;
         resolved.check_leader_ttl()?;
@@ -149,6 +168,8 @@ impl ServeConfig {
             debounce_ms: millis(self.group_debounce),
             warm_deadline_ms: millis(self.group_warm_deadline),
             phase_deadline_ms: millis(self.group_phase_deadline),
+            drain_deadline_ms: millis(self.group_drain_deadline),
+            hold_deadline_ms: millis(self.group_hold_deadline),
             max_moves_in_flight: self.group_max_moves_in_flight,
             max_warming: self.group_max_warming,
             rejoin_grace_ms: millis(self.group_rejoin_grace),
@@ -175,11 +196,35 @@ impl Resolved<ServeConfig> {
         self.needs(("etcd_cert", c.etcd_cert.is_some()), ("etcd_ca", c.etcd_ca.is_some()))?;
         self.needs(("etcd", c.uses_https_for_etcd()), ("etcd_ca", c.etcd_ca.is_some()))?;
         self.needs(("etcd_user", c.etcd_user.is_some()), ("etcd", has_etcd))?;
-        self.needs(("etcd_ca", c.etcd_ca.is_some()), ("etcd", has_etcd))?;
-        self.needs(
-            ("kafka_properties", !c.kafka_properties.reveal().is_empty()),
-            ("kafka", !c.kafka.is_empty()),
-        )
+        self.needs(("etcd_ca", c.etcd_ca.is_some()), ("etcd", has_etcd))
+    }
+
+    fn check_kafka(&self) -> Result<(), ConfigError> {
+        let c = &self.config;
+        let (kafka, tls) = (("kafka", !c.kafka.is_empty()), ("kafka_tls", c.kafka_tls));
+        let (cert, key) = (("kafka_cert", c.kafka_cert.is_some()), ("kafka_key", c.kafka_key.is_some()));
+        let mechanism = ("kafka_sasl_mechanism", c.kafka_sasl_mechanism.is_some());
+        let user = ("kafka_user", c.kafka_user.is_some());
+        let (given, file) = (c.kafka_password.is_some(), c.kafka_password_file.is_some());
+        if given && file {
+            return Err(self.refuse("kafka_password_file", "left out where kafka_password is set"));
+        }
+        for (one, other) in [
+            (tls, kafka),
+            (("kafka_ca", c.kafka_ca.is_some()), tls),
+            (cert, tls),
+            (cert, key),
+            (key, cert),
+            (mechanism, kafka),
+            (mechanism, user),
+            (user, mechanism),
+            (user, ("kafka_password", given || file)),
+            (("kafka_password", given), user),
+            (("kafka_password_file", file), user),
+        ] {
+            self.needs(one, other)?;
+        }
+        Ok(())
     }
 
     fn needs(&self, one: (&'static str, bool), other: (&'static str, bool)) -> Result<(), ConfigError> {

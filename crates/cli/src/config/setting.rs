@@ -34,7 +34,7 @@ impl Setting {
     pub(super) fn allowed(&self) -> String {
         match self.form {
             Form::List => format!("a list, each item {}", self.expects),
-            Form::One | Form::Switch | Form::Table => self.expects.to_owned(),
+            Form::One | Form::Switch => self.expects.to_owned(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kafka_assigner_kafka::{BrokerAddress, Mechanism};
 use kafka_assigner_types::name::MemberName;
 use tonic::transport::Uri;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -46,6 +47,14 @@ text_value!(
     "a host and a port, such as kafka-1:9092",
     is_broker
 );
+
+impl Broker {
+    /// The address, checked when it was read.
+    pub(crate) fn address(&self) -> BrokerAddress {
+        self.0.parse().expect("it was read by the same rule")
+    }
+}
+
 text_value!(
     /// The prefix of the keys of all groups.
     Prefix,
@@ -64,6 +73,24 @@ text_value!(
     "a text",
     is_any
 );
+
+/// A way to log in to Kafka.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SaslMechanism(pub(crate) Mechanism);
+
+impl Value for SaslMechanism {
+    const EXPECTS: &'static str = "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512";
+    const WORDS: &'static [&'static str] = &Mechanism::NAMES;
+
+    fn read(value: &toml::Value) -> Option<Self> {
+        value.as_str()?.parse().ok().map(Self)
+    }
+
+    fn write(&self) -> Option<toml::Value> {
+        Some(toml::Value::from(self.0.name()))
+    }
+}
+
 /// The filter of log lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogLevel(String);
@@ -98,8 +125,7 @@ fn is_endpoint(text: &str) -> bool {
 }
 
 fn is_broker(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else { return false };
-    !host.is_empty() && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    text.parse::<BrokerAddress>().is_ok()
 }
 
 fn is_prefix(text: &str) -> bool {

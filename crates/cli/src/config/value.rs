@@ -13,31 +13,20 @@ pub(crate) enum Form {
     Switch,
     /// Texts separated by commas; the flag may be repeated.
     List,
-    /// As `List`, each text a `key=value`.
-    Table,
 }
 
 impl Form {
     /// Turns what a flag (each time it was given) or a variable says into a value of the file.
-    ///
-    /// A text that does not fit the form stays text, so that it is refused like any other wrong value.
     pub(super) fn parse(self, texts: &[String]) -> toml::Value {
-        let joined = texts.join(",");
-        let items = || joined.split(',').map(str::trim).filter(|item| !item.is_empty());
         match self {
             Self::One | Self::Switch => toml::Value::String(texts.last().cloned().unwrap_or_default()),
-            Self::List => toml::Value::Array(items().map(toml::Value::from).collect()),
-            Self::Table => {
-                let pairs: Option<toml::Table> = items().map(pair).collect();
-                pairs.map_or(toml::Value::String(joined.clone()), toml::Value::Table)
+            Self::List => {
+                let joined = texts.join(",");
+                let items = joined.split(',').map(str::trim).filter(|item| !item.is_empty());
+                toml::Value::Array(items.map(toml::Value::from).collect())
             }
         }
     }
-}
-
-fn pair(item: &str) -> Option<(String, toml::Value)> {
-    let (key, value) = item.split_once('=')?;
-    Some((key.trim().to_owned(), toml::Value::from(value.trim())))
 }
 
 /// A type that a setting can have.

@@ -85,6 +85,8 @@ pub(crate) struct GroupSettings {
     debounce_ms: Option<u64>,
     warm_deadline_ms: Option<u64>,
     phase_deadline_ms: Option<u64>,
+    drain_deadline_ms: Option<u64>,
+    hold_deadline_ms: Option<u64>,
     max_moves_in_flight: Option<u32>,
     max_warming: Option<u32>,
     rejoin_grace_ms: Option<u64>,
@@ -103,6 +105,8 @@ impl From<v1::GroupConfig> for GroupSettings {
             debounce_ms: wire.debounce_ms,
             warm_deadline_ms: wire.warm_deadline_ms,
             phase_deadline_ms: wire.phase_deadline_ms,
+            drain_deadline_ms: wire.drain_deadline_ms,
+            hold_deadline_ms: wire.hold_deadline_ms,
             max_moves_in_flight: wire.max_moves_in_flight,
             max_warming: wire.max_warming,
             rejoin_grace_ms: wire.rejoin_grace_ms,
@@ -126,6 +130,8 @@ impl GroupSettings {
         table.row(["debounce".into(), time(self.debounce_ms).into()]);
         table.row(["warm-deadline".into(), time(self.warm_deadline_ms).into()]);
         table.row(["phase-deadline".into(), time(self.phase_deadline_ms).into()]);
+        table.row(["drain-deadline".into(), time(self.drain_deadline_ms).into()]);
+        table.row(["hold-deadline".into(), time(self.hold_deadline_ms).into()]);
         table.row(["max-moves-in-flight".into(), number(self.max_moves_in_flight).into()]);
         table.row(["max-warming".into(), number(self.max_warming).into()]);
         table.row(["rejoin-grace".into(), time(self.rejoin_grace_ms).into()]);

@@ -33,6 +33,8 @@ pub(crate) struct HandoffEntry {
     /// In the consumer's own unit; `null` = nothing was reported.
     progress: Option<WarmUpProgress>,
     taken: bool,
+    /// True = the member that it waits for is busy with a record.
+    busy: bool,
     waiting_for: String,
     /// The routers that a freeze waits for.
     missing_routers: Vec<String>,
@@ -64,6 +66,7 @@ impl From<v1::Handoff> for HandoffEntry {
             deadline_ms: wire.deadline_ms,
             progress: wire.progress.map(|p| WarmUpProgress { done: p.done, total: p.total }),
             taken: wire.taken,
+            busy: wire.busy,
             waiting_for: wire.waiting_for,
             missing_routers: wire.missing_routers,
             why: wire.why,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use kafka_assigner_kafka as kafka;
 use kafka_assigner_server::serve::{Http, Listeners, ServeOptions, Tls, serve};
 use kafka_assigner_server::topics::TopicSource;
 use kafka_assigner_server::{Instance, KafkaTopics, Options};
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::logging;
 use super::store::OpenedStore;
 use crate::command_error::CommandError;
-use crate::config::ServeConfig;
+use crate::config::{Broker, ServeConfig};
 use crate::pem::{certificates, private_key};
 
 /// Runs an instance until SIGINT or SIGTERM, and then stops it in good order.
@@ -137,9 +138,33 @@ fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, CommandE
     if config.kafka.is_empty() {
         return Ok(None);
     }
-    let brokers = config.kafka.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    let properties: Vec<_> = config.kafka_properties.reveal().clone().into_iter().collect();
-    let topics =
-        KafkaTopics::new(&brokers, &properties).map_err(|error| CommandError::Kafka(error.to_string()))?;
+    let options = kafka_options(config);
+    let sends_password_in_clear = options.tls.is_none()
+        && options.login.as_ref().is_some_and(|login| login.mechanism == kafka::Mechanism::Plain);
+    if sends_password_in_clear {
+        tracing::warn!("kafka_sasl_mechanism is PLAIN without kafka_tls: the password is sent in the clear");
+    }
+    let topics = KafkaTopics::new(&options).map_err(CommandError::Kafka)?;
     Ok(Some(Arc::new(topics)))
+}
+
+fn kafka_options(config: &ServeConfig) -> kafka::Options {
+    let brokers = config.kafka.iter().map(Broker::address).collect();
+    kafka::Options { tls: kafka_tls(config), login: kafka_login(config), ..kafka::Options::new(brokers) }
+}
+
+fn kafka_tls(config: &ServeConfig) -> Option<kafka::BrokerTls> {
+    let pair = config.kafka_cert.clone().zip(config.kafka_key.clone());
+    let identity = pair.map(|(certificate, key)| kafka::Identity { certificate, key });
+    config.kafka_tls.then(|| kafka::BrokerTls { ca: config.kafka_ca.clone(), identity })
+}
+
+fn kafka_login(config: &ServeConfig) -> Option<kafka::Login> {
+    let given = config.kafka_password.as_ref().map(|secret| secret.reveal().to_owned());
+    let file = || config.kafka_password_file.clone().map(kafka::PasswordOrigin::File);
+    Some(kafka::Login {
+        mechanism: config.kafka_sasl_mechanism?.0,
+        user: config.kafka_user.as_ref()?.to_string(),
+        password: given.map(kafka::PasswordOrigin::Given).or_else(file)?,
+    })
 }

@@ -79,6 +79,8 @@ fn config() -> GroupConfig {
         debounce_ms: Some(100),
         warm_deadline_ms: Some(300_000),
         phase_deadline_ms: Some(30_000),
+        drain_deadline_ms: Some(300_000),
+        hold_deadline_ms: Some(10_000),
         max_moves_in_flight: Some(1_000),
         max_warming: Some(64),
         rejoin_grace_ms: Some(0),

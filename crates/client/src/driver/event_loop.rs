@@ -14,6 +14,7 @@ use super::farewell::StoppedNotice;
 use super::handler_calls::{CallEnd, HandlerCalls};
 use super::parts::ConsumerParts;
 use super::progress::PollProgress;
+use super::reports::{Report, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::stopping::{StopStep, Stopping};
 use crate::backoff::Dice;
@@ -54,6 +55,7 @@ pub(crate) struct Driver<T, H> {
     roles: Roles,
     acks: PendingAcks,
     progress: PollProgress,
+    reports: Reports,
     stopping: Stopping,
     farewell: StoppedNotice,
     /// The time at which the claim of the stricter modes runs out; `None` = it has, and the roles know it.
@@ -78,6 +80,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             // Another seed than the session's, or both would roll the same numbers.
             acks: PendingAcks::new(Dice::new(seed.wrapping_add(1))),
             progress: PollProgress::since(clock.now()),
+            reports: Reports::since(clock.now()),
             stopping: Stopping::new(options.close_timeout),
             farewell: StoppedNotice::Settled,
             lapses_at: None,
@@ -118,6 +121,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.session.next_wake(),
             self.roles.next_wake(),
             self.acks.next_wake(),
+            self.reports.next_wake(now, || self.report()),
             self.lapses_at,
             self.stopping.deadline(),
         ];
@@ -168,6 +172,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.advance_stop();
         self.say_farewell();
         self.send_acks();
+        if self.reports.is_due(now, || self.report()) {
+            self.session_event(Event::ReportDue);
+        }
         self.show();
     }
 
@@ -230,7 +237,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
         let poll_progress = self.progress.count(self.now(), |bound| self.calls.is_stuck(bound));
-        self.service.heartbeat(heartbeat, poll_progress, self.held.warming());
+        let report = self.report();
+        self.reports.sent(self.now(), &report);
+        self.service.heartbeat(heartbeat, poll_progress, report);
+    }
+
+    fn report(&self) -> Report {
+        Report::of(&self.roles, &self.held)
     }
 
     fn set_claim(&mut self, term: Option<ClaimTerm>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kafka_assigner_proto::v1::{
     Caller, DeregisterMode, DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse,
-    RegisterRequest, WarmProgress,
+    RegisterRequest,
 };
 use kafka_assigner_types::id::Incarnation;
 use tokio::task::JoinSet;
@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use tonic::Status;
 
 use super::acks::{AckBatch, AckReply};
+use super::reports::Report;
 use crate::session::{OpenStream, SendHeartbeat, is_refusal};
 use crate::session_io::{bounded, joined};
 use crate::transport::{Acks, CommandStream, Transport};
@@ -69,13 +70,8 @@ impl<T: Transport> ServiceCalls<T> {
         async move { transport.register(&endpoint, request).await }
     }
 
-    pub(super) fn heartbeat(
-        &mut self,
-        heartbeat: SendHeartbeat,
-        poll_progress: u64,
-        warming: Vec<WarmProgress>,
-    ) {
-        let SendHeartbeat { number, endpoint, incarnation, lease, seen, bound } = heartbeat;
+    pub(super) fn heartbeat(&mut self, heartbeat: SendHeartbeat, poll_progress: u64, report: Report) {
+        let SendHeartbeat { number, endpoint, incarnation, lease, seen, stream, bound } = heartbeat;
         let request = HeartbeatRequest {
             group: self.group.clone(),
             consumer_name: self.consumer_name.clone(),
@@ -83,7 +79,9 @@ impl<T: Transport> ServiceCalls<T> {
             lease: lease.0,
             seen: Some(seen),
             poll_progress,
-            warming,
+            warming: report.warming,
+            busy: report.busy,
+            stream: Some(stream),
         };
         let transport = self.transport.clone();
         self.running.spawn(async move {

@@ -48,6 +48,11 @@ impl Call {
     pub(super) const fn needs_claim(&self) -> bool {
         matches!(self, Self::CatchUp { .. } | Self::Assigned { strict: true, .. })
     }
+
+    /// True if the handler begins to process with it.
+    pub(super) const fn starts(&self) -> bool {
+        matches!(self, Self::Assigned { .. })
+    }
 }
 
 /// The result of a call. A drain returns the offset after the last handled record, where it knows one.

@@ -41,7 +41,7 @@ impl RoleChange {
             Command::CatchUp(catch_up) => {
                 Some(Self::Some(catch_up.partitions.into_iter().filter_map(catching_up).collect()))
             }
-            Command::Snapshot(_) | Command::GoAway(_) | Command::Fenced(_) => None,
+            Command::Snapshot(_) | Command::GoAway(_) | Command::Fenced(_) | Command::OutOfTouch(_) => None,
         }
     }
 

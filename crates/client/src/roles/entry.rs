@@ -93,7 +93,7 @@ impl Entry {
 
     /// True if it acts as an owner, or is about to.
     fn acts(&self) -> bool {
-        let starting = self.running.as_ref().is_some_and(|r| matches!(r.call, Call::Assigned { .. }));
+        let starting = self.running.as_ref().is_some_and(|running| running.call.starts());
         starting || self.is_owned()
     }
 
@@ -384,6 +384,18 @@ impl Entry {
             // It has, and then it was lost.
             _ if self.has_started(draining.run) => Some(None),
             _ => Some(draining.start),
+        }
+    }
+
+    /// The handoff that waits for the running call of the handler: it starts, or stops, and may have a record in the
+    /// works.
+    pub(super) fn busy(&self) -> Option<&HandoffId> {
+        let running = self.running.as_ref()?;
+        match &self.target {
+            ConsumerRole::Owner(grant) if running.call.starts() => grant.taking.as_ref(),
+            ConsumerRole::Draining(draining) if self.acts() => Some(&draining.handoff),
+            ConsumerRole::Releasing(leave) => leave.handoff.as_ref(),
+            _ => None,
         }
     }
 

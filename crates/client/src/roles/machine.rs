@@ -8,7 +8,7 @@ use super::call::{Call, NextCall};
 use super::change::RoleChange;
 use super::entry::Entry;
 use super::role::ConsumerRole;
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 
 /// The machine.
@@ -56,6 +56,11 @@ impl Roles {
     /// The acknowledgements that are due, by partition.
     pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
+    }
+
+    /// The partitions with a running call that a handoff waits for, with that handoff: this member starts or stops.
+    pub fn busy(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
+        self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.busy()?)))
     }
 
     /// True = nothing is held and nothing is running.

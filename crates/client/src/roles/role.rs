@@ -1,6 +1,7 @@
 //! The role that the service wants this member to have for a partition, read from the wire.
 
 use kafka_assigner_proto::v1;
+use kafka_assigner_types::digest::RoleKey;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
 use tracing::error;
 
@@ -20,6 +21,20 @@ pub enum ConsumerRole {
     Draining(DrainingRole),
     /// Give it up.
     Releasing(ReleasingRole),
+}
+
+impl ConsumerRole {
+    /// The role as digests see it; `None` = there is none, or one that no service gave.
+    pub(crate) fn key(&self) -> Option<RoleKey<'_>> {
+        match self {
+            Self::None => None,
+            Self::Warming(role) => Some(RoleKey::Warming(&role.handoff)),
+            Self::CatchingUp(role) => Some(RoleKey::CatchingUp(&role.handoff)),
+            Self::Owner(role) => Some(RoleKey::Owner(role.epoch)),
+            Self::Draining(role) => Some(RoleKey::Draining(&role.handoff)),
+            Self::Releasing(role) => role.handoff.as_ref().map(RoleKey::Releasing),
+        }
+    }
 }
 
 /// A preparation that was asked for.

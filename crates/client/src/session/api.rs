@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse, FenceReason, HeartbeatResponse, Seen};
+use kafka_assigner_proto::v1::{
+    DeregisterMode, DeregisterResponse, FenceReason, HeartbeatResponse, Seen, StreamState,
+};
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use tonic::Status;
@@ -71,6 +73,8 @@ pub enum Event<C> {
     Abandon,
     /// Another call to the pinned instance failed; the next one goes elsewhere.
     CallFailed,
+    /// The next heartbeat has news to report: it goes as soon as none is on its way.
+    ReportDue,
 }
 
 impl<C> Event<C> {
@@ -158,6 +162,8 @@ pub struct SendHeartbeat {
     pub lease: LeaseId,
     /// The newest revision that this client has seen.
     pub seen: Seen,
+    /// The stream as it stands.
+    pub stream: StreamState,
     /// Without an answer for this long it has failed.
     pub bound: Duration,
 }
@@ -171,6 +177,8 @@ pub enum Loss {
     OtherCluster,
     /// A reconnect was refused.
     Refused(String),
+    /// It was renewed, and no instance took its stream: it could be told nothing.
+    Unattached,
 }
 
 /// The end of a session for good.

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{AssignmentCommand, Fenced, GoAway, SessionInfo, Snapshot};
 
+use super::told::ToldItems;
 use crate::roles::RoleChange;
 
 /// The language of one kind of member.
@@ -24,6 +25,9 @@ pub trait Dialect: Debug {
 
     /// A whole snapshot, as it is passed on.
     fn news(whole: Self::Snapshot) -> Self::News;
+
+    /// Notes what `news` tells.
+    fn note(news: &Self::News, told: &mut ToldItems);
 }
 
 /// A message of the stream.
@@ -53,6 +57,8 @@ pub enum MessageBody<S, N> {
     News(N),
     /// The instance is about to stop.
     GoAway(GoAway),
+    /// The instance may know less than there is.
+    OutOfTouch,
     /// The session is over.
     Fenced(Fenced),
     /// Nothing that this version knows.
@@ -77,6 +83,7 @@ impl Dialect for ConsumerDialect {
             }
             Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
             Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
+            Some(Command::OutOfTouch(_)) => MessageBody::OutOfTouch,
             Some(other) => RoleChange::from_command(other).map_or(MessageBody::Nothing, MessageBody::News),
             None => MessageBody::Nothing,
         };
@@ -94,5 +101,18 @@ impl Dialect for ConsumerDialect {
 
     fn news(whole: Snapshot) -> RoleChange {
         RoleChange::from_snapshot(whole)
+    }
+
+    fn note(news: &RoleChange, told: &mut ToldItems) {
+        let roles = match news {
+            RoleChange::All { roles, undecided } => {
+                told.clear(undecided);
+                roles
+            }
+            RoleChange::Some(roles) => roles,
+        };
+        for (at, role) in roles {
+            told.take(at, role.key().map(|key| key.in_partition(at)));
+        }
     }
 }

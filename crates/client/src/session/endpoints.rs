@@ -23,6 +23,18 @@ impl Endpoints {
         self.known.get(self.pinned).map_or("", String::as_str)
     }
 
+    /// All that are known.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &String> {
+        self.known.iter()
+    }
+
+    /// Pins another one than `endpoint`, if there is one.
+    pub(crate) fn leave(&mut self, endpoint: &str) {
+        if self.current() == endpoint {
+            self.rotate();
+        }
+    }
+
     pub(crate) fn rotate(&mut self) {
         self.pinned = (self.pinned + 1) % self.known.len().max(1);
     }

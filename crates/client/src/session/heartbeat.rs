@@ -70,6 +70,11 @@ impl Heartbeats {
         Some(sent)
     }
 
+    /// The session's time to live.
+    pub(super) const fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
     /// The time to wait for an answer.
     pub(super) fn bound(&self) -> Duration {
         (self.ttl / 10).clamp(BOUNDS.0, BOUNDS.1)

@@ -1,14 +1,17 @@
 //! The session's machine.
 
+mod heartbeats;
+
 use std::time::Duration;
 
+use kafka_assigner_proto::ReasonExt as _;
 use kafka_assigner_proto::v1::{
-    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, HeartbeatOutcome, HeartbeatResponse,
-    SessionInfo,
+    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, SessionInfo,
 };
 use tonic::{Code, Status};
 
-use super::api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, SessionOptions};
+use super::api::{Ending, Event, Loss, OpenStream, SessionAction, SessionOptions};
+use super::attachment::Detachment;
 use super::claim_clock::ClaimClock;
 use super::departure::{Departure, DepartureAnswer};
 use super::dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
@@ -17,8 +20,9 @@ use super::heartbeat::Heartbeats;
 use super::known_store::KnownStore;
 use super::life::{Life, Live};
 use super::refusal::is_refusal;
-use super::stream::{Attempt, GHOST_BOUND};
+use super::stream::{Attempt, GHOST_BOUND, Missing, StoreDoubt};
 use crate::backoff::{Dice, RetryDelay};
+use heartbeats::SaidHeartbeat;
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
@@ -26,6 +30,11 @@ use kafka_assigner_types::moment::Moment;
 /// The first wait before a new stream; the longest is below, so that any instance's return is seen within seconds.
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
+/// The longest wait that instances may ask for: beyond it the client would not see that they can serve it again.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// A digest alone is believed so often: what is wrong with it would be wrong with the next stream too, and then costs one
+/// stream a minute.
+const DIGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The machine.
 #[derive(Debug)]
@@ -43,6 +52,13 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     /// be a busy loop.
     losses: RetryDelay,
     heartbeats: Heartbeats,
+    /// The words of the heartbeat that is under way.
+    said: Option<SaidHeartbeat>,
+    detachment: Detachment,
+    /// The refusals in a row that asked for a wait.
+    asked_to_wait: usize,
+    /// Until then a digest alone makes no stream deaf.
+    digest_paused_until: Option<Moment>,
     /// The end of the time within which an abandoned Register may still take over.
     ghost_until: Option<Moment>,
     leaving: Option<Departure>,
@@ -67,6 +83,10 @@ impl<D: Dialect> Session<D> {
             reconnect: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
             losses: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
             heartbeats: Heartbeats::default(),
+            said: None,
+            detachment: Detachment::default(),
+            asked_to_wait: 0,
+            digest_paused_until: None,
             ghost_until: None,
             leaving: None,
             actions: Vec::new(),
@@ -93,6 +113,11 @@ impl<D: Dialect> Session<D> {
             Event::LeaveAnswered { mode, result } => self.leave_answered(now, mode, result),
             Event::Abandon => self.finish(Ending::NoSession),
             Event::CallFailed => self.endpoints.rotate(),
+            Event::ReportDue if matches!(self.life, Life::Live(_)) => {
+                self.heartbeats.hurry(now);
+                self.timer(now);
+            }
+            Event::ReportDue => {}
             // From a stream that was given up meanwhile.
             Event::Command { .. } | Event::StreamFailed { .. } | Event::StreamEnded { .. } => {}
         }
@@ -131,7 +156,7 @@ impl<D: Dialect> Session<D> {
             self.open_stream(now);
         }
         if self.stream.as_ref().and_then(Attempt::deadline).is_some_and(|by| by <= now) {
-            self.retry_stream(now);
+            self.stream_overdue(now);
         }
         self.heartbeat_timer(now);
         self.leaving_timer(now);
@@ -154,11 +179,26 @@ impl<D: Dialect> Session<D> {
         }));
     }
 
+    fn stream_overdue(&mut self, now: Moment) {
+        let Some(stream) = &self.stream else { return };
+        if let Some(missing) = stream.deaf_at(now) {
+            tracing::warn!(endpoint = stream.endpoint, ?missing, "the stream is deaf; opening one elsewhere");
+            if matches!(missing, Missing::Change(_)) {
+                self.digest_paused_until = Some(now + DIGEST_PAUSE);
+            }
+        }
+        self.retry_stream(now);
+    }
+
     /// Gives the stream up and tries again, elsewhere and after a wait.
     fn retry_stream(&mut self, now: Moment) {
         self.abandon_register(now);
-        self.stream = None;
-        self.endpoints.rotate();
+        if let Some(stream) = self.stream.take() {
+            self.detachment.refused(&stream.endpoint);
+            self.endpoints.leave(&stream.endpoint);
+        } else {
+            self.endpoints.rotate();
+        }
         self.reconnect_at = Some(now + self.reconnect.next(&mut self.dice));
         self.actions.push(SessionAction::CloseStream);
     }
@@ -173,7 +213,8 @@ impl<D: Dialect> Session<D> {
 
     fn stream_failed(&mut self, now: Moment, status: &Status) {
         if !is_refusal(status.code()) {
-            return self.retry_stream(now);
+            self.retry_stream(now);
+            return self.wait_as_asked(now, status.retry_after());
         }
         let is_gone = matches!(status.code(), Code::NotFound | Code::FailedPrecondition);
         if is_gone && self.life.live().is_some() {
@@ -181,6 +222,16 @@ impl<D: Dialect> Session<D> {
         }
         let (code, message) = (status.code(), status.message().to_owned());
         self.finish(Ending::Refused { code, message });
+    }
+
+    /// Waits for as long as instances ask for, once every one of them did: before, another one may take the stream at once.
+    fn wait_as_asked(&mut self, now: Moment, asked: Option<Duration>) {
+        let Some(wait) = asked else { return };
+        self.asked_to_wait += 1;
+        if self.asked_to_wait >= self.endpoints.all().count() {
+            self.asked_to_wait = 0;
+            self.reconnect_at = Some(now + wait.min(LONGEST_RETRY_AFTER));
+        }
     }
 
     fn stream_ended(&mut self, now: Moment) {
@@ -206,6 +257,7 @@ impl<D: Dialect> Session<D> {
             MessageBody::Fenced(fenced) => self.fenced(now, fenced),
             MessageBody::GoAway(go_away) => self.go_away(now, &go_away),
             MessageBody::News(news) => self.pass_on(now, news),
+            MessageBody::OutOfTouch => self.doubt_stream(now, StoreDoubt::Said),
             MessageBody::Nothing => {}
         }
     }
@@ -221,17 +273,21 @@ impl<D: Dialect> Session<D> {
             return self.retry_stream(now);
         };
         let Some(whole) = stream.add(part, more) else { return };
+        let news = D::news(whole);
         stream.open();
+        stream.note(&news);
         let (sent, endpoint) = (stream.sent, stream.endpoint.clone());
         self.endpoints.pin(&endpoint);
         self.reconnect.reset();
+        self.detachment.over();
+        self.asked_to_wait = 0;
         if let Life::Opening { incarnation } = &self.life {
             let incarnation = incarnation.clone();
             self.opened(sent, incarnation, session);
         } else {
             self.heartbeats.hurry(now);
         }
-        self.actions.push(SessionAction::News(D::news(whole)));
+        self.actions.push(SessionAction::News(news));
     }
 
     fn opened(&mut self, sent: Moment, incarnation: Incarnation, session: &SessionInfo) {
@@ -244,7 +300,8 @@ impl<D: Dialect> Session<D> {
     }
 
     fn pass_on(&mut self, now: Moment, news: D::News) {
-        if self.stream.as_ref().is_some_and(Attempt::is_open) {
+        if let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open()) {
+            stream.note(&news);
             self.actions.push(SessionAction::News(news));
         } else {
             // The first command must be a snapshot.
@@ -263,12 +320,11 @@ impl<D: Dialect> Session<D> {
         if reason == FenceReason::Deregistered && self.leaving.is_some() {
             return self.finish(Ending::Left);
         }
-        let by_own_ghost = self.ghost_until.is_some_and(|until| now < until);
-        self.owe_farewell();
-        if reason == FenceReason::StoreRestored {
-            // What was seen belongs to a past that the store has lost.
+        if matches!(reason, FenceReason::Unattached | FenceReason::StoreRestored) {
             self.store = KnownStore::default();
         }
+        let by_own_ghost = self.ghost_until.is_some_and(|until| now < until);
+        self.owe_farewell();
         if reason == FenceReason::Superseded && !by_own_ghost && self.life.live().is_some() {
             return self.finish(Ending::Superseded(fenced.message));
         }
@@ -279,66 +335,6 @@ impl<D: Dialect> Session<D> {
         if let Some(Live { incarnation, .. }) = self.life.live() {
             self.actions.push(SessionAction::SayStopped { incarnation: incarnation.clone() });
         }
-    }
-
-    fn heartbeat_timer(&mut self, now: Moment) {
-        let Some(live) = self.life.live() else { return };
-        let Some(number) = self.heartbeats.take_due(now) else { return };
-        self.actions.push(SessionAction::SendHeartbeat(SendHeartbeat {
-            number,
-            endpoint: self.endpoints.current().to_owned(),
-            incarnation: live.incarnation.clone(),
-            lease: live.lease,
-            seen: self.store.seen(),
-            bound: self.heartbeats.bound(),
-        }));
-    }
-
-    fn heartbeat_failed(&mut self, now: Moment, number: u64) {
-        if self.heartbeats.answered(number).is_some() {
-            self.heartbeat_elsewhere(now);
-        }
-    }
-
-    fn heartbeat_answered(&mut self, now: Moment, number: u64, mut response: HeartbeatResponse) {
-        let Some(sent) = self.heartbeats.answered(number) else { return };
-        if !self.store.is_same(&response.cluster_id) {
-            return self.lose_to_other(now, response.cluster_id, response.revision);
-        }
-        self.store.saw(&response.cluster_id, response.revision);
-        self.endpoints.learn(&response.endpoints);
-        match response.outcome() {
-            HeartbeatOutcome::Confirmed => self.confirmed(now, sent, response.concerned_revision),
-            HeartbeatOutcome::StoreUnavailable => self.store_unavailable(now, sent),
-            HeartbeatOutcome::Fenced => {
-                self.fenced(now, response.fenced.take().unwrap_or_default());
-            }
-            HeartbeatOutcome::Unspecified => self.heartbeat_elsewhere(now),
-        }
-    }
-
-    fn confirmed(&mut self, now: Moment, sent: Moment, concerned: u64) {
-        let Some(live) = self.life.live_mut() else { return };
-        live.claim.confirmed(sent);
-        self.actions.push(SessionAction::Claim(Some(live.claim.term())));
-        if let Some(stream) = &mut self.stream {
-            stream.expect(now, concerned);
-        }
-        self.losses.reset();
-        self.heartbeats.confirmed(sent);
-    }
-
-    /// Another instance may reach the store, and the store may come back at any moment.
-    fn store_unavailable(&mut self, now: Moment, sent: Moment) {
-        let Some(live) = self.life.live_mut() else { return };
-        live.claim.outage(now, sent);
-        self.actions.push(SessionAction::Claim(Some(live.claim.term())));
-        self.heartbeat_elsewhere(now);
-    }
-
-    fn heartbeat_elsewhere(&mut self, now: Moment) {
-        self.endpoints.rotate();
-        self.heartbeats.retry(now, &mut self.dice);
     }
 
     /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
@@ -391,6 +387,7 @@ impl<D: Dialect> Session<D> {
 
     fn end_session(&mut self, loss: Loss) {
         self.stream = None;
+        self.detachment.over();
         self.heartbeats.stop();
         self.actions.push(SessionAction::Claim(None));
         self.actions.push(SessionAction::CloseStream);

@@ -1,7 +1,9 @@
 //! The common part of the tests of the session.
 
+mod attachment;
 mod claim;
 mod ending;
+mod hearing;
 mod stream;
 
 use std::time::Duration;
@@ -97,9 +99,13 @@ impl Rig {
     }
 
     fn command(&mut self, command: Command) {
+        self.told(Some(command));
+    }
+
+    /// The stream tells a bare revision, or a command.
+    fn told(&mut self, command: Option<Command>) {
         let attempt = self.opened.as_ref().expect("a stream is open").attempt;
-        let command =
-            AssignmentCommand { cluster_id: "c".into(), revision: self.revision, command: Some(command) };
+        let command = AssignmentCommand { cluster_id: "c".into(), revision: self.revision, command };
         self.step(Event::Command { attempt, command });
     }
 
@@ -153,12 +159,23 @@ impl Rig {
     }
 
     fn answer(&mut self, outcome: HeartbeatOutcome, concerned_revision: u64) {
+        self.answer_with(outcome, (self.revision, concerned_revision), None);
+    }
+
+    /// An answer at a revision of the view, with the last one that concerned the member.
+    fn answer_with(
+        &mut self,
+        outcome: HeartbeatOutcome,
+        (revision, concerned): (u64, u64),
+        digest: Option<u64>,
+    ) {
         let number = self.heartbeat.take().expect("a heartbeat was sent").number;
         let response = HeartbeatResponse {
             outcome: outcome.into(),
             cluster_id: "c".into(),
-            revision: self.revision,
-            concerned_revision,
+            revision,
+            concerned_revision: concerned,
+            digest,
             ..HeartbeatResponse::default()
         };
         self.step(Event::HeartbeatAnswered { number, response });

@@ -162,6 +162,60 @@ async fn a_hanging_handler_delays_neither_heartbeats_nor_other_partitions() {
     running.recorder.wait_for(&["release t/0"]).await;
 }
 
+/// The handoffs that the last heartbeat named as waiting for a record.
+fn busy_for(fake: &Fake) -> Vec<String> {
+    let last = fake.busy().pop().unwrap_or_default();
+    last.into_iter().map(|busy| busy.handoff_id).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_can_not_let_go_yet_says_so_within_a_second_and_as_long_as_it_is_true() {
+    let running = owning(options(), Manner::DrainHangs).await;
+    running.fake.push(release(0, "h"));
+    running.recorder.wait_for(&["drain t/0"]).await;
+    sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(busy_for(&running.fake), ["h"]);
+    let before = running.fake.heartbeats();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(busy_for(&running.fake), ["h"]);
+    assert!(running.fake.heartbeats() - before < 8, "no news is no reason for a heartbeat");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_let_go_says_of_nothing_any_more_that_it_is_busy() {
+    let running = owning(options(), Manner::DrainTakes(Duration::from_secs(40))).await;
+    running.fake.push(release(0, "h"));
+    sleep(Duration::from_secs(39)).await;
+    assert_eq!(busy_for(&running.fake), ["h"]);
+    running.fake.wait_for(|asked| *asked == Asked::Released("h".into())).await;
+    sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(busy_for(&running.fake), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_owner_is_busy_until_its_first_record_is_done() {
+    let running = start(Fake::new(), options(), Manner::StartTakes(Duration::from_secs(40)));
+    running.handle.clone().wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    running.fake.wait_for(|asked| *asked == Asked::Ready("h".into())).await;
+    running.fake.push(assign(grant(0, 7, "h")));
+    sleep(Duration::from_secs(39)).await;
+    assert_eq!(busy_for(&running.fake), ["h"]);
+    running.fake.wait_for(|asked| *asked == Asked::Taken("h".into())).await;
+    sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(busy_for(&running.fake), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_warm_up_is_reported_each_second_however_rare_heartbeats_are() {
+    let running = start(Fake::granting(Duration::from_secs(1_800)), options(), Manner::WarmCounts);
+    running.handle.clone().wait_for(|status| status.session.is_some()).await.expect("it runs");
+    running.fake.push(warm(0, "h"));
+    sleep(Duration::from_secs(20)).await;
+    let heartbeats = running.fake.heartbeats();
+    assert!((18..=22).contains(&heartbeats), "{heartbeats} heartbeats in 20 s");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_spoiled_partition_is_lost_and_prepared_again() {
     let running = owning(options(), Manner::Plain).await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
-    AckOutcome, AckResult, AssignmentCommand, Caller, DeregisterMode, DeregisterRequest, DeregisterResponse,
-    FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse, PartitionAck,
-    RegisterRequest, SessionInfo, Snapshot,
+    AckOutcome, AckResult, AssignmentCommand, BusyPartition, Caller, DeregisterMode, DeregisterRequest,
+    DeregisterResponse, FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse,
+    PartitionAck, RegisterRequest, SessionInfo, Snapshot,
 };
 use kafka_assigner_client::{Acks, CommandStream, Transport};
 use tokio::sync::{mpsc, watch};
@@ -55,6 +55,7 @@ struct State {
     nobody_takes: bool,
     heartbeats: u64,
     progress: Vec<u64>,
+    busy: Vec<Vec<BusyPartition>>,
     deregistered: Vec<String>,
 }
 
@@ -86,6 +87,7 @@ impl Fake {
             nobody_takes: false,
             heartbeats: 0,
             progress: Vec::new(),
+            busy: Vec::new(),
             deregistered: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), asked: watch::Sender::default() }
@@ -164,6 +166,11 @@ impl Fake {
         self.state().progress.clone()
     }
 
+    /// The partitions that each heartbeat named as busy.
+    pub(crate) fn busy(&self) -> Vec<Vec<BusyPartition>> {
+        self.state().busy.clone()
+    }
+
     /// The incarnations for which Deregister was called.
     pub(crate) fn deregistered(&self) -> Vec<String> {
         self.state().deregistered.clone()
@@ -240,6 +247,7 @@ impl Transport for Fake {
             let mut state = self.state();
             state.heartbeats += 1;
             state.progress.push(request.poll_progress);
+            state.busy.push(request.busy);
             assert_eq!(request.lease, state.leases, "a heartbeat of another session");
             state.pulse
         };

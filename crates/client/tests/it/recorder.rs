@@ -8,7 +8,7 @@ use kafka_assigner_client::{
     HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// What a recorded handler does beside writing down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,6 +17,12 @@ pub(crate) enum Manner {
     Plain,
     WarmFails,
     WarmHangs,
+    /// A preparation that never ends and reports progress ten times a second.
+    WarmCounts,
+    /// The first record takes that long.
+    StartTakes(Duration),
+    /// The record in the works takes that long.
+    DrainTakes(Duration),
     DrainHangs,
     LostHangs,
     WarmPanics,
@@ -63,6 +69,14 @@ fn owned(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
+async fn count(context: &WarmContext) -> Result<(), HandlerError> {
+    for done in 1.. {
+        context.report(done, None);
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl PartitionHandler for Recorder {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
@@ -74,6 +88,8 @@ impl PartitionHandler for Recorder {
                 context.cancelled().await;
                 Err("cancelled".into())
             }
+            Manner::WarmCounts => count(context).await,
+            Manner::StartTakes(_) | Manner::DrainTakes(_) => Ok(()),
             Manner::Plain | Manner::DrainHangs | Manner::LostHangs | Manner::Stuck => Ok(()),
         }
     }
@@ -87,6 +103,9 @@ impl PartitionHandler for Recorder {
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         assert!(context.claim().is_valid());
         *self.owned.lock().expect("no panic inside") = Some((context.clone(), Instant::now()));
+        if let Manner::StartTakes(time) = self.manner {
+            sleep(time).await;
+        }
         self.write(format!("assigned {} epoch {}", context.partition(), context.epoch()));
         Ok(())
     }
@@ -95,6 +114,9 @@ impl PartitionHandler for Recorder {
         self.write(format!("drain {}", context.partition()));
         if self.manner == Manner::DrainHangs {
             std::future::pending::<()>().await;
+        }
+        if let Manner::DrainTakes(time) = self.manner {
+            sleep(time).await;
         }
         Ok(Offset::new(42).ok())
     }

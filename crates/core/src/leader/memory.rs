@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use kafka_assigner_types::claim::span;
 
+use super::back_off::BackOffs;
 use super::history_wait::HistoryWait;
+use super::phases::{EndedPhase, PhaseKey, PhaseSpan};
 use super::warm_up::WarmUp;
 use crate::claim::Leases;
 use crate::reason::CancelReason;
 use crate::record::{Assignment, Avoid, Handoff, Phase};
 use crate::state::{GroupState, SharedMap, Touched};
-use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
-use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::MemberName;
 
@@ -31,6 +32,7 @@ pub struct Memory {
     leases_gone: BTreeMap<LeaseId, Moment>,
     missed_freezes: BTreeMap<MemberName, Misses>,
     pub(super) history: HistoryWait,
+    back_offs: BackOffs,
 }
 
 /// How many freezes a router has missed in a row. Those that run at the same time are one: it is silent once.
@@ -44,61 +46,6 @@ struct Misses {
 
 /// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
 const MOST_MISSED_FREEZES: u32 = 2;
-
-/// The parts of a handoff that stay the same as long as the deadline of its phase is the same one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PhaseKey {
-    id: HandoffId,
-    phase: Phase,
-    taken: bool,
-}
-
-impl PhaseKey {
-    fn of(handoff: &Handoff) -> Self {
-        Self { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
-    }
-
-    /// True if `other` is the same phase, whoever has taken meanwhile.
-    fn is_phase(&self, other: &Self) -> bool {
-        self.id == other.id && self.phase == other.phase
-    }
-}
-
-/// Since when a handoff is in its phase, and when that has to be over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseSpan {
-    key: PhaseKey,
-    mode: Mode,
-    warm_up: WarmUp,
-    /// The moment at which the leader first saw the phase.
-    pub since: Moment,
-    /// The moment at which the phase has to be over, by the leader's clock. Reported progress moves it on, and in
-    /// `Complete` it begins anew once the new owner has taken.
-    pub deadline: Moment,
-}
-
-impl PhaseSpan {
-    /// True if it is the phase in which `handoff` stands.
-    #[must_use]
-    pub fn is_of(&self, handoff: &Handoff) -> bool {
-        self.key.is_phase(&PhaseKey::of(handoff))
-    }
-
-    fn ended(&self, now: Moment) -> EndedPhase {
-        EndedPhase { phase: self.key.phase, mode: self.mode, lasted: now.since(self.since) }
-    }
-}
-
-/// A phase that a leader saw begin and end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndedPhase {
-    /// The phase.
-    pub phase: Phase,
-    /// The mode of the handoff.
-    pub mode: Mode,
-    /// The time that it lasted, as the leader saw it.
-    pub lasted: Duration,
-}
 
 /// A grant in `overlap` that nothing disturbs.
 #[derive(Debug, Clone)]
@@ -151,6 +98,7 @@ impl Memory {
         let Some(handoff) = state.handoff(unit) else {
             return self.forget_phase(unit).map(|seen| seen.ended(now));
         };
+        self.back_offs.see(handoff, now);
         let key = PhaseKey::of(handoff);
         if self.phases.get(unit).is_some_and(|seen| seen.key == key) {
             self.note_progress(state, unit, now, |warm_up| warm_up.hear_ready(handoff));
@@ -158,15 +106,8 @@ impl Memory {
         }
         self.see_freeze(state, handoff, now);
         let before = self.forget_phase(unit);
-        let (same, ended) = match before {
-            Some(seen) if seen.key.is_phase(&key) => (Some(seen.since), None),
-            other => (None, other),
-        };
-        let deadline = now + phase_deadline(state, handoff.phase);
-        let (mode, since) = (handoff.mode, same.unwrap_or(now));
-        let span = PhaseSpan { key, mode, warm_up: WarmUp::of(handoff), since, deadline };
-        self.note_phase(unit.clone(), span);
-        ended.map(|seen| seen.ended(now))
+        self.note_phase(unit.clone(), PhaseSpan::begin(state, handoff, before.as_ref(), now));
+        before.filter(|seen| !seen.is_of(handoff)).map(|seen| seen.ended(now))
     }
 
     fn note_phase(&mut self, unit: TopicPartition, span: PhaseSpan) {
@@ -249,6 +190,18 @@ impl Memory {
                 self.note_progress(state, &lead, now, |warm_up| warm_up.hear(&at, progress));
             }
         }
+        for at in state.concerned(name) {
+            self.see_busy(state, at, now);
+        }
+    }
+
+    /// Takes in whether the member that the handoff at `unit` waits for is busy with a record.
+    fn see_busy(&mut self, state: &GroupState, unit: &TopicPartition, now: Moment) {
+        let Some(handoff) = state.handoff(unit) else { return };
+        let Some(seen) = self.phases.get(unit).filter(|seen| seen.is_of(handoff)) else { return };
+        if let Some(next) = seen.after_report(state, handoff, now) {
+            self.change_phase(unit, next);
+        }
     }
 
     /// Begins the deadline of a warm-up anew where `hears` finds that it has progressed.
@@ -259,17 +212,15 @@ impl Memory {
         now: Moment,
         hears: impl FnOnce(&mut WarmUp) -> bool,
     ) {
-        let Some(seen) = self.phases.get(lead).filter(|seen| seen.key.phase == Phase::Warming) else {
-            return;
-        };
-        let mut next = seen.clone();
-        if hears(&mut next.warm_up) {
-            self.forget_phase(lead);
-            self.note_phase(
-                lead.clone(),
-                PhaseSpan { deadline: now + phase_deadline(state, Phase::Warming), ..next },
-            );
+        let next = self.phases.get(lead).and_then(|seen| seen.after_warm_up(state, now, hears));
+        if let Some(next) = next {
+            self.change_phase(lead, next);
         }
+    }
+
+    fn change_phase(&mut self, unit: &TopicPartition, next: PhaseSpan) {
+        self.forget_phase(unit);
+        self.note_phase(unit.clone(), next);
     }
 
     fn see_avoids(&mut self, state: &GroupState, unit: &TopicPartition, now: Moment) {
@@ -284,6 +235,9 @@ impl Memory {
             .collect();
         if !seen.is_empty() {
             self.avoids.insert(unit.clone(), seen);
+        }
+        if state.assignment(unit).is_none() {
+            self.back_offs.forget(unit);
         }
     }
 
@@ -340,6 +294,12 @@ impl Memory {
         })
     }
 
+    /// The time for which a unit with `at` in the lead is not moved, since its owner did not stop in time.
+    #[must_use]
+    pub fn backs_off(&self, at: &TopicPartition, now: Moment) -> Option<Duration> {
+        self.back_offs.left(at, now)
+    }
+
     /// True if the vanished consumer `name` may still come back: it said so, or its grace is not over.
     #[must_use]
     pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
@@ -365,28 +325,14 @@ impl Memory {
     }
 
     /// The next moment after `now` at which a plan may come out otherwise though no record changed: somebody is
-    /// no longer passed over, or no longer awaited.
+    /// no longer passed over, or no longer awaited, or a unit may move again.
     #[must_use]
     pub fn next_plan(&self, state: &GroupState, now: Moment) -> Option<Moment> {
         let grace = rejoin_grace(state);
         let avoids = self.avoids.values().flatten().map(|seen| seen.until);
         let graces = self.absences.values().map(|since| *since + grace);
-        avoids.chain(graces).filter(|moment| *moment > now).min()
+        avoids.chain(graces).chain(self.back_offs.ends()).filter(|moment| *moment > now).min()
     }
-}
-
-/// The longest time that a phase may last.
-#[must_use]
-pub fn phase_deadline(state: &GroupState, phase: Phase) -> Duration {
-    Duration::from_millis(state.configured(|config| match phase {
-        Phase::Warming => config.warm_deadline_ms,
-        Phase::Ready
-        | Phase::Freezing
-        | Phase::Draining
-        | Phase::CatchingUp
-        | Phase::Complete
-        | Phase::Cancelled => config.phase_deadline_ms,
-    }))
 }
 
 fn rejoin_grace(state: &GroupState) -> Duration {

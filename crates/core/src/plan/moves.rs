@@ -12,6 +12,7 @@ use crate::record::{Handoff, Phase};
 use crate::state::Presence;
 use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
 /// The part of a unit that one consumer has and another one should have.
@@ -113,6 +114,10 @@ impl Planner<'_> {
         }
         if let Some(why) = self.half_switched(part) {
             return Some(why);
+        }
+        if let Some(left) = part.iter().find_map(|at| self.context.memory.backs_off(at, self.context.moment))
+        {
+            return Some(DeferReason::BackingOff { left_ms: millis(left) });
         }
         // The strategy knows, unless a handoff of another part of the set pins the whole set to this consumer.
         if part.iter().any(|at| self.context.memory.avoids(at, target, self.context.moment)) {

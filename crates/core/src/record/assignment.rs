@@ -81,6 +81,9 @@ pub struct Owner {
     pub lease: LeaseId,
     /// The lease's time to live in milliseconds.
     pub ttl_ms: u64,
+    #[serde(flatten)]
+    /// Fields that a newer writer added.
+    pub extra: Extra,
 }
 
 impl Owner {
@@ -108,6 +111,9 @@ pub struct Avoid {
     pub failures: u32,
     /// The time for which it is passed over, in milliseconds from a leader's first sight of this record.
     pub for_ms: u64,
+    #[serde(flatten)]
+    /// Fields that a newer writer added.
+    pub extra: Extra,
 }
 
 impl Avoid {
@@ -239,6 +245,7 @@ impl Assignment {
             incarnation: member.incarnation.clone(),
             failures,
             for_ms: Avoid::backoff_ms(failures),
+            extra: Extra::new(),
         });
         next
     }

@@ -52,6 +52,10 @@ pub struct Consumer {
     /// The progress of its warm-ups, by partition as `topic/number`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub progress: BTreeMap<String, Progress>,
+    /// The handoffs that wait for the record that this consumer has in the works, by partition ("topic/number"): it has
+    /// been told to stop, or has not finished its first record. At most [`MOST_PROGRESS`](Self::MOST_PROGRESS).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub busy: BTreeMap<String, HandoffId>,
     /// The address for requests for its partitions, for routers; empty: it takes none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub endpoint: String,
@@ -118,6 +122,9 @@ pub struct Progress {
     /// The whole amount, where the consumer knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
+    #[serde(flatten)]
+    /// Fields that a newer writer added.
+    pub extra: Extra,
 }
 
 impl Consumer {
@@ -142,6 +149,7 @@ impl Consumer {
             renewal,
             capabilities: BTreeSet::new(),
             progress: BTreeMap::new(),
+            busy: BTreeMap::new(),
             endpoint: String::new(),
             instance: String::new(),
             client: String::new(),

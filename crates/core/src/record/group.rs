@@ -35,12 +35,22 @@ pub struct GroupConfig {
     /// The time for which a change of membership waits for the next one; at most 60 s, default 100 ms.
     #[serde(default = "default_debounce")]
     pub debounce_ms: u64,
-    /// The longest time that a warm-up may go without progress; 1 s to 24 h, default 5 min.
+    /// The longest time that a warm-up may go without progress; 2 s to 24 h, default 5 min.
     #[serde(default = "default_warm_deadline")]
     pub warm_deadline_ms: u64,
     /// The longest time that every other phase may last; 1 s to 1 h, default 30 s.
     #[serde(default = "default_phase_deadline")]
     pub phase_deadline_ms: u64,
+    /// The longest time that a member may be busy with one record while a phase waits for it; longer than that, the move
+    /// is cancelled, and in `overlap` the session of an old owner ends. At least `phase_deadline_ms` counts; 1 s to 1 h,
+    /// default 5 min. Not in `routed`, where [`hold_deadline_ms`](Self::hold_deadline_ms) counts.
+    #[serde(default = "default_drain_deadline")]
+    pub drain_deadline_ms: u64,
+    /// The longest time for which a move in `routed` may hold requests back, over all its phases: shorter than routers
+    /// stash requests (15 s by default), longer than twice the shortest session; 4 s to 1 h, default 10 s. Sessions of
+    /// routers last half as long where they ask for nothing else, and a freeze seven tenths of it.
+    #[serde(default = "default_hold_deadline")]
+    pub hold_deadline_ms: u64,
     /// The most handoffs in flight; at least 1, default 1 000.
     #[serde(default = "default_moves_in_flight")]
     pub max_moves_in_flight: u32,
@@ -91,6 +101,14 @@ const fn default_phase_deadline() -> u64 {
     30_000
 }
 
+const fn default_drain_deadline() -> u64 {
+    300_000
+}
+
+const fn default_hold_deadline() -> u64 {
+    10_000
+}
+
 const fn default_moves_in_flight() -> u32 {
     1_000
 }
@@ -112,6 +130,8 @@ impl Default for GroupConfig {
             debounce_ms: default_debounce(),
             warm_deadline_ms: default_warm_deadline(),
             phase_deadline_ms: default_phase_deadline(),
+            drain_deadline_ms: default_drain_deadline(),
+            hold_deadline_ms: default_hold_deadline(),
             max_moves_in_flight: default_moves_in_flight(),
             max_warming: default_warming(),
             rejoin_grace_ms: 0,
@@ -176,8 +196,11 @@ impl GroupConfig {
         within("max_session_timeout_ms", self.max_session_timeout_ms, shortest, longest)?;
         self.session_timeout_fits()?;
         within("debounce_ms", self.debounce_ms, 0, 60_000)?;
-        within("warm_deadline_ms", self.warm_deadline_ms, 1_000, 24 * HOUR)?;
+        // Clients report once a second, and a report may come late by as long.
+        within("warm_deadline_ms", self.warm_deadline_ms, 2_000, 24 * HOUR)?;
         within("phase_deadline_ms", self.phase_deadline_ms, 1_000, HOUR)?;
+        within("drain_deadline_ms", self.drain_deadline_ms, 1_000, HOUR)?;
+        within("hold_deadline_ms", self.hold_deadline_ms, 2 * shortest, HOUR)?;
         within("max_moves_in_flight", self.max_moves_in_flight.into(), 1, 1_000_000)?;
         within("max_warming", self.max_warming.into(), 1, 1_000_000)?;
         within("rejoin_grace_ms", self.rejoin_grace_ms, 0, HOUR)?;

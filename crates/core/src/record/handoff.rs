@@ -212,6 +212,9 @@ pub struct Taken {
     /// The time at which it handled that record or began to wait for one, by its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_at: Option<WallMillis>,
+    #[serde(flatten)]
+    /// Fields that a newer writer added.
+    pub extra: Extra,
 }
 
 impl Handoff {

@@ -1,12 +1,12 @@
 //! The members of a [`TestGroup`]: they join, answer and leave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::TestGroup;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
 use crate::key::Key;
-use crate::record::{Capability, Consumer, Progress, Renewal, Router, Taken, encode};
+use crate::record::{Capability, Consumer, Extra, Progress, Renewal, Router, Taken, encode};
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::view::{ConsumerView, Role, consumer_view};
@@ -169,10 +169,24 @@ impl TestGroup {
         let handoff = self.state.handoff_of(at).expect("it moves").id.clone();
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         let mut progress = registration.progress.clone();
-        progress.insert(at.to_string(), Progress { handoff, done, total });
-        let next = Consumer { progress, ..(*registration).clone() };
+        progress.insert(at.to_string(), Progress { handoff, done, total, extra: Extra::new() });
+        self.rewrite(member, registration.lease, &Consumer { progress, ..(*registration).clone() });
+    }
+
+    /// The member's instance writes down that a record of `at` is in the works there, or nowhere any more.
+    ///
+    /// # Panics
+    /// Where the member is not registered, or `at` does not move.
+    pub fn report_busy(&mut self, member: &Member, at: &TopicPartition, busy: bool) {
+        let handoff = self.state.handoff_of(at).expect("it moves").id.clone();
+        let registration = self.state.registration(&member.name).expect("it is registered").clone();
+        let busy = if busy { BTreeMap::from([(at.to_string(), handoff)]) } else { BTreeMap::new() };
+        self.rewrite(member, registration.lease, &Consumer { busy, ..(*registration).clone() });
+    }
+
+    fn rewrite(&mut self, member: &Member, lease: LeaseId, next: &Consumer) {
         let key = self.state.layout().encode(&Key::Consumer(member.name.clone()));
-        let put = Op::put_leased(key, encode(&next), registration.lease);
+        let put = Op::put_leased(key, encode(next), lease);
         assert!(self.apply(&Txn::guarded(Vec::new(), vec![put])));
     }
 

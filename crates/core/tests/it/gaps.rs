@@ -32,7 +32,7 @@ fn say(group: &mut TestGroup, member: &Member, ack: &Ack) {
 }
 
 fn first_at(at: u64) -> Ack {
-    Ack::Taken(Taken { first_offset: None, first_at: Some(WallMillis(at)) })
+    Ack::Taken(Taken { first_at: Some(WallMillis(at)), ..Taken::default() })
 }
 
 fn gap(group: &TestGroup) -> Option<u64> {

@@ -18,7 +18,7 @@ fn ack(what: usize, number: usize) -> Ack {
     let offset = i64::try_from(number).ok().and_then(|number| Offset::new(number).ok());
     match what {
         0 => Ack::Ready,
-        1 => Ack::Taken(Taken { first_offset: offset, first_at: None }),
+        1 => Ack::Taken(Taken { first_offset: offset, ..Taken::default() }),
         2 => Ack::Released { last_at: None },
         3 => Ack::WarmFailed { reason: "no".to_owned() },
         4 => Ack::Drained(Drained { offset, last_at: None }),

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 mod acks;
+mod busy;
+mod concerns;
 mod following;
 mod gaps;
 mod handoffs;

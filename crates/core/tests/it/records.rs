@@ -4,11 +4,13 @@ use kafka_assigner_core::ack::{Ack, Verdict, abort};
 use kafka_assigner_core::advance::advance;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::plan::unreadable_settings;
-use kafka_assigner_core::record::{Phase, Source, Topic, encode};
+use kafka_assigner_core::reason::{CancelReason, FenceReason, Reason};
+use kafka_assigner_core::record::{Assignment, Consumer, Handoff, Phase, Source, Topic, decode, encode};
 use kafka_assigner_core::session::{Leaving, is_drained};
-use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_types::id::Member;
+use kafka_assigner_types::kv::{Op, Txn};
 use kafka_assigner_types::moment::WallMillis;
 
 /// Somebody breaks a record; what it was is returned, to mend it.
@@ -231,4 +233,81 @@ fn an_old_owner_with_an_unreadable_registration_still_works_for_all_we_know() {
     assert!(group.view(&a).roles.contains_key(&tp("t", 1)));
     assert!(group.plan().actions.is_empty());
     assert!(!good.is_empty());
+}
+
+/// What a newer version may write into a record of this one.
+fn newer(record: serde_json::Value) -> bytes::Bytes {
+    record.to_string().into()
+}
+
+fn written_back<T: serde::Serialize + serde::de::DeserializeOwned>(
+    stored: &serde_json::Value,
+) -> serde_json::Value {
+    let record: T = decode(&newer(stored.clone())).expect("a newer record can be read");
+    serde_json::from_slice(&encode(&record)).expect("it is JSON")
+}
+
+#[test]
+fn what_a_newer_version_wrote_inside_of_a_record_is_written_back() {
+    let assignment = serde_json::json!({
+        "version": 1, "epoch": 3, "run": 3, "mode": "exclusive", "since": 0, "new": [1],
+        "owner": {"name": "a", "incarnation": "a-1", "lease": 7, "ttl_ms": 30_000, "zone": "x"},
+        "avoid": [{"consumer": "b", "incarnation": "b-1", "failures": 1, "for_ms": 10_000, "by": "c"}],
+        "why": {"kind": "owner_was_slow", "owner": "b", "seconds": 3},
+    });
+    assert_eq!(written_back::<Assignment>(&assignment), assignment);
+    let handoff = serde_json::json!({
+        "version": 1, "id": "h", "unit": [{"topic": "t", "partition": 0}], "mode": "overlap", "phase": "cancelled",
+        "old": {"name": "a", "incarnation": "a-1"}, "new": {"name": "b", "incarnation": "b-1"}, "since": 0,
+        "taken": {"first_offset": 4, "first_key": "k"},
+        "cancelled": {"kind": "too_hot", "degrees": 99}, "why": {"kind": "owner_returned"},
+    });
+    assert_eq!(written_back::<Handoff>(&handoff), handoff);
+    let consumer = serde_json::json!({
+        "version": 1, "incarnation": "a-1", "ttl_ms": 30_000, "renewal": "client", "since": 0, "instance": "i",
+        "standing": {"is": "ending", "why": "store_restored"},
+        "progress": {"t/0": {"handoff": "h", "done": 1, "bytes": 2}},
+    });
+    assert_eq!(written_back::<Consumer>(&consumer), consumer);
+}
+
+#[test]
+fn a_reason_of_a_newer_version_is_shown_by_its_word() {
+    let reason: Reason = serde_json::from_str(r#"{"kind":"owner_was_slow","owner":"b"}"#).unwrap();
+    assert_eq!(reason.to_string(), "owner was slow (a reason of a newer version)");
+    let reason: FenceReason = serde_json::from_str(r#""store_restored_again""#).unwrap();
+    assert_eq!(reason.to_string(), "store restored again (a reason of a newer version)");
+}
+
+// During an upgrade, and for ever after it was undone: a reason is for people, and must not freeze what it is about.
+#[test]
+fn a_reason_of_a_newer_version_is_kept_and_shown_and_freezes_nothing() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = group.join("a");
+    group.settle();
+    let newer = |group: &mut TestGroup, key: &Key, field: &str, reason: serde_json::Value| {
+        let mut record: serde_json::Value = group.stored(key);
+        record[field] = reason;
+        let written = serde_json::to_vec(&record).unwrap();
+        group.put(key, written);
+    };
+    let reason = serde_json::json!({ "kind": "took_over_suspect", "owner": "b", "age": { "ms": 3 } });
+    let key = Key::Assignment(tp("t", 0));
+    newer(&mut group, &key, "why", reason.clone());
+    assert!(group.state.unreadable().is_empty(), "{:?}", group.state.error_at(&tp("t", 0)));
+    let assignment: Assignment = group.stored(&key);
+    assert_eq!(assignment.why.to_string(), "took over suspect (a reason of a newer version)");
+    assert_eq!(serde_json::to_value(&assignment).unwrap()["why"], reason, "as it came");
+    let (key, lease) =
+        (Key::Consumer("a".parse().unwrap()), group.state.registration(&a.name).unwrap().lease);
+    let mut record: serde_json::Value = group.stored(&key);
+    record["standing"] = serde_json::json!({ "is": "ending", "why": "its_rack_burns" });
+    let at = group.state.layout().encode(&key);
+    let op = Op::put_leased(at, serde_json::to_vec(&record).unwrap(), lease);
+    group.apply(&Txn::guarded(Vec::new(), vec![op]));
+    assert_eq!(group.state.presence(&a), Presence::Ending);
+    let cancelled = serde_json::json!({ "kind": "awaits_nobody", "for_ms": 7 });
+    let read: CancelReason = serde_json::from_value(cancelled.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), cancelled);
+    assert!(!read.is_failure(), "nobody is passed over for what nobody here understands");
 }

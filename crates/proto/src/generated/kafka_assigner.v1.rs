@@ -98,13 +98,17 @@ pub struct AssignmentCommand {
     /// The revision of the view that the command was computed from; it never falls within a cluster.
     #[prost(uint64, tag = "2")]
     pub revision: u64,
-    /// Exactly one; a client ignores a command of a kind it does not know.
-    #[prost(oneof = "assignment_command::Command", tags = "3, 4, 5, 6, 7, 8, 9, 10")]
+    /// At most one; a client ignores a command of a kind it does not know. None = nothing new: everything that concerns
+    /// the member up to `revision` was told. It follows within a second where a change of the member's records is not told
+    /// otherwise.
+    #[prost(oneof = "assignment_command::Command", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub command: ::core::option::Option<assignment_command::Command>,
 }
 /// Nested message and enum types in `AssignmentCommand`.
 pub mod assignment_command {
-    /// Exactly one; a client ignores a command of a kind it does not know.
+    /// At most one; a client ignores a command of a kind it does not know. None = nothing new: everything that concerns
+    /// the member up to `revision` was told. It follows within a second where a change of the member's records is not told
+    /// otherwise.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Command {
         /// All roles at once, or a part of them: first on every stream of a client with CAPABILITY_SNAPSHOT.
@@ -131,6 +135,9 @@ pub mod assignment_command {
         /// The partitions that it is about to own. Only in the modes `exclusive` and `routed`.
         #[prost(message, tag = "10")]
         CatchUp(super::CatchUp),
+        /// The instance has lost touch with its store, so that what it says may be out of date.
+        #[prost(message, tag = "11")]
+        OutOfTouch(super::OutOfTouch),
     }
 }
 /// Every role of the member. What is not listed, it has no role in and drops.
@@ -370,6 +377,16 @@ pub struct GoAway {
     #[prost(uint64, tag = "2")]
     pub deadline_ms: u64,
 }
+/// The instance has not known for a while whether its view of the group is complete: it does not reach the store, or
+/// hears nothing of it. Sent once in each such time. The stream goes on. The client sends a heartbeat to another instance
+/// at once, and moves its stream there only if that one confirms the session: where no instance has its store, nobody
+/// moves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OutOfTouch {
+    /// The time since the instance was last known to be up to date.
+    #[prost(uint64, tag = "1")]
+    pub since_ms: u64,
+}
 /// The session is over. Every partition counts as lost: stop, commit nothing, and open a new session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Fenced {
@@ -405,6 +422,48 @@ pub struct HeartbeatRequest {
     /// The progress of its preparations. Progress extends the handoff's deadline.
     #[prost(message, repeated, tag = "7")]
     pub warming: ::prost::alloc::vec::Vec<WarmProgress>,
+    /// The client's stream; unset = not told, as by older clients: nothing is concluded from it.
+    #[prost(message, optional, tag = "8")]
+    pub stream: ::core::option::Option<StreamState>,
+    /// The partitions whose handoff waits for a record that this client has in the works: it was told to stop (Drain,
+    /// Release), or it has been granted the partition and its first record is not done. The phase is extended while the
+    /// partition is listed; see GroupConfig.drain_deadline_ms. At most 1 000 are heeded. A heartbeat that lists others than
+    /// the one before is due within a second of the change.
+    #[prost(message, repeated, tag = "20")]
+    pub busy: ::prost::alloc::vec::Vec<BusyPartition>,
+}
+/// The stream of a client as it stands when a heartbeat is sent, so that the instance that answers can tell whether it
+/// missed anything, wherever it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StreamState {
+    /// The revision of the last command on it; 0 = the client has no stream, or none that has begun with a snapshot (for
+    /// routers: a table).
+    #[prost(uint64, tag = "1")]
+    pub revision: u64,
+    /// The digest of all that was told on it and still holds; unset = not kept. It is the sum, modulo 2^64, of one number
+    /// for each partition in which the member has a role: the FNV-1a hash (64 bits) of this text in UTF-8, then mixed by
+    /// the finaliser of MurmurHash3 (fmix64). The text is four lines, with a line feed between them and none at the end:
+    /// topic
+    /// partition, in decimal
+    /// owner | warming | catching_up | draining | releasing
+    /// of an owner the epoch, in decimal, else the handoff_id
+    /// Examples, with topic "orders": owner of partition 0 under epoch 7: 0xc169ccac03e70402; with the warm-up of partition
+    /// 1 for handoff "h1" besides: 0x4c1589a555043e06; nothing: 0.
+    #[prost(uint64, optional, tag = "2")]
+    pub digest: ::core::option::Option<u64>,
+}
+/// A partition with a record in the works.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BusyPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
+    /// The handoff that waits for it.
+    #[prost(string, tag = "3")]
+    pub handoff_id: ::prost::alloc::string::String,
 }
 /// The progress of one preparation.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -440,13 +499,18 @@ pub struct HeartbeatResponse {
     /// The revision of the view that the answer came from; 0 = not known just now.
     #[prost(uint64, tag = "4")]
     pub revision: u64,
-    /// The last revision whose command concerned this member; 0 = not known. A client whose stream has not
-    /// delivered it soon afterwards opens a new stream.
+    /// The revision of the last change that concerned this member; 0 = not known. A client whose stream has not come that
+    /// far soon afterwards (3 s in ours) opens a new stream, at another instance; unless the digests are equal.
     #[prost(uint64, tag = "5")]
     pub concerned_revision: u64,
     /// Addresses of all instances, as in GoAway.endpoints; empty = not known.
     #[prost(string, repeated, tag = "6")]
     pub endpoints: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The digest of all that the member has to know at `revision`, as in StreamState; unset = not known just now. If it is
+    /// the stream's, the stream has missed nothing. If it is another one, although `revision` is not below the stream's
+    /// revision and `concerned_revision` not above it, the stream has lost something: the client opens another one.
+    #[prost(uint64, optional, tag = "7")]
+    pub digest: ::core::option::Option<u64>,
 }
 /// The caller of acknowledgements.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -828,8 +892,12 @@ pub enum FenceReason {
     RenewalLate = 5,
     /// The client deregistered; the regular end.
     Deregistered = 6,
-    /// The client has seen a later revision than the store has, under the same cluster id: the store was put back, and
-    /// nobody has said so yet. Forget what was seen (`Seen`) before opening a new session.
+    /// The session was renewed and had no stream, so that it could be told nothing: each of its heartbeats to one instance
+    /// said so, for the larger of two times to live and 60 s. A client forgets what it has seen (Seen), which may be the
+    /// reason for which no instance took its stream.
+    Unattached = 7,
+    /// The client has seen more than the store holds: the store was put back to an earlier state. A client forgets what it
+    /// has seen (Seen).
     StoreRestored = 8,
 }
 impl FenceReason {
@@ -846,6 +914,7 @@ impl FenceReason {
             Self::PollInterval => "FENCE_REASON_POLL_INTERVAL",
             Self::RenewalLate => "FENCE_REASON_RENEWAL_LATE",
             Self::Deregistered => "FENCE_REASON_DEREGISTERED",
+            Self::Unattached => "FENCE_REASON_UNATTACHED",
             Self::StoreRestored => "FENCE_REASON_STORE_RESTORED",
         }
     }
@@ -859,6 +928,7 @@ impl FenceReason {
             "FENCE_REASON_POLL_INTERVAL" => Some(Self::PollInterval),
             "FENCE_REASON_RENEWAL_LATE" => Some(Self::RenewalLate),
             "FENCE_REASON_DEREGISTERED" => Some(Self::Deregistered),
+            "FENCE_REASON_UNATTACHED" => Some(Self::Unattached),
             "FENCE_REASON_STORE_RESTORED" => Some(Self::StoreRestored),
             _ => None,
         }
@@ -1977,7 +2047,9 @@ pub struct AttachRequest {
     /// creates one; when the session is over, the answer is a final Fenced.
     #[prost(int64, tag = "4")]
     pub resume_lease: i64,
-    /// The session's time to live that it asks for; 0 = the group's. What was granted is in SessionInfo.ttl_ms.
+    /// The session's time to live that it asks for: 2 000 to seven tenths of the group's hold_deadline_ms (INVALID_ARGUMENT
+    /// above it); 0 = half of that deadline, or the group's session timeout where it is shorter. What was granted is in
+    /// SessionInfo.ttl_ms.
     #[prost(uint64, tag = "5")]
     pub session_timeout_ms: u64,
     /// The newest state that this router has seen, over all its sessions.
@@ -1999,13 +2071,15 @@ pub struct RouteCommand {
     /// The revision of the view that the command was computed from; it never falls within a cluster.
     #[prost(uint64, tag = "2")]
     pub revision: u64,
-    /// Exactly one; a router ignores a command of a kind it does not know.
-    #[prost(oneof = "route_command::Command", tags = "3, 4, 5, 6")]
+    /// At most one; a router ignores a command of a kind it does not know. None = nothing new: every route is told up to
+    /// `revision`.
+    #[prost(oneof = "route_command::Command", tags = "3, 4, 5, 6, 7")]
     pub command: ::core::option::Option<route_command::Command>,
 }
 /// Nested message and enum types in `RouteCommand`.
 pub mod route_command {
-    /// Exactly one; a router ignores a command of a kind it does not know.
+    /// At most one; a router ignores a command of a kind it does not know. None = nothing new: every route is told up to
+    /// `revision`.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Command {
         /// All routes at once, or a part of them: first on every stream.
@@ -2021,6 +2095,9 @@ pub mod route_command {
         /// before it has a new session and its table.
         #[prost(message, tag = "6")]
         Fenced(super::Fenced),
+        /// The instance has lost touch with its store, so that what it says may be out of date.
+        #[prost(message, tag = "7")]
+        OutOfTouch(super::OutOfTouch),
     }
 }
 /// The routes of all partitions of the group. What is not listed does not exist.
@@ -2154,6 +2231,11 @@ pub struct RouterHeartbeatRequest {
     /// The newest state that this router has seen.
     #[prost(message, optional, tag = "3")]
     pub seen: ::core::option::Option<Seen>,
+    /// The router's stream; unset = not told. Its digest has one number for each partition that has a route, of these
+    /// lines: topic, partition, and then either "open" with epoch, consumer_name, incarnation and endpoint, or "stash" with
+    /// handoff_id, or "unowned".
+    #[prost(message, optional, tag = "4")]
+    pub stream: ::core::option::Option<StreamState>,
 }
 /// Ends a router's session. It comes after the router has stopped: nothing of it is on its way to an owner any more,
 /// or it will never know.
@@ -2837,7 +2919,7 @@ pub struct GroupConfig {
     /// The time that a change of membership waits for the next one before the leader plans; at most 60 000, default 100.
     #[prost(uint64, optional, tag = "4")]
     pub debounce_ms: ::core::option::Option<u64>,
-    /// The time that a warm-up may go without reported progress; 1 000 to 86 400 000, default 300 000.
+    /// The time that a warm-up may go without reported progress; 2 000 to 86 400 000, default 300 000.
     #[prost(uint64, optional, tag = "5")]
     pub warm_deadline_ms: ::core::option::Option<u64>,
     /// The time that every other phase may last; 1 000 to 3 600 000, default 30 000.
@@ -2864,6 +2946,14 @@ pub struct GroupConfig {
     /// than balance takes, or "moves"; default "ties".
     #[prost(string, optional, tag = "12")]
     pub spread_topics: ::core::option::Option<::prost::alloc::string::String>,
+    /// The time for which a member may be busy with one record (HeartbeatRequest.busy) while a phase waits for it, in the
+    /// modes "overlap" and "exclusive"; at least phase_deadline_ms counts. 1 000 to 3 600 000, default 300 000.
+    #[prost(uint64, optional, tag = "14")]
+    pub drain_deadline_ms: ::core::option::Option<u64>,
+    /// In the mode "routed": the time for which a move may hold requests back, over all its phases. It must be shorter than
+    /// the time for which routers stash requests. 4 000 to 3 600 000, default 10 000.
+    #[prost(uint64, optional, tag = "15")]
+    pub hold_deadline_ms: ::core::option::Option<u64>,
     /// The longest time to live that a session may ask for; 2 000 to 1 800 000, default 300 000. So long grants in the modes
     /// "exclusive" and "routed" wait after the store was put back.
     #[prost(uint64, optional, tag = "20")]
@@ -3199,6 +3289,10 @@ pub struct Handoff {
     /// The routers whose word a freeze still waits for, by name.
     #[prost(string, repeated, tag = "15")]
     pub missing_routers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// True = the member that it waits for says that it is busy with a record (HeartbeatRequest.busy), so that the deadline
+    /// is `drain_deadline_ms`.
+    #[prost(bool, tag = "17")]
+    pub busy: bool,
     /// For how long the leader has seen it in its phase; in PHASE_COMPLETE counted anew once the new owner has taken.
     /// Unset where deadline_ms is.
     #[prost(uint64, optional, tag = "16")]

@@ -61,9 +61,9 @@ impl<T: RoutingTransport> RouterCalls<T> {
     }
 
     pub(super) fn heartbeat(&mut self, heartbeat: SendHeartbeat) {
-        let SendHeartbeat { number, endpoint, incarnation, lease, seen, bound } = heartbeat;
+        let SendHeartbeat { number, endpoint, incarnation, lease, seen, stream, bound } = heartbeat;
         let (caller, seen) = (Some(self.caller(&incarnation)), Some(seen));
-        let request = RouterHeartbeatRequest { caller, lease: lease.0, seen };
+        let request = RouterHeartbeatRequest { caller, lease: lease.0, seen, stream: Some(stream) };
         let transport = self.transport.clone();
         self.running.spawn(async move {
             let result = bounded(bound, transport.heartbeat(&endpoint, request)).await;

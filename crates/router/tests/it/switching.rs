@@ -58,7 +58,7 @@ async fn a_request_without_an_answer_ends_a_drain_after_its_bound() {
     owners.wait_for(1).await;
     service.set(stash(0, "h"));
     service.wait_for_ack(0, "h").await;
-    assert_eq!(answer(lost).await, Err("no answer within 10s".into()));
+    assert_eq!(answer(lost).await, Err("no answer within 5s".into()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -163,6 +163,8 @@ fn changed(
     set(&mut config.debounce_ms, wanted.debounce_ms.as_ref());
     set(&mut config.warm_deadline_ms, wanted.warm_deadline_ms.as_ref());
     set(&mut config.phase_deadline_ms, wanted.phase_deadline_ms.as_ref());
+    set(&mut config.drain_deadline_ms, wanted.drain_deadline_ms.as_ref());
+    set(&mut config.hold_deadline_ms, wanted.hold_deadline_ms.as_ref());
     set(&mut config.max_moves_in_flight, wanted.max_moves_in_flight.as_ref());
     set(&mut config.max_warming, wanted.max_warming.as_ref());
     set(&mut config.rejoin_grace_ms, wanted.rejoin_grace_ms.as_ref());

@@ -2,6 +2,7 @@
 
 use kafka_assigner_core::census::{self, Census, is_owned};
 use kafka_assigner_core::explain::waits_for;
+use kafka_assigner_core::leader::busy_member;
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::view::{Role, role};
@@ -44,6 +45,8 @@ pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
         debounce_ms: Some(config.debounce_ms),
         warm_deadline_ms: Some(config.warm_deadline_ms),
         phase_deadline_ms: Some(config.phase_deadline_ms),
+        drain_deadline_ms: Some(config.drain_deadline_ms),
+        hold_deadline_ms: Some(config.hold_deadline_ms),
         max_moves_in_flight: Some(config.max_moves_in_flight),
         max_warming: Some(config.max_warming),
         rejoin_grace_ms: Some(config.rejoin_grace_ms),
@@ -200,6 +203,7 @@ pub(super) fn handoff(
         cancelled_because: handoff.cancelled.as_ref().map(ToString::to_string).unwrap_or_default(),
         mode: wire_mode(handoff.mode).into(),
         missing_routers: missing_routers(state, handoff),
+        busy: busy_member(state, handoff).is_some(),
     }
 }
 

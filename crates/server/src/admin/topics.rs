@@ -6,6 +6,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::plan::check_sets;
 use kafka_assigner_core::record::{MAX_PARTITIONS, Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::topics::TopicLook;
 use kafka_assigner_proto::v1::{
     DeleteTopicRequest, DeleteTopicResponse, ListTopicsRequest, ListTopicsResponse, SetTopicRequest,
     SetTopicResponse,
@@ -14,6 +15,7 @@ use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::TopicName;
+use kafka_assigner_types::topic_id::TopicId;
 use tonic::Status;
 
 use super::page::PageRequest;
@@ -27,6 +29,8 @@ struct Wanted {
     name: TopicName,
     partitions: u32,
     source: Source,
+    /// Its id in Kafka, where that was asked and tells it.
+    id: Option<TopicId>,
     /// `None`: as it is; empty: none.
     copartition: Option<String>,
     /// `None`: as it is.
@@ -95,19 +99,20 @@ impl AdminService {
         let name = TopicName::new(&topic.topic).map_err(|e| refusal::name(&e))?;
         let copartition = topic.copartition.map(label).transpose()?;
         let mode = topic.mode.as_deref().map(ModeOverride::named).transpose()?;
-        let (partitions, source) = match topic.partitions {
+        let (look, source) = match topic.partitions {
             0 => (self.ask_kafka(&name).await?, Source::Kafka),
-            partitions @ 1..=MAX_PARTITIONS => (partitions, Source::Static),
+            partitions @ 1..=MAX_PARTITIONS => (TopicLook::new(partitions), Source::Static),
             partitions => {
                 let message =
                     format!("partitions = {partitions} is refused: it must be 0 to {MAX_PARTITIONS}");
                 return Err(refusal::field(message));
             }
         };
-        Ok(Wanted { name, partitions, source, copartition, mode })
+        let TopicLook { partitions, id } = look;
+        Ok(Wanted { name, partitions: partitions.min(MAX_PARTITIONS), source, id, copartition, mode })
     }
 
-    async fn ask_kafka(&self, name: &TopicName) -> Result<u32, Status> {
+    async fn ask_kafka(&self, name: &TopicName) -> Result<TopicLook, Status> {
         let Some(source) = self.instance.topics() else {
             let message = format!("this service does not know Kafka: say how many partitions {name} has");
             return Err(status(Reason::KafkaNotConfigured, message));
@@ -115,7 +120,7 @@ impl AdminService {
         let asked = source.find(&BTreeSet::from([name.clone()])).await;
         let found = asked.map_err(|e| status(Reason::KafkaUnavailable, refusal::describe(&e)))?;
         match found.get(name) {
-            Some(Some(partitions)) => Ok((*partitions).min(MAX_PARTITIONS)),
+            Some(Some(look)) => Ok(*look),
             Some(None) => Err(status(Reason::TopicNotFound, format!("Kafka has no topic {name}"))),
             None => {
                 let message = format!("Kafka can't say how many partitions {name} has just now; try again");
@@ -189,6 +194,7 @@ impl Wanted {
         }
         let mut topic = before.cloned().unwrap_or_else(|| Topic::new(self.partitions, self.source));
         (topic.partitions, topic.source) = (self.partitions, self.source);
+        topic.topic_id = topic.topic_id.or_else(|| self.id.map(|id| id.to_string()));
         if let Some(label) = &self.copartition {
             topic.copartition = (!label.is_empty()).then(|| label.clone());
         }

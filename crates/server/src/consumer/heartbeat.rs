@@ -14,7 +14,8 @@ use super::service::ConsumerService;
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
 use crate::refusal;
-use crate::session::{Confirmation, Registered};
+use crate::session::{Confirmation, Registered, floor};
+use crate::stream_state::HeardMember;
 
 impl ConsumerService {
     /// Renews a session and takes in the progress that comes with it. Cancel safe.
@@ -30,15 +31,33 @@ impl ConsumerService {
         };
         let registered = Registered::<Consumer>::at(&self.instance, &group, &member);
         let deadline = Instant::now() + registered.patience();
-        let seen = request.seen.clone().unwrap_or_default();
-        let confirmation = registered.confirm(lease, deadline, &seen).await;
+        let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();
+        let confirmation = registered.confirm(lease, seen, deadline).await;
         self.measure(&group, &member, &confirmation);
-        if matches!(confirmation, Confirmation::Confirmed) {
-            // What there was no time for is reported again.
-            let taken_in = timeout_at(deadline, self.take_progress(&group, &member, &request)).await;
-            tracing::trace!(consumer = %member, in_time = taken_in.is_ok(), "progress");
+        let confirmation = match confirmation {
+            Confirmation::Confirmed => {
+                let stream = request.stream.as_ref();
+                let heard = HeardMember { group: &group, member: &member, stream, ttl: registered.ttl() };
+                let confirmation = self.look_at_stream(&heard).await;
+                // What there was no time for is reported again.
+                let taken_in = timeout_at(deadline, self.take_progress(&group, &member, &request)).await;
+                tracing::trace!(consumer = %member, in_time = taken_in.is_ok(), "progress");
+                confirmation
+            }
+            other => other,
+        };
+        Ok(confirmation.answer(&self.instance, &group, &member, |state| state.concern(&member)))
+    }
+
+    async fn look_at_stream(&self, heard: &HeardMember<'_>) -> Confirmation {
+        let metrics = self.instance.metrics();
+        heard.measure(metrics, heard.group.read(|state| state.concern(heard.member)));
+        let sessions = heard.group.unattached();
+        let confirmation = heard.unless_unattached(metrics, sessions, Confirmation::Confirmed);
+        if let Confirmation::Over(reason) = &confirmation {
+            self.end_session(heard.group, heard.member, reason.clone()).await;
         }
-        Ok(confirmation.answer(&self.instance, &group, &member, group.hub().told(&member)))
+        confirmation
     }
 
     fn measure(&self, group: &ServedGroup, member: &Member, confirmation: &Confirmation) {

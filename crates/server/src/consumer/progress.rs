@@ -1,16 +1,17 @@
-//! Progress that heartbeats report: of warm-ups, and of processing itself.
+//! Progress that heartbeats report: of warm-ups, of records in the works, and of processing itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{Consumer, Progress, encode};
+use kafka_assigner_core::record::{Consumer, Extra, Progress, encode};
 use kafka_assigner_core::session;
-use kafka_assigner_core::state::GroupState;
-use kafka_assigner_proto::v1::{HeartbeatRequest, WarmProgress};
-use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_core::state::{GroupState, Versioned};
+use kafka_assigner_proto::v1::{BusyPartition, HeartbeatRequest, WarmProgress};
+use kafka_assigner_types::id::{HandoffId, Member};
 use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_types::name::MemberName;
 
 use super::service::ConsumerService;
 use crate::convert;
@@ -26,12 +27,12 @@ impl ConsumerService {
     ) {
         if is_stuck(group, member, request.poll_progress) {
             self.end_session(group, member, FenceReason::NoProgress).await;
-        } else if !request.warming.is_empty() {
-            self.write_progress(group, member, &request.warming).await;
+        } else {
+            self.write_progress(group, member, request).await;
         }
     }
 
-    async fn end_session(&self, group: &ServedGroup, member: &Member, why: FenceReason) {
+    pub(super) async fn end_session(&self, group: &ServedGroup, member: &Member, why: FenceReason) {
         let Some(write) = group.read(|state| session::end(state, member, why)) else { return };
         // Where it does not apply, the next heartbeat finds it stuck again.
         if let Err(error) = self.instance.store().txn(write.unfenced()).await {
@@ -39,13 +40,12 @@ impl ConsumerService {
         }
     }
 
-    /// Writes what is news, at most every quarter of the deadline that it extends. What is not written is reported
-    /// again with the next heartbeat.
-    async fn write_progress(&self, group: &ServedGroup, member: &Member, reported: &[WarmProgress]) {
+    /// Writes what is news. What is not written is reported again with the next heartbeat.
+    async fn write_progress(&self, group: &ServedGroup, member: &Member, request: &HeartbeatRequest) {
         let txn = group.read(|state| {
-            let deadline = Duration::from_millis(state.configured(|config| config.warm_deadline_ms));
-            let may_write = group.sessions().may_write(state, member, deadline / 4);
-            may_write.then(|| record_progress(state, member, reported)).flatten()
+            let reported = Report::of(state, member, request)?;
+            let may_write = group.sessions().may_write(state, member, reported.interval(state));
+            may_write.then(|| reported.write(state))
         });
         let Some(txn) = txn else { return };
         if self.instance.store().txn(txn).await.is_ok_and(|outcome| outcome.succeeded) {
@@ -62,33 +62,60 @@ fn is_stuck(group: &ServedGroup, member: &Member, counter: u64) -> bool {
     })
 }
 
-/// The write that puts news of warm-ups into the member's registration.
-fn record_progress(state: &GroupState, member: &Member, reported: &[WarmProgress]) -> Option<Txn> {
-    let entry = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
-    let progress: BTreeMap<String, Progress> = reported
-        .iter()
-        .filter_map(|item| understand(state, member, item))
-        .take(Consumer::MOST_PROGRESS)
-        .map(|(at, progress)| (at.to_string(), progress))
-        .collect();
-    if progress == entry.progress {
-        return None;
+/// The shortest time between two writes of which partitions are busy: against the least deadline that they extend, 1 s.
+const BUSY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The report of one heartbeat, as far as it is news of what the member was told to do.
+struct Report<'s> {
+    name: &'s MemberName,
+    entry: &'s Versioned<Consumer>,
+    progress: BTreeMap<String, Progress>,
+    busy: BTreeMap<String, HandoffId>,
+}
+
+impl<'s> Report<'s> {
+    /// `None` where the session is not there, or nothing is news.
+    fn of(state: &'s GroupState, member: &'s Member, request: &HeartbeatRequest) -> Option<Self> {
+        let entry = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
+        let warming = request.warming.iter().filter_map(|item| warm_up(state, member, item));
+        let progress = warming.take(Consumer::MOST_PROGRESS).collect();
+        let busy = request.busy.iter().filter_map(|item| busy(state, member, item));
+        let busy = busy.take(Consumer::MOST_PROGRESS).collect();
+        let is_news = progress != entry.progress || busy != entry.busy;
+        is_news.then_some(Self { name: &member.name, entry, progress, busy })
     }
-    let next = Consumer { progress, ..Consumer::clone(entry) };
-    let key = state.layout().encode(&Key::Consumer(member.name.clone()));
-    let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
-    Some(Txn::guarded(vec![guard], vec![Op::put_leased(key, encode(&next), entry.lease)]))
+
+    /// Progress is written at most every quarter of the deadline that it extends, who is busy at once.
+    fn interval(&self, state: &GroupState) -> Duration {
+        let warm = Duration::from_millis(state.configured(|config| config.warm_deadline_ms)) / 4;
+        if self.busy == self.entry.busy { warm } else { warm.min(BUSY_INTERVAL) }
+    }
+
+    fn write(self, state: &GroupState) -> Txn {
+        let Self { name, entry, progress, busy } = self;
+        let next = Consumer { progress, busy, ..Consumer::clone(entry) };
+        let key = state.layout().encode(&Key::Consumer(name.clone()));
+        let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
+        Txn::guarded(vec![guard], vec![Op::put_leased(key, encode(&next), entry.lease)])
+    }
+}
+
+/// A report of a record in the works for which a handoff of the member's waits; any other is passed over.
+fn busy(state: &GroupState, member: &Member, item: &BusyPartition) -> Option<(String, HandoffId)> {
+    let at = convert::partition(&item.topic, item.partition).ok()?;
+    let handoff = state.handoff_of(&at)?;
+    let is_meant =
+        handoff.id.as_str() == item.handoff_id && (handoff.old == *member || handoff.new == *member);
+    is_meant.then(|| (at.to_string(), handoff.id.clone()))
 }
 
 /// What is reported of a warm-up that the member was told to do; anything else is passed over, so that nothing a
 /// client makes up comes into a record.
-fn understand(
-    state: &GroupState,
-    member: &Member,
-    item: &WarmProgress,
-) -> Option<(TopicPartition, Progress)> {
+fn warm_up(state: &GroupState, member: &Member, item: &WarmProgress) -> Option<(String, Progress)> {
     let at = convert::partition(&item.topic, item.partition).ok()?;
     let handoff = state.handoff_of(&at).filter(|handoff| handoff.new == *member)?;
     let is_meant = handoff.id.as_str() == item.handoff_id;
-    is_meant.then(|| (at, Progress { handoff: handoff.id.clone(), done: item.done, total: item.total }))
+    let (id, extra) = (handoff.id.clone(), Extra::new());
+    let progress = || Progress { handoff: id, done: item.done, total: item.total, extra };
+    is_meant.then(|| (at.to_string(), progress()))
 }

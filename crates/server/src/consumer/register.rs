@@ -18,7 +18,7 @@ use super::stream::fenced_stream;
 use crate::commands::Commands;
 use crate::group::ServedGroup;
 use crate::refusal;
-use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
+use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
     /// Opens, takes over or resumes a session, and attaches a stream to it.
@@ -32,6 +32,7 @@ impl ConsumerService {
         let registration = CheckedRegister::check(request, || entropy.id())?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group_or_create(&registration.group).await?;
+        in_touch(&self.instance, &group)?;
         match self.admit(&group, &registration).await? {
             Ok(opened) => self.attach(group, registration, opened).await,
             Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),

@@ -18,9 +18,11 @@ use tokio::time::sleep;
 use super::renewal::Renewals;
 use super::service::ConsumerService;
 use super::session::ConsumerSession;
+use crate::bare_revision::BareRevision;
 use crate::commands::{CommandRefusal, CommandSender, Commands};
 use crate::convert::CommandHeader;
-use crate::group::StreamConnection;
+use crate::group::{StreamConnection, TouchListener};
+use crate::session::spread;
 
 /// The most roles that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -37,7 +39,7 @@ pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &Fence
 /// What to do next on a stream.
 enum Next {
     /// Tell the member so, which may be nothing; then record what a client does not say itself.
-    Tell(Vec<AssignmentCommand>, Vec<MemberAck>),
+    Tell(Revision, Vec<AssignmentCommand>, Vec<MemberAck>),
     /// The session is over.
     End(FenceReason),
     /// The member handed everything over and may leave.
@@ -51,13 +53,21 @@ struct ConsumerStream {
     reader: CommandSender<AssignmentCommand>,
     /// What the member knows; `None` before the first command.
     known: Option<ConsumerView>,
+    bare: BareRevision,
 }
 
 impl ConsumerService {
     pub(super) fn start_stream(&self, session: ConsumerSession) -> Commands {
         let (reader, commands) = CommandSender::open(session.lease.ttl);
         let line = session.group.connect(&session.member);
-        let stream = ConsumerStream { service: self.clone(), session, line, reader, known: None };
+        let stream = ConsumerStream {
+            service: self.clone(),
+            session,
+            line,
+            reader,
+            known: None,
+            bare: BareRevision::default(),
+        };
         self.instance.tasks().spawn(stream.run());
         commands
     }
@@ -84,10 +94,11 @@ impl ConsumerStream {
     async fn tell(&mut self) -> Result<(), CommandRefusal> {
         let leaving = self.service.instance.leaving().clone();
         let mut is_told_to_go = false;
+        let mut touch = self.listen_for_touch();
         loop {
             let is_done = match self.next() {
-                Next::Tell(commands, taking) => {
-                    self.send(commands).await?;
+                Next::Tell(revision, commands, taking) => {
+                    self.send_news(revision, commands).await?;
                     self.record_taken(&taking).await
                 }
                 Next::End(reason) => {
@@ -98,12 +109,21 @@ impl ConsumerStream {
             };
             tokio::select! {
                 biased;
-                is_kept = self.line.rung() => if !is_kept { return Ok(()) },
+                is_kept = self.line.rung() => {
+                    if !is_kept {
+                        return Ok(());
+                    }
+                    self.bare.owe();
+                }
                 () = leaving.cancelled(), if !is_told_to_go => {
                     is_told_to_go = true;
                     let others = self.service.instance.peers().others();
                     self.send(vec![self.told().go_away(others)]).await?;
                 }
+                // The member may find an instance that knows more.
+                since = touch.lost() => self.send(vec![self.told().out_of_touch(since)]).await?,
+                // Nothing followed that would have told the revision.
+                () = self.bare.due() => {}
                 // Nobody rings for what could not be written.
                 () = sleep(RETRY), if !is_done => {}
             }
@@ -111,8 +131,16 @@ impl ConsumerStream {
     }
 
     fn told(&self) -> CommandHeader<'_> {
-        let revision = self.session.group.read(GroupState::revision);
+        self.told_at(self.session.group.read(GroupState::revision))
+    }
+
+    fn told_at(&self, revision: Revision) -> CommandHeader<'_> {
         CommandHeader { cluster_id: self.session.group.cluster_id(), revision }
+    }
+
+    fn listen_for_touch(&self) -> TouchListener {
+        let instance = &self.service.instance;
+        self.session.group.touch().listen(spread(instance, instance.options().stream_patience))
     }
 
     fn next(&mut self) -> Next {
@@ -137,7 +165,7 @@ impl ConsumerStream {
             let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);
             let taking = self.taking(&view.roles);
             self.known = Some(view);
-            return Next::Tell(opening, taking);
+            return Next::Tell(state.revision(), opening, taking);
         };
         let difference = known.follow(state, member, scope);
         debug_assert!(
@@ -149,7 +177,7 @@ impl ConsumerStream {
             Scope::Partitions(_) => self.taking(&difference.roles),
             Scope::Everything => self.known.as_ref().map_or_else(Vec::new, |known| self.taking(&known.roles)),
         };
-        Next::Tell(commands, taking)
+        Next::Tell(state.revision(), commands, taking)
     }
 
     /// What its client does not say of `roles`: it counts as processing what it was told to own.
@@ -160,9 +188,20 @@ impl ConsumerStream {
         roles.iter().filter_map(|(at, role)| taken(at, role)).collect()
     }
 
+    /// Sends what is news at `revision`, or the bare revision where there is none and it is owed.
+    async fn send_news(
+        &mut self,
+        revision: Revision,
+        commands: Vec<AssignmentCommand>,
+    ) -> Result<(), CommandRefusal> {
+        if self.bare.is_due(!commands.is_empty()) {
+            return self.send(vec![self.told_at(revision).bare()]).await;
+        }
+        self.send(commands).await
+    }
+
     async fn send(&self, commands: Vec<AssignmentCommand>) -> Result<(), CommandRefusal> {
         for command in commands {
-            self.line.note_told(Revision(command.revision));
             self.reader.send(command).await?;
         }
         Ok(())

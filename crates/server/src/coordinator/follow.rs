@@ -1,17 +1,12 @@
 //! Keeps the group's topics in line with Kafka while this instance leads.
 
-use std::collections::BTreeSet;
-
 use kafka_assigner_core::state::Touched;
-use kafka_assigner_core::topics::{Denials, follow, wanted};
+use kafka_assigner_core::topics::{Denials, Found, follow, wanted};
 use kafka_assigner_store::view::Notice;
-use kafka_assigner_types::name::TopicName;
-use tokio::time::Instant;
+use kafka_assigner_types::moment::Moment;
 
 use super::execute::{Executor, WriteOutcome};
 use super::parts::Coordinator;
-use crate::refusal::describe;
-use crate::topics::TopicSource;
 
 /// The follower of the topics of one group.
 #[derive(Debug)]
@@ -28,54 +23,43 @@ impl<'a> TopicFollower<'a> {
 
     /// Follows until it is dropped; without a source of topics it waits for ever.
     pub(super) async fn run(mut self) {
-        let Coordinator { group, options, topics, .. } = self.coordinator;
-        let Some(source) = topics else { return std::future::pending().await };
-        let mut updates = group.view().subscribe();
+        let Coordinator { group, topics, .. } = self.coordinator;
+        let Some(board) = topics else { return std::future::pending().await };
+        let (mut updates, mut interest) = (group.view().subscribe(), board.interest());
+        interest.want(group.read(wanted));
         loop {
-            let asked = group.read(wanted);
-            self.refresh(&**source, &asked).await;
-            let next = Instant::now() + options.topic_refresh;
-            loop {
-                tokio::select! {
-                    biased;
-                    // A consumer that names a topic nobody asked for yet should not wait for the refresh.
-                    notice = updates.next() => match notice {
-                        Some(notice) if self.names_more(&notice, &asked) => break,
-                        Some(_) => {}
-                        None => return,
-                    },
-                    () = tokio::time::sleep_until(next) => break,
+            tokio::select! {
+                biased;
+                // A consumer that names another topic should not wait for the next look.
+                notice = updates.next() => match notice {
+                    Some(notice) if may_want_others(&notice) => interest.want(group.read(wanted)),
+                    Some(_) => {}
+                    None => return,
+                },
+                news = interest.news() => {
+                    for (at, found) in news {
+                        self.follow(&found, at).await;
+                    }
                 }
             }
         }
     }
 
-    fn names_more(&self, notice: &Notice<Touched>, asked: &BTreeSet<TopicName>) -> bool {
-        let may = match notice {
-            Notice::Touched(touched) => touched.membership,
-            Notice::Everything => true,
-        };
-        may && !self.coordinator.group.read(wanted).is_subset(asked)
-    }
-
-    async fn refresh(&mut self, source: &dyn TopicSource, names: &BTreeSet<TopicName>) {
-        if names.is_empty() {
-            return;
-        }
-        let Coordinator { group, clock, .. } = self.coordinator;
-        let found = match source.find(names).await {
-            Ok(found) => found,
-            Err(error) => {
-                tracing::warn!(group = %group.name(), error = describe(&error), "Kafka can't be asked");
-                return;
-            }
-        };
-        let now = clock.now();
-        let writes = group.read(|state| follow(state, &found, &mut self.denials, now));
+    /// Writes what follows from what Kafka said at `at`.
+    async fn follow(&mut self, found: &Found, at: Moment) {
+        let Coordinator { group, .. } = self.coordinator;
+        let writes = group.read(|state| follow(state, found, &mut self.denials, at));
         for fate in self.executor.carry_out(&writes).await {
             if let WriteOutcome::Failed(error) = fate {
                 tracing::debug!(group = %group.name(), %error, "topics not written");
             }
         }
+    }
+}
+
+fn may_want_others(notice: &Notice<Touched>) -> bool {
+    match notice {
+        Notice::Touched(touched) => touched.membership || touched.topics,
+        Notice::Everything => true,
     }
 }

@@ -12,7 +12,7 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::pulse::Pulses;
-use crate::topics::TopicSource;
+use crate::topics::TopicBoard;
 
 /// The parts of the instance that a coordinator works with.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub(crate) struct Coordinator {
     pub(crate) options: Arc<Options>,
     pub(crate) clock: Monotonic,
     pub(crate) entropy: Arc<Entropy>,
-    pub(crate) topics: Option<Arc<dyn TopicSource>>,
+    pub(crate) topics: Option<TopicBoard>,
     pub(crate) peers: Peers,
     pub(crate) metrics: Metrics,
     pub(crate) pulses: Pulses,

@@ -7,12 +7,11 @@
 //! the whole truth of that revision; and none is lost however many rings become one.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kafka_assigner_core::state::Scope;
 use kafka_assigner_types::id::{Incarnation, Member};
-use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::MemberName;
 use tokio::sync::Notify;
 
@@ -31,7 +30,6 @@ struct Bell {
     rung: Notify,
     /// What may differ since the stream last took it.
     scope: Mutex<Scope>,
-    told: AtomicU64,
     leaving: AtomicBool,
 }
 
@@ -60,7 +58,6 @@ impl Hub {
             incarnation: member.incarnation.clone(),
             rung: Notify::new(),
             scope: Mutex::new(Scope::Everything),
-            told: AtomicU64::default(),
             leaving: AtomicBool::default(),
         });
         hub.lines().entry(member.name.clone()).or_default().push(Arc::clone(&bell));
@@ -89,23 +86,15 @@ impl Hub {
         self.streams.load(Ordering::Relaxed)
     }
 
-    /// The revision of the last command that was computed for the session of `member` here; zero where there was
-    /// none.
-    pub(crate) fn told(&self, member: &Member) -> Revision {
-        let mut told = 0;
-        self.for_each(member, |bell| told = told.max(bell.told.load(Ordering::Relaxed)));
-        Revision(told)
-    }
-
     /// Notes that `member` asked for the end of its session, which its streams then call the regular one.
     pub(crate) fn note_leaving(&self, member: &Member) {
         self.for_each(member, |bell| bell.leaving.store(true, Ordering::Relaxed));
     }
 
-    fn for_each(&self, member: &Member, mut visit: impl FnMut(&Bell)) {
+    fn for_each(&self, member: &Member, visit: impl FnMut(&Bell)) {
         let lines = self.lines();
         let bells = lines.get(&member.name).into_iter().flatten();
-        bells.filter(|bell| bell.incarnation == member.incarnation).for_each(|bell| visit(bell));
+        bells.filter(|bell| bell.incarnation == member.incarnation).map(|bell| &**bell).for_each(visit);
     }
 
     fn lines(&self) -> MutexGuard<'_, BTreeMap<MemberName, Vec<Arc<Bell>>>> {
@@ -135,11 +124,6 @@ impl StreamConnection {
 
     fn is_closed(&self) -> bool {
         self.hub.closed.load(Ordering::Acquire)
-    }
-
-    /// Notes that a command of `revision` is on its way.
-    pub(crate) fn note_told(&self, revision: Revision) {
-        self.bell.told.store(revision.0, Ordering::Relaxed);
     }
 
     /// True if the member asked for the end of its session.

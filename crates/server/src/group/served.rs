@@ -15,6 +15,8 @@ use super::hub::{Hub, StreamConnection};
 use super::materialized::GroupView;
 use super::phases::Phases;
 use super::sessions::Sessions;
+use super::touch::StoreTouch;
+use super::unattached::UnattachedSessions;
 use crate::identity::StoreIdentity;
 
 /// A group that this instance serves; clones are cheap.
@@ -27,6 +29,15 @@ pub struct ServedGroup {
     routers: Arc<Hub>,
     sessions: Arc<Sessions>,
     phases: Arc<Phases>,
+    touch: Arc<StoreTouch>,
+    unattached: Arc<MemberKinds<UnattachedSessions>>,
+}
+
+/// One of each: for consumers, and for routers.
+#[derive(Debug, Default)]
+struct MemberKinds<T> {
+    consumers: T,
+    routers: T,
 }
 
 impl ServedGroup {
@@ -43,8 +54,9 @@ impl ServedGroup {
         let state = GroupState::new(layout.clone()).in_cluster(Arc::clone(identity.record()));
         let state = GroupView::new(state, Arc::clone(&hub), Arc::clone(&routers));
         let (view, keeper) = View::new(store, options, state);
-        let (layout, phases) = (Arc::new(layout), Arc::default());
-        (Self { layout, identity, view, hub, routers, sessions, phases }, keeper)
+        let (layout, phases, touch, unattached) =
+            (Arc::new(layout), Arc::default(), Arc::default(), Arc::default());
+        (Self { layout, identity, view, hub, routers, sessions, phases, touch, unattached }, keeper)
     }
 
     /// Its name.
@@ -111,6 +123,21 @@ impl ServedGroup {
     /// The ages of phases, as far as this instance leads.
     pub(crate) fn phases(&self) -> &Phases {
         &self.phases
+    }
+
+    /// The touch of the view with the store.
+    pub(crate) fn touch(&self) -> &StoreTouch {
+        &self.touch
+    }
+
+    /// The consumers that said to this instance that they have no stream.
+    pub(crate) fn unattached(&self) -> &UnattachedSessions {
+        &self.unattached.consumers
+    }
+
+    /// The routers that said to this instance that they have no stream.
+    pub(crate) fn unattached_routers(&self) -> &UnattachedSessions {
+        &self.unattached.routers
     }
 
     pub(crate) const fn hub(&self) -> &Arc<Hub> {

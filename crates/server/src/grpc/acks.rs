@@ -45,6 +45,7 @@ pub(super) fn taken(item: &PartitionAck) -> Result<MemberAck, Status> {
     let taken = Taken {
         first_offset: convert::handled_offset(item.handled.as_ref())?,
         first_at: first.map(convert::time_of),
+        ..Taken::default()
     };
     partition(item, Ack::Taken(taken))
 }

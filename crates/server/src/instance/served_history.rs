@@ -196,7 +196,7 @@ impl ServedHistory {
             options: Arc::clone(&instance.options),
             clock: instance.clock,
             entropy: Arc::clone(&instance.entropy),
-            topics: instance.topics.clone(),
+            topics: instance.topics.as_ref().map(|_| instance.board.clone()),
             peers: self.peers.clone(),
             metrics: instance.metrics.clone(),
             pulses: instance.pulses.clone(),

@@ -20,6 +20,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::{
     GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
 };
+use super::looks::LookMetrics;
 use super::metered::{Metered, StoreMetrics};
 
 /// The metrics of one instance; clones share them.
@@ -40,6 +41,9 @@ pub(super) struct Families {
     pub(super) acks: Family<ReasonLabel, Counter>,
     pub(super) heartbeats: Family<ReasonLabel, Counter>,
     pub(super) late_heartbeats: Family<GroupLabel, Counter>,
+    pub(super) behind_heartbeats: Family<GroupLabel, Counter>,
+    pub(super) unattached: Family<GroupLabel, Counter>,
+    pub(super) out_of_touch: Gauge,
     pub(super) streams: Family<ReasonLabel, Counter>,
     pub(super) route_streams: Family<ReasonLabel, Counter>,
     pub(super) phases: Family<PhaseModeLabel, Histogram>,
@@ -57,6 +61,7 @@ pub(super) struct Families {
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
+    pub(super) looks: LookMetrics,
     pub(super) store: StoreMetrics,
 }
 
@@ -74,6 +79,9 @@ impl Metrics {
             acks: Family::default(),
             heartbeats: Family::default(),
             late_heartbeats: Family::default(),
+            behind_heartbeats: Family::default(),
+            unattached: Family::default(),
+            out_of_touch: Gauge::default(),
             streams: Family::default(),
             route_streams: Family::default(),
             phases: Family::new_with_constructor(millis_to_minutes),
@@ -91,6 +99,7 @@ impl Metrics {
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
+            looks: LookMetrics::default(),
             store: StoreMetrics::default(),
         };
         families.register(registry);
@@ -171,6 +180,21 @@ impl Metrics {
         self.0.late_heartbeats.get_or_create(&of(group)).inc();
     }
 
+    /// A heartbeat showed that its member's stream had missed something so far.
+    pub(crate) fn behind_heartbeat(&self, group: &GroupName) {
+        self.0.behind_heartbeats.get_or_create(&of(group)).inc();
+    }
+
+    /// A session was ended that was renewed and had no stream.
+    pub(crate) fn unattached(&self, group: &GroupName) {
+        self.0.unattached.get_or_create(&of(group)).inc();
+    }
+
+    /// So many groups that are served here are out of touch with the store.
+    pub(crate) fn out_of_touch(&self, groups: usize) {
+        self.0.out_of_touch.set(whole(groups));
+    }
+
     /// A stream was opened, for a new session or to go on with one.
     pub(crate) fn stream(&self, group: &GroupName, is_resumed: bool) {
         let reason = if is_resumed { "resumed" } else { "new" };
@@ -214,6 +238,7 @@ impl Families {
         );
         self.register_members(registry);
         self.register_history(registry);
+        self.looks.register(registry);
         self.store.register(registry);
     }
 
@@ -224,6 +249,21 @@ impl Families {
             "heartbeats_late",
             "Heartbeats that came more than one and a half intervals after the one before",
             self.late_heartbeats.clone(),
+        );
+        registry.register(
+            "heartbeats_behind",
+            "Heartbeats of members whose stream had not told all that concerned them by then",
+            self.behind_heartbeats.clone(),
+        );
+        registry.register(
+            "sessions_unattached",
+            "Sessions that were ended because they were renewed and had no stream for too long",
+            self.unattached.clone(),
+        );
+        registry.register(
+            "groups_out_of_touch",
+            "Groups with streams here of which it is not certain that the view is complete",
+            self.out_of_touch.clone(),
         );
         registry.register(
             "streams_opened",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::leader::{freeze_bound, router_session};
 use kafka_assigner_core::record::Router;
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::AttachRequest;
@@ -12,7 +13,25 @@ use super::request::Attachment;
 use super::service::RouterService;
 use super::stream::{RouterSession, Routes, fenced_stream};
 use crate::group::ServedGroup;
-use crate::session::{Entrance, Opened, Over, Registered, reach, room_for_a_stream, time_to_live};
+use crate::refusal;
+use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream};
+
+/// The time to live of a router's session: what it `asked` for, or the group's default for routers.
+///
+/// A router that dies must be over before a freeze that waits for it is cancelled, or no move would end that begins
+/// meanwhile.
+fn session(group: &ServedGroup, asked: Option<Duration>) -> Result<Duration, Status> {
+    let (default, most) = group.read(|state| (router_session(state), freeze_bound(state)));
+    let asked = asked.unwrap_or(default);
+    if asked <= most {
+        return Ok(asked);
+    }
+    let (asked, most) = (millis(asked), millis(most));
+    Err(refusal::field(format!(
+        "session_timeout_ms = {asked} is refused: a router may ask for at most {most} here, the time that a freeze waits \
+         for routers (seven tenths of the group's hold_deadline_ms)"
+    )))
+}
 
 impl RouterService {
     /// Opens, takes over or resumes a router's session, and attaches a stream to it.
@@ -25,6 +44,7 @@ impl RouterService {
         let attachment = Attachment::check(request)?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group(&attachment.group).await?;
+        in_touch(&self.instance, &group)?;
         match self.admit(&group, &attachment).await? {
             Ok(opened) => self.start(group, attachment, &opened).await,
             Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
@@ -41,7 +61,7 @@ impl RouterService {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
             Entrance::Over(over) => Ok(Err(over)),
             Entrance::Create { takes_over } => {
-                let record = self.record(attachment, time_to_live(group, attachment.timeout));
+                let record = self.record(attachment, session(group, attachment.timeout)?);
                 let opened = registered.open(record, takes_over).await?;
                 tracing::info!(group = %group.name(), router = %attachment.router,
                     took_over = takes_over.is_some(), "router's session opened");

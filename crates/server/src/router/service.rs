@@ -11,7 +11,8 @@ use crate::group::ServedGroup;
 use crate::group_name::group_name;
 use crate::instance::Instance;
 use crate::refusal;
-use crate::session::Registered;
+use crate::session::{Confirmation, Registered, floor};
+use crate::stream_state::HeardMember;
 
 /// The service for routers on one instance.
 #[derive(Debug, Clone)]
@@ -35,9 +36,17 @@ impl RouterService {
         let (group, router) = self.named(request.caller.as_ref()).await?;
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
-        let confirmation = registered.confirm(lease, deadline, &request.seen.unwrap_or_default()).await;
-        self.instance.metrics().heartbeat(group.name(), confirmation.label());
-        Ok(confirmation.answer(&self.instance, &group, &router, group.routers().told(&router)))
+        let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();
+        let mut confirmation = registered.confirm(lease, seen, deadline).await;
+        let metrics = self.instance.metrics();
+        metrics.heartbeat(group.name(), confirmation.label());
+        if matches!(confirmation, Confirmation::Confirmed) {
+            let (stream, ttl) = (request.stream.as_ref(), registered.ttl());
+            let heard = HeardMember { group: &group, member: &router, stream, ttl };
+            heard.measure(metrics, group.read(|state| state.route_concern(&router)));
+            confirmation = heard.unless_unattached(metrics, group.unattached_routers(), confirmation);
+        }
+        Ok(confirmation.answer(&self.instance, &group, &router, |state| state.route_concern(&router)))
     }
 
     /// The group and the router that a call names.

@@ -11,9 +11,11 @@ use kafka_assigner_types::kv::{Lease, Revision};
 
 use super::sent_routes::SentRoutes;
 use super::service::RouterService;
+use crate::bare_revision::BareRevision;
 use crate::commands::{CommandRefusal, CommandSender, Commands};
-use crate::convert::{fenced, go_away, session_info};
-use crate::group::{ServedGroup, StreamConnection};
+use crate::convert::{fenced, go_away, out_of_touch, session_info};
+use crate::group::{ServedGroup, StreamConnection, TouchListener};
+use crate::session::spread;
 
 /// The most routes that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -35,7 +37,12 @@ pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &Fence
 }
 
 fn told(cluster_id: &str, revision: Revision, command: Command) -> RouteCommand {
-    RouteCommand { cluster_id: cluster_id.to_owned(), revision: revision.0, command: Some(command) }
+    RouteCommand { command: Some(command), ..bare(cluster_id, revision) }
+}
+
+/// That every route is told up to `revision`.
+fn bare(cluster_id: &str, revision: Revision) -> RouteCommand {
+    RouteCommand { cluster_id: cluster_id.to_owned(), revision: revision.0, command: None }
 }
 
 struct RouterStream {
@@ -45,13 +52,21 @@ struct RouterStream {
     reader: CommandSender<RouteCommand>,
     /// What the router knows; `None` before the first command.
     table: Option<SentRoutes>,
+    bare: BareRevision,
 }
 
 impl RouterService {
     pub(super) fn start_stream(&self, session: RouterSession) -> Routes {
         let (reader, routes) = CommandSender::open(session.lease.ttl);
         let line = session.group.connect_router(&session.router);
-        let stream = RouterStream { service: self.clone(), session, line, reader, table: None };
+        let stream = RouterStream {
+            service: self.clone(),
+            session,
+            line,
+            reader,
+            table: None,
+            bare: BareRevision::default(),
+        };
         self.instance.tasks().spawn(stream.run());
         routes
     }
@@ -76,9 +91,10 @@ impl RouterStream {
     async fn tell(&mut self) -> Result<(), CommandRefusal> {
         let leaving = self.service.instance.leaving().clone();
         let mut is_told_to_go = false;
+        let mut touch = self.listen_for_touch();
         loop {
             match self.next() {
-                (revision, Ok(commands)) => self.send(revision, commands).await?,
+                (revision, Ok(commands)) => self.send_news(revision, commands).await?,
                 (revision, Err(reason)) => {
                     let fenced = self.told(revision, Command::Fenced(fenced(&reason)));
                     self.reader.end(fenced);
@@ -88,14 +104,24 @@ impl RouterStream {
             tokio::select! {
                 biased;
                 // Routes before the farewell: the router may still have to freeze.
-                is_kept = self.line.rung() => if !is_kept { return Ok(()) },
+                is_kept = self.line.rung() => {
+                    if !is_kept {
+                        return Ok(());
+                    }
+                    self.bare.owe();
+                }
                 // Once; the stream goes on until the router has gone elsewhere.
                 () = leaving.cancelled(), if !is_told_to_go => {
                     is_told_to_go = true;
-                    let revision = self.session.group.read(GroupState::revision);
                     let others = self.service.instance.peers().others();
-                    self.send(revision, vec![Command::GoAway(go_away(others))]).await?;
+                    self.send(self.stands_at(), vec![Command::GoAway(go_away(others))]).await?;
                 }
+                // The router may find an instance that knows more.
+                since = touch.lost() => {
+                    self.send(self.stands_at(), vec![Command::OutOfTouch(out_of_touch(since))]).await?;
+                }
+                // Nothing followed that would have told the revision.
+                () = self.bare.due() => {}
             }
         }
     }
@@ -128,13 +154,29 @@ impl RouterStream {
         commands
     }
 
+    fn stands_at(&self) -> Revision {
+        self.session.group.read(GroupState::revision)
+    }
+
+    fn listen_for_touch(&self) -> TouchListener {
+        let instance = &self.service.instance;
+        self.session.group.touch().listen(spread(instance, instance.options().stream_patience))
+    }
+
     fn told(&self, revision: Revision, command: Command) -> RouteCommand {
         told(self.session.group.cluster_id(), revision, command)
     }
 
+    /// Sends what is news at `revision`, or the bare revision where there is none and it is owed.
+    async fn send_news(&mut self, revision: Revision, commands: Vec<Command>) -> Result<(), CommandRefusal> {
+        if self.bare.is_due(!commands.is_empty()) {
+            return self.reader.send(bare(self.session.group.cluster_id(), revision)).await;
+        }
+        self.send(revision, commands).await
+    }
+
     async fn send(&self, revision: Revision, commands: Vec<Command>) -> Result<(), CommandRefusal> {
         for command in commands {
-            self.line.note_told(revision);
             self.reader.send(self.told(revision, command)).await?;
         }
         Ok(())

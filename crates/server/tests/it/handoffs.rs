@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kafka_assigner_core::key::Key;
+use kafka_assigner_core::leader::busy_member;
 use kafka_assigner_core::reason::CancelReason;
 use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
-    AckOutcome, FenceReason, HandledRecord, HeartbeatOutcome, PartitionAck, RegisterRequest, WarmProgress,
+    AckOutcome, BusyPartition, FenceReason, HandledRecord, HeartbeatOutcome, PartitionAck, RegisterRequest,
+    WarmProgress,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
@@ -178,6 +180,53 @@ async fn who_never_releases_loses_its_session() {
     assert_eq!(old.heartbeat().await.outcome(), HeartbeatOutcome::Fenced);
     new.until("both", |roles| roles.assigned.len() == 2).await;
     cluster.until("the session ran out", |state| state.consumers().len() == 1).await;
+    cluster.stop().await;
+}
+
+/// Of each handoff, whether the member that it waits for is busy with a record.
+fn busy(state: &GroupState) -> impl Iterator<Item = bool> {
+    state.handoffs().keys().filter_map(|at| Some(busy_member(state, state.handoff(at)?).is_some()))
+}
+
+/// Ten times the deadline of a phase, with a heartbeat each second that names what `member` has to release.
+async fn stays_busy(member: &mut Member) {
+    for _ in 0..40 {
+        let busy = member.roles.releasing.values().map(|release| BusyPartition {
+            topic: release.topic.clone(),
+            partition: release.partition,
+            handoff_id: release.handoff_id.clone(),
+        });
+        assert_eq!(member.busy(busy.collect()).await.unwrap().outcome(), HeartbeatOutcome::Confirmed);
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_busy_with_a_record_is_waited_for_and_keeps_its_session() {
+    let cluster = Cluster::tuned(1, 2, impatient).await;
+    let mut old = Member::join(&cluster.nodes[0], "a").await;
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut new = Worker::start(&cluster.nodes, "b").await;
+    old.until("it shall release", |roles| roles.releasing.len() == 1).await;
+    stays_busy(&mut old).await;
+    cluster.until("it is seen that it is busy", |state| busy(state).eq([true])).await;
+    assert_eq!(old.roles.assigned.len(), 1, "it keeps the other one");
+    old.released().await;
+    new.until("its own", |roles| roles.assigned.len() == 1).await;
+    cluster.until("it is calm", is_settled).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_makes_up_of_busy_partitions_comes_into_no_record() {
+    let (cluster, _old, new) = halfway(impatient).await;
+    let warm = new.roles.warming.values().next().unwrap().clone();
+    let made_up = BusyPartition { topic: "x".repeat(300), partition: -1, handoff_id: "y".repeat(9_999) };
+    let another = BusyPartition { topic: warm.topic, partition: warm.partition, handoff_id: "z".to_owned() };
+    let many = std::iter::repeat_n([made_up, another], 5_000).flatten().collect();
+    assert_eq!(new.busy(many).await.unwrap().outcome(), HeartbeatOutcome::Confirmed);
+    let record = cluster.get(&Key::Consumer("b".parse().unwrap())).await.unwrap();
+    assert!(record.value.len() < 1_000, "{} bytes", record.value.len());
     cluster.stop().await;
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_core::state::{Entry, GroupState};
-use kafka_assigner_core::topics::Found;
+use kafka_assigner_core::topics::{Found, TopicLook};
 use kafka_assigner_proto::v1::{RegisterRequest, UnassignReason, assignment_command::Command};
 use kafka_assigner_server::Options;
 use kafka_assigner_server::topics::{self, TopicSource};
@@ -89,7 +89,10 @@ impl Fake {
 impl TopicSource for Fake {
     async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, topics::Error> {
         let known = self.0.lock().expect("nothing panics with it");
-        Ok(names.iter().filter_map(|name| Some((name.clone(), *known.get(name)?))).collect())
+        Ok(names
+            .iter()
+            .filter_map(|name| Some((name.clone(), known.get(name)?.map(TopicLook::new))))
+            .collect())
     }
 }
 

@@ -4,6 +4,7 @@ mod admin;
 mod bad_input;
 mod claims;
 mod cluster;
+mod deaf;
 mod exclusive;
 mod faults;
 mod handoffs;

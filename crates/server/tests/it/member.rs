@@ -6,11 +6,12 @@ use futures::{FutureExt as _, StreamExt as _};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
-    AckOutcome, AckResult, AssignedPartition, AssignmentCommand, Caller, Capability, CatchUpPartition,
-    DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway, HeartbeatRequest,
-    HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
+    AckOutcome, AckResult, AssignedPartition, AssignmentCommand, BusyPartition, Caller, Capability,
+    CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
+    HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
     PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest, RegisterRequest,
-    ReleasePartition, Renewal, Seen, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
+    ReleasePartition, Renewal, Seen, StreamState, WarmFailedRequest, WarmFailure, WarmPartition,
+    WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -33,6 +34,8 @@ pub(crate) struct Roles {
     pub(crate) has_more: bool,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
+    /// The number of times that its instance said that it is out of touch.
+    pub(crate) out_of_touch: u32,
     pub(crate) revision: u64,
     pub(crate) cluster_id: String,
     pub(crate) lease: i64,
@@ -44,6 +47,10 @@ pub(crate) struct Member {
     pub(crate) node: Node,
     pub(crate) request: RegisterRequest,
     pub(crate) roles: Roles,
+    /// The state that its heartbeats claim to have seen.
+    pub(crate) seen: Option<Seen>,
+    /// The stream as its heartbeats tell it.
+    pub(crate) stream: Option<StreamState>,
     commands: Commands,
 }
 
@@ -72,7 +79,8 @@ impl Member {
     /// Registers as told, and reads the first command with all its parts.
     pub(crate) async fn register(node: &Node, request: RegisterRequest) -> Result<Self, Status> {
         let commands = node.api.register(Request::new(request.clone())).await?.into_inner();
-        let mut member = Self { node: node.clone(), request, roles: Roles::default(), commands };
+        let (roles, seen, stream) = (Roles::default(), None, None);
+        let mut member = Self { node: node.clone(), request, roles, seen, stream, commands };
         member.next().await;
         while member.roles.has_more {
             member.next().await;
@@ -249,14 +257,23 @@ impl Member {
         poll_progress: u64,
         warming: Vec<WarmProgress>,
     ) -> Result<HeartbeatResponse, Status> {
+        self.report(HeartbeatRequest { poll_progress, warming, ..HeartbeatRequest::default() }).await
+    }
+
+    /// Sends a heartbeat that names partitions with a record in the works.
+    pub(crate) async fn busy(&self, busy: Vec<BusyPartition>) -> Result<HeartbeatResponse, Status> {
+        self.report(HeartbeatRequest { busy, ..HeartbeatRequest::default() }).await
+    }
+
+    async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
         let request = HeartbeatRequest {
             group: self.request.group.clone(),
             consumer_name: self.request.consumer_name.clone(),
             incarnation: self.request.incarnation.clone(),
             lease: self.roles.lease,
-            seen: None,
-            poll_progress,
-            warming,
+            seen: self.seen.clone(),
+            stream: self.stream,
+            ..report
         };
         Ok(self.node.api.heartbeat(Request::new(request)).await?.into_inner())
     }
@@ -295,7 +312,8 @@ impl Roles {
         assert!(command.revision >= self.revision, "a revision never goes back: {command:?} after {self:?}");
         self.revision = command.revision;
         self.cluster_id = command.cluster_id;
-        match command.command.expect("every command is of some kind") {
+        let Some(command) = command.command else { return };
+        match command {
             Command::Snapshot(snapshot) => {
                 let session = snapshot.session.expect("it describes the session");
                 (self.lease, self.ttl_ms) = (session.lease, session.ttl_ms);
@@ -323,6 +341,7 @@ impl Roles {
             Command::CatchUp(catch_up) => self.catch_up(catch_up.partitions),
             Command::GoAway(go_away) => self.go_away = Some(go_away),
             Command::Fenced(fenced) => self.fenced = Some(fenced),
+            Command::OutOfTouch(_) => self.out_of_touch += 1,
         }
     }
 

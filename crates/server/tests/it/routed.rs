@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kafka_assigner_core::state::GroupState;
-use kafka_assigner_proto::v1::{AckOutcome, FenceReason, HeartbeatOutcome, RegisterRequest, RouteAck};
+use kafka_assigner_proto::v1::{
+    AckOutcome, AttachRequest, FenceReason, HeartbeatOutcome, RegisterRequest, RouteAck,
+};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
 use kafka_assigner_types::mode::Mode;
@@ -155,4 +157,27 @@ async fn nothing_is_sent_to_the_dead_and_a_resumed_stream_begins_with_a_table() 
     assert_eq!(resumed.known.routes.len(), 2);
     cluster.nodes[0].instance.stop(Duration::from_secs(1)).await;
     resumed.until("it is sent away", |known| known.go_away.is_some()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_router_that_dies_is_over_before_a_freeze_that_waits_for_it_is_cancelled() {
+    let cluster = Cluster::tuned(1, 2, routed).await;
+    let router = Router::join(&cluster.nodes[0], "r").await;
+    let ttl = |state: &GroupState| state.routers().values().next().map(|r| r.last_good().unwrap().ttl_ms);
+    assert_eq!(cluster.group().await.read(ttl), Some(5_000), "half of what holding requests back may take");
+    for (asked, fits) in [(7_000, true), (7_001, false), (30_000, false)] {
+        let request = AttachRequest {
+            session_timeout_ms: asked,
+            incarnation: format!("r-{asked}"),
+            ..router.request.clone()
+        };
+        match Router::attach(&cluster.nodes[0], request).await {
+            Ok(_) => assert!(fits, "{asked}"),
+            Err(status) => {
+                assert!(!fits && status.message().contains("at most 7000"), "{}", status.message());
+                assert_eq!(status.reason(), Some(Reason::InvalidField));
+            }
+        }
+    }
+    cluster.stop().await;
 }

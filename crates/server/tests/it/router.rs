@@ -7,7 +7,7 @@ use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::routing_server::Routing as _;
 use kafka_assigner_proto::v1::{
     AckOutcome, AttachRequest, DetachRequest, Fenced, GoAway, HeartbeatResponse, Route, RouteAck,
-    RouteAckRequest, RouteState, RouterCaller, RouterHeartbeatRequest, Seen,
+    RouteAckRequest, RouteState, RouterCaller, RouterHeartbeatRequest, Seen, StreamState,
 };
 use kafka_assigner_server::grpc::Routers;
 use kafka_assigner_server::{RouterService, Routes};
@@ -23,6 +23,8 @@ pub(crate) struct Known {
     pub(crate) routes: BTreeMap<At, Route>,
     pub(crate) fenced: Option<Fenced>,
     pub(crate) go_away: Option<GoAway>,
+    /// The number of times that its instance said that it is out of touch.
+    pub(crate) out_of_touch: u32,
     pub(crate) lease: i64,
     has_more: bool,
     revision: u64,
@@ -32,15 +34,23 @@ pub(crate) struct Known {
 /// A session of a router and its stream.
 pub(crate) struct Router {
     api: Routers,
-    request: AttachRequest,
+    pub(crate) request: AttachRequest,
     pub(crate) known: Known,
+    /// The stream as its heartbeats tell it.
+    pub(crate) stream: Option<StreamState>,
     routes: Routes,
 }
 
 impl Router {
     /// Attaches on `node`, and reads the table.
     pub(crate) async fn join(node: &Node, name: &str) -> Self {
+        Self::lasting(node, name, 0).await
+    }
+
+    /// Attaches with a time to live of its own, and reads the table.
+    pub(crate) async fn lasting(node: &Node, name: &str, session_timeout_ms: u64) -> Self {
         let request = AttachRequest {
+            session_timeout_ms,
             router_name: name.to_owned(),
             group: GROUP.to_owned(),
             incarnation: format!("{name}-1"),
@@ -52,12 +62,17 @@ impl Router {
     pub(crate) async fn attach(node: &Node, request: AttachRequest) -> Result<Self, Status> {
         let api = Routers::new(RouterService::new(node.instance.clone()));
         let routes = api.attach(Request::new(request.clone())).await?.into_inner();
-        let mut router = Self { api, request, known: Known::default(), routes };
+        let mut router = Self { api, request, known: Known::default(), stream: None, routes };
         router.next().await;
         while router.known.has_more {
             router.next().await;
         }
         Ok(router)
+    }
+
+    /// Calls `node` from now on; its stream stays where it is.
+    pub(crate) fn move_to(&mut self, node: &Node) {
+        self.api = Routers::new(RouterService::new(node.instance.clone()));
     }
 
     /// Attaches as another session of the same name.
@@ -81,7 +96,7 @@ impl Router {
         let command = command.expect("streams end without an error");
         assert!(command.revision >= self.known.revision, "a revision never goes back");
         (self.known.revision, self.known.cluster_id) = (command.revision, command.cluster_id);
-        self.known.take(command.command.expect("every command is of some kind"));
+        command.command.into_iter().for_each(|command| self.known.take(command));
         true
     }
 
@@ -110,7 +125,7 @@ impl Router {
 
     pub(crate) async fn heartbeat(&self) -> HeartbeatResponse {
         let (caller, lease) = (Some(self.caller()), self.known.lease);
-        let request = RouterHeartbeatRequest { caller, lease, seen: None };
+        let request = RouterHeartbeatRequest { caller, lease, seen: None, stream: self.stream };
         self.api.heartbeat(Request::new(request)).await.expect("an answer").into_inner()
     }
 
@@ -146,6 +161,7 @@ impl Known {
             }
             Command::GoAway(go_away) => self.go_away = Some(go_away),
             Command::Fenced(fenced) => self.fenced = Some(fenced),
+            Command::OutOfTouch(_) => self.out_of_touch += 1,
         }
     }
 

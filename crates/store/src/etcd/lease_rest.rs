@@ -35,7 +35,7 @@ pub(super) async fn rest(
     let before = link.kv().range(link.request(read.clone())).await?.into_inner().header;
     let request = LeaseTimeToLiveRequest { id: lease.0 };
     let answer = link.lease().lease_time_to_live(link.request(request)).await?.into_inner();
-    let Some(left) = time_left(&answer) else { return Ok(Response::new(LeaseRest::Over)) };
+    let LeaseRest::Left(left) = stated(&answer) else { return Ok(Response::new(stated(&answer))) };
     let after = link.kv().range(link.request(read)).await?.into_inner().header;
     let is_certain = is_of_one_term([before, answer.header, after]);
     Ok(Response::new(if is_certain { LeaseRest::Left(left) } else { LeaseRest::Doubtful }))
@@ -46,26 +46,46 @@ fn is_of_one_term(headers: [Option<ResponseHeader>; 3]) -> bool {
     terms[0] != 0 && terms.iter().all(|term| *term == terms[0])
 }
 
-/// etcd cuts the fraction off; adding a second instead makes sure that nobody takes a lease for over that
-/// still runs. No lease has more left than it was granted.
-fn time_left(answer: &LeaseTimeToLiveResponse) -> Option<Duration> {
-    let seconds = u64::try_from(answer.ttl).ok()?;
-    Some(Duration::from_secs((seconds + 1).min(answer.granted_ttl.unsigned_abs())))
+/// The rest that an answer states by itself.
+///
+/// etcd cuts the fraction off; adding a second instead makes sure that nobody takes a lease for over that still runs. No
+/// lease has more left than it was granted. One that is overdue by a second or more, and that etcd knows all the same, is
+/// doubtful: a member that leads ends it at once, and one that was frozen and is deposed counts without the renewals of
+/// its successor.
+fn stated(answer: &LeaseTimeToLiveResponse) -> LeaseRest {
+    match u64::try_from(answer.ttl) {
+        Ok(seconds) => {
+            LeaseRest::Left(Duration::from_secs((seconds + 1).min(answer.granted_ttl.unsigned_abs())))
+        }
+        Err(_) if answer.granted_ttl > 0 => LeaseRest::Doubtful,
+        // It was granted nothing: etcd does not know it.
+        Err(_) => LeaseRest::Over,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(ttl: i64, granted_ttl: i64) -> LeaseRest {
+        stated(&LeaseTimeToLiveResponse { ttl, granted_ttl, ..LeaseTimeToLiveResponse::default() })
+    }
+
     #[test]
     fn a_time_to_live_is_rounded_up() {
-        let left = |ttl, granted_ttl| {
-            time_left(&LeaseTimeToLiveResponse { ttl, granted_ttl, ..LeaseTimeToLiveResponse::default() })
-        };
-        assert_eq!(left(4, 10), Some(Duration::from_secs(5)));
-        assert_eq!(left(10, 10), Some(Duration::from_secs(10)), "just renewed");
-        assert_eq!(left(0, 10), Some(Duration::from_secs(1)), "etcd has not ended it yet");
-        assert_eq!(left(-1, 0), None);
+        let left = |seconds| LeaseRest::Left(Duration::from_secs(seconds));
+        assert_eq!(of(4, 10), left(5));
+        assert_eq!(of(10, 10), left(10), "just renewed");
+        assert_eq!(of(0, 10), left(1), "etcd has not ended it yet");
+        assert_eq!(of(-1, 0), LeaseRest::Over, "etcd knows no such lease");
+    }
+
+    // A member of etcd that was frozen, and does not know yet that another one leads, answers without the renewals that
+    // the other one gave.
+    #[test]
+    fn a_lease_that_is_overdue_and_not_ended_is_not_called_gone() {
+        assert_eq!(of(-10, 30), LeaseRest::Doubtful);
+        assert_eq!(of(-1, 30), LeaseRest::Doubtful);
     }
 
     #[test]

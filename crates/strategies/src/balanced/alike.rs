@@ -36,7 +36,7 @@ pub(super) fn flow(
             _ => member_nodes[owner.index()].load.saturating_sub(targets[owner.index()]).min(*units),
         };
     }
-    let pool = held.unowned + released.iter().sum::<u32>();
+    let pool = held.unowned_units() + released.iter().sum::<u32>();
     let after = |taker: &MemberIndex| {
         let member_node = member_nodes[taker.index()];
         MemberNode { load: member_node.load - released[taker.index()], ..member_node }
@@ -72,7 +72,7 @@ pub(super) fn targets(
         let most = if member_node.load > member_node.limit { member_node.limit } else { member_node.most };
         MemberNode { load, most: most.max(load), ..member_node }
     };
-    let units = held.unowned + held.holdings.iter().map(|holding| holding.units).sum::<u32>();
+    let units = held.unowned_units() + held.holdings.iter().map(|holding| holding.units).sum::<u32>();
     let shares = FillLevels::of(takers.iter().map(from_settled)).shares(units, |position, load| {
         Reverse(u64::from(member_nodes[takers[position].index()].load.saturating_sub(load)))
     });

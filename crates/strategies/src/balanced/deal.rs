@@ -19,14 +19,14 @@ pub(super) fn deal(
     problem: &Problem,
     roles: &Roles,
     classes: &Classes,
-    mut stock: Holdings,
+    stock: Holdings,
     flow: Flow,
 ) -> Vec<Option<MemberIndex>> {
     let mut releases = Releases::of(problem, roles, &stock, &flow);
-    let mut owner = std::mem::take(&mut stock.owner);
+    let Holdings { classes: held, mut owner, .. } = stock;
     let mut pools = Vec::with_capacity(classes.classes.len());
     let Flow { classes: flows, takes } = flow;
-    for ((class, of_class), held) in classes.classes.iter().zip(flows).zip(&stock.classes) {
+    for ((class, of_class), held) in classes.classes.iter().zip(flows).zip(held) {
         let units = releases.of_class(class, held, &of_class, &mut owner);
         pools.push(ClassPool { class, kinds: of_class.kinds, members: of_class.members, units });
     }

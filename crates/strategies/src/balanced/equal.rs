@@ -120,7 +120,7 @@ impl<'a> Solver<'a> {
         order.sort_unstable();
         self.close_to_the_full();
         for (_, class) in order {
-            let pool = self.release(class, stock) + stock.classes[class].unowned;
+            let pool = self.release(class, stock) + stock.classes[class].unowned_units();
             self.fill(class, pool, stock);
         }
     }

@@ -58,8 +58,8 @@ impl FillLevels {
         let is_next = |position: &usize| {
             self.loads[*position] + shares[*position] == height && height < self.most[*position]
         };
-        let next = (0..shares.len()).filter(is_next).map(|position| (rank(position, height), position));
-        let mut next: Vec<_> = next.collect();
+        let mut next = Vec::with_capacity(shares.len());
+        next.extend((0..shares.len()).filter(is_next).map(|position| (rank(position, height), position)));
         if rest < next.len() {
             next.select_nth_unstable(rest);
         }

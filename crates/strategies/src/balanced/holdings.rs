@@ -1,7 +1,5 @@
 //! Owners and their units, by class, before anything moves.
 
-use std::ops::Range;
-
 use super::classes::{Classes, UnitClass};
 use super::roles::{MemberRole, Roles};
 use crate::{MemberIndex, Problem, UnitIndex};
@@ -18,8 +16,15 @@ pub(super) struct Holding {
 pub(super) struct ClassHoldings {
     /// The owners with the number of their units, in the order in which they come up.
     pub(super) holdings: Vec<Holding>,
+    /// The units that no member may keep, ascending.
+    pub(super) unowned: Vec<UnitIndex>,
+}
+
+impl ClassHoldings {
     /// The number of units that no member may keep.
-    pub(super) unowned: u32,
+    pub(super) fn unowned_units(&self) -> u32 {
+        in_units(self.unowned.len())
+    }
 }
 
 /// The owners and loads of all units.
@@ -46,68 +51,66 @@ impl Holdings {
             loads: vec![0; members],
             warm: vec![0; members],
         };
-        let mut entries = HoldingPositions(vec![None; members]);
+        let mut tally = Tally { counts: vec![0; members], owners: Vec::new() };
         for class in &classes.classes {
             let eligible = Eligible::of(problem, classes, class);
-            let of_class = stock.take_stock(roles, &eligible, &mut entries);
-            for held in &of_class.holdings {
-                stock.loads[held.owner.index()] += held.units;
-                entries.0[held.owner.index()] = None;
-            }
+            let of_class = stock.take_stock(roles, &eligible, &mut tally);
             stock.classes.push(of_class);
         }
         stock
     }
 
-    fn take_stock(
-        &mut self,
-        roles: &Roles,
-        eligible: &Eligible<'_>,
-        entries: &mut HoldingPositions,
-    ) -> ClassHoldings {
-        let (problem, fates) = (eligible.problem, Fates::of(roles, eligible));
-        let mut of_class = ClassHoldings::default();
-        for range in eligible.class.units.iter().cloned() {
-            for (owner, units) in runs(problem.owners_at(range.clone()), range) {
-                match (fates.of_owner(owner), owner) {
-                    (Fate::Gives, Some(owner)) => {
-                        entries.of(&mut of_class, owner).units += in_units(units.len());
-                    }
-                    (Fate::Keeps, Some(keeper)) => self.settle(units, keeper),
-                    (Fate::Waits, None) => of_class.unowned += in_units(units.len()),
-                    _ => units.map(UnitIndex::new).for_each(|unit| {
-                        self.enter(problem, roles, eligible, unit, &mut of_class, entries);
-                    }),
-                }
+    fn take_stock(&mut self, roles: &Roles, eligible: &Eligible<'_>, tally: &mut Tally) -> ClassHoldings {
+        let fates = Fates::of(roles, eligible);
+        let mut unowned = Vec::new();
+        for mut units in eligible.class.units.iter().cloned() {
+            if fates.unowned_wait && eligible.problem.owners_at(units.clone()).is_empty() {
+                unowned.extend(units.by_ref().map(UnitIndex::new));
+            }
+            while !units.is_empty() {
+                let owners = eligible.problem.owners_at(units.clone());
+                units.start += tally.add_all(owners, &fates);
+                let unit = units.next().map(UnitIndex::new);
+                unit.into_iter().for_each(|unit| self.enter(roles, eligible, unit, tally, &mut unowned));
             }
         }
-        of_class
+        ClassHoldings { holdings: self.enter_owners(&fates, tally), unowned }
     }
 
-    fn settle(&mut self, units: Range<usize>, keeper: MemberIndex) {
-        let count = in_units(units.len());
-        self.owner[units].fill(Some(keeper));
-        self.settled[keeper.index()] += count;
-        self.loads[keeper.index()] += count;
+    /// Counts what owners have of a class, and returns what they may lose of it.
+    fn enter_owners(&mut self, fates: &Fates, tally: &mut Tally) -> Vec<Holding> {
+        let mut holdings = Vec::with_capacity(tally.owners.len());
+        for owner in tally.owners.drain(..) {
+            let units = std::mem::take(&mut tally.counts[owner.index()]);
+            self.loads[owner.index()] += units;
+            match fates.of_owner(owner) {
+                Fate::Keeps => self.settled[owner.index()] += units,
+                _ => holdings.push(Holding { owner, units }),
+            }
+        }
+        holdings
     }
 
+    /// Looks at a unit by itself.
     fn enter(
         &mut self,
-        problem: &Problem,
         roles: &Roles,
         eligible: &Eligible<'_>,
         unit: UnitIndex,
-        of_class: &mut ClassHoldings,
-        entries: &mut HoldingPositions,
+        tally: &mut Tally,
+        unowned: &mut Vec<UnitIndex>,
     ) {
+        let problem = eligible.problem;
         let owner = eligible.owner(unit);
         if let Some(keeper) = roles.keeper(problem, unit, owner) {
-            self.settle(unit.index()..unit.index() + 1, keeper);
+            self.owner[unit.index()] = Some(keeper);
+            self.settled[keeper.index()] += 1;
+            self.loads[keeper.index()] += 1;
         } else if let Some(owner) = owner {
-            entries.of(of_class, owner).units += 1;
+            tally.add(owner);
         } else {
             self.owner[unit.index()] = None;
-            of_class.unowned += 1;
+            unowned.push(unit);
             let nearest =
                 problem.standbys(unit).iter().find(|standby| roles.role(standby.member) == MemberRole::Takes);
             if let Some(standby) = nearest {
@@ -115,39 +118,6 @@ impl Holdings {
             }
         }
     }
-}
-
-/// The owners of the units at `positions`, each with what it has in a row; no member has all where there are no
-/// `owners` at all.
-pub(super) fn runs(
-    owners: &[Option<MemberIndex>],
-    positions: Range<usize>,
-) -> impl Iterator<Item = (Option<MemberIndex>, Range<usize>)> {
-    let mut start = positions.start;
-    std::iter::from_fn(move || {
-        let rest = owners.get(start - positions.start..).unwrap_or_default();
-        let end = if owners.is_empty() { positions.end } else { start + alike(rest) };
-        let run = start..end;
-        start = end;
-        (!run.is_empty()).then(|| (rest.first().copied().flatten(), run))
-    })
-}
-
-/// The number of `owners` from the first on that are the same.
-fn alike(owners: &[Option<MemberIndex>]) -> usize {
-    /// The number of owners that are looked at together, once the last of them is the same.
-    const STRIDE: usize = 16;
-    let Some(first) = owners.first() else { return 0 };
-    if owners.get(1).is_none_or(|second| second != first) {
-        return 1;
-    }
-    let is_same = |stride: &[Option<MemberIndex>]| {
-        let differs = |owner: &Option<MemberIndex>| MemberIndex::bits(*owner) ^ MemberIndex::bits(*first);
-        stride.last() == Some(first) && stride.iter().fold(0, |any, owner| any | differs(owner)) == 0
-    };
-    let strides = owners.chunks_exact(STRIDE).take_while(|stride| is_same(stride)).count();
-    let rest = &owners[strides * STRIDE..];
-    strides * STRIDE + rest.iter().take_while(|owner| *owner == first).count()
 }
 
 fn in_units(count: usize) -> u32 {
@@ -161,8 +131,6 @@ enum Fate {
     Keeps,
     /// It may lose them.
     Gives,
-    /// They have none, and no member has copies of them.
-    Waits,
     /// That has to be looked at unit by unit.
     Depends,
 }
@@ -171,38 +139,52 @@ enum Fate {
 struct Fates {
     /// By member, where it is worth to know in advance; otherwise empty.
     of_owners: Vec<Fate>,
-    of_unowned: Fate,
+    /// True if units that nobody owns wait for an owner, and no member has copies of them.
+    unowned_wait: bool,
 }
 
 impl Fates {
     fn of(roles: &Roles, eligible: &Eligible<'_>) -> Self {
         let problem = eligible.problem;
         if problem.has_fixed() || problem.has_cooling() || eligible.class.len() < problem.members().len() {
-            return Self { of_owners: Vec::new(), of_unowned: Fate::Depends };
+            return Self { of_owners: Vec::new(), unowned_wait: false };
         }
-        Self {
-            of_owners: eligible.fates(roles),
-            of_unowned: if problem.has_standbys() { Fate::Depends } else { Fate::Waits },
-        }
+        Self { of_owners: eligible.fates(roles), unowned_wait: !problem.has_standbys() }
     }
 
-    fn of_owner(&self, owner: Option<MemberIndex>) -> Fate {
-        let Some(owner) = owner else { return self.of_unowned };
+    #[inline]
+    fn of_owner(&self, owner: MemberIndex) -> Fate {
         self.of_owners.get(owner.index()).copied().unwrap_or(Fate::Depends)
     }
 }
 
-/// By member: where in the holdings of a class it is.
-struct HoldingPositions(Vec<Option<u32>>);
+/// The units of one class that members have and may lose, or keep all.
+struct Tally {
+    /// By member: how many.
+    counts: Vec<u32>,
+    /// The members that have some, in the order in which they come up.
+    owners: Vec<MemberIndex>,
+}
 
-impl HoldingPositions {
-    /// The units of the class that `owner` has.
-    fn of<'a>(&mut self, of_class: &'a mut ClassHoldings, owner: MemberIndex) -> &'a mut Holding {
-        let position = *self.0[owner.index()].get_or_insert_with(|| {
-            of_class.holdings.push(Holding { owner, units: 0 });
-            in_units(of_class.holdings.len() - 1)
-        });
-        &mut of_class.holdings[position as usize]
+impl Tally {
+    /// Counts a unit for each of `owners`, up to the first that has to be looked at by itself. Returns how many.
+    fn add_all(&mut self, owners: &[Option<MemberIndex>], fates: &Fates) -> usize {
+        for (at, owner) in owners.iter().enumerate() {
+            match owner.filter(|owner| fates.of_owner(*owner) != Fate::Depends) {
+                Some(owner) => self.add(owner),
+                None => return at,
+            }
+        }
+        owners.len()
+    }
+
+    #[inline]
+    fn add(&mut self, owner: MemberIndex) {
+        let count = &mut self.counts[owner.index()];
+        if *count == 0 {
+            self.owners.push(owner);
+        }
+        *count += 1;
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Releases<'a> {
     problem: &'a Problem,
     roles: &'a Roles,
     /// By member: the position of its units of the class at hand, if not all of them stay.
-    positions: Vec<Option<usize>>,
+    positions: Vec<Option<u32>>,
     /// The number of members that take units.
     takers: u64,
     /// By topic: how many units takers have, and how many look for an owner.
@@ -49,7 +49,7 @@ impl<'a> Releases<'a> {
         let has_any = |member: MemberIndex| takes(member) && stock.loads[member.index()] > 0;
         self.takers = self.problem.member_indices().filter(|member| takes(*member)).count() as u64;
         let is_counted = self.problem.member_indices().any(has_any);
-        let is_unowned = stock.classes.iter().any(|of_class| of_class.unowned > 0);
+        let is_unowned = stock.classes.iter().any(|of_class| !of_class.unowned.is_empty());
         if !is_counted && !is_unowned {
             return;
         }
@@ -67,25 +67,21 @@ impl<'a> Releases<'a> {
     pub(super) fn of_class(
         &mut self,
         class: &UnitClass,
-        held: &ClassHoldings,
+        held: ClassHoldings,
         flow: &ClassFlow,
         owner: &mut [Option<MemberIndex>],
     ) -> Vec<UnitIndex> {
-        let surplus = |(holding, keeps): (&Holding, &u32)| holding.units - keeps;
-        let surplus: Vec<u32> = held.holdings.iter().zip(&flow.keeps).map(surplus).collect();
-        let all = (held.unowned + surplus.iter().sum::<u32>()) as usize;
-        if all == class.len() {
-            class.units.iter().for_each(|units| owner[units.clone()].fill(None));
-            return class.unit_indices().collect();
+        let ClassHoldings { holdings, unowned: mut leaving } = held;
+        let surplus = |(holding, keeps): (&Holding, &u32)| (holding.owner, holding.units - keeps);
+        let surplus = holdings.iter().zip(&flow.keeps).map(surplus).filter(|(_, surplus)| *surplus > 0);
+        let surplus: Vec<_> = surplus.collect();
+        if surplus.is_empty() {
+            return leaving;
         }
-        if all == 0 {
-            return Vec::new();
-        }
-        let (mut leaving, lists) = self.lists(class, held, &surplus, owner);
-        for ((holding, units), surplus) in held.holdings.iter().zip(lists).zip(&surplus) {
+        for ((giver, surplus), units) in surplus.iter().zip(self.lists(class, &surplus, owner)) {
             match *surplus as usize {
                 all if all == units.len() => leaving.extend(units),
-                some => self.some_of(holding.owner, units, some, &mut leaving),
+                some => self.some_of(*giver, units, some, &mut leaving),
             }
         }
         leaving.iter().for_each(|unit| owner[unit.index()] = None);
@@ -93,30 +89,29 @@ impl<'a> Releases<'a> {
         leaving
     }
 
-    /// The units of `class` that no member has, and by holding those of an owner with a surplus; the last unit first.
+    /// The units of `class` that each of those with a `surplus` has and may give; the last unit first.
     fn lists(
         &mut self,
         class: &UnitClass,
-        held: &ClassHoldings,
-        surplus: &[u32],
+        surplus: &[(MemberIndex, u32)],
         owner: &[Option<MemberIndex>],
-    ) -> (Vec<UnitIndex>, Vec<Vec<UnitIndex>>) {
-        for (at, (holding, surplus)) in held.holdings.iter().zip(surplus).enumerate() {
-            self.positions[holding.owner.index()] = (*surplus > 0).then_some(at);
+    ) -> Vec<Vec<UnitIndex>> {
+        for ((giver, _), at) in surplus.iter().zip(0..) {
+            self.positions[giver.index()] = Some(at);
         }
-        let (mut unowned, mut lists) = (Vec::new(), vec![Vec::new(); surplus.len()]);
-        for unit in class.unit_indices().rev() {
-            match owner[unit.index()] {
-                None => unowned.push(unit),
-                Some(owner) => {
-                    let may_leave = |_: &usize| self.roles.keeper(self.problem, unit, Some(owner)).is_none();
-                    let list = self.positions[owner.index()].filter(may_leave);
-                    list.into_iter().for_each(|list| lists[list].push(unit));
+        let mut lists = vec![Vec::new(); surplus.len()];
+        let positions = &self.positions[..];
+        for units in class.units.iter().rev() {
+            for (at, owner) in owner[units.clone()].iter().enumerate().rev() {
+                let Some(list) = owner.and_then(|owner| positions[owner.index()]) else { continue };
+                let unit = UnitIndex::new(units.start + at);
+                if self.roles.keeper(self.problem, unit, *owner).is_none() {
+                    lists[list as usize].push(unit);
                 }
             }
         }
-        held.holdings.iter().for_each(|holding| self.positions[holding.owner.index()] = None);
-        (unowned, lists)
+        surplus.iter().for_each(|(giver, _)| self.positions[giver.index()] = None);
+        lists
     }
 
     /// Appends to `leaving` as many of the `units` of `owner`, the last of which comes first, as are its `surplus`: of

@@ -12,7 +12,9 @@ const ONE: u64 = 1 << 30;
 pub(super) struct TopicCounts<'a> {
     problem: &'a Problem,
     positions: Range<usize>,
-    counts: Vec<u32>,
+    /// By member `base` and as many as it has of the topic; what is not above `base` was of topics before.
+    counts: Vec<u64>,
+    base: u64,
     /// By member: its group, if it is in one.
     group_of: Vec<Option<u32>>,
     /// By group: how many units of the topic its members have, and their capacity in thousandths.
@@ -27,6 +29,7 @@ impl<'a> TopicCounts<'a> {
             problem,
             positions: 0..0,
             counts: vec![0; members],
+            base: 0,
             group_of: vec![None; members],
             held: vec![0; groups],
             capacity: vec![0; groups],
@@ -41,7 +44,7 @@ impl<'a> TopicCounts<'a> {
         for member in members {
             self.group_of[member.index()] = Some(number);
             self.capacity[group] += self.capacity_of(member);
-            self.held[group] += u64::from(self.counts[member.index()]);
+            self.held[group] += self.count(member);
         }
     }
 
@@ -49,8 +52,8 @@ impl<'a> TopicCounts<'a> {
         u64::from(self.problem.member(member).capacity.thousandths())
     }
 
-    /// Counts the topic of `unit`, unless it is the one at hand. `owner` must say the same of units of the old one as
-    /// when it was counted, but for units that were [added](Self::add).
+    /// Counts the topic of `unit`, unless it is the one at hand. From then on units that get an owner are to be
+    /// [added](Self::add).
     #[inline]
     pub(super) fn turn_to(&mut self, unit: UnitIndex, owner: &[Option<MemberIndex>]) {
         if !self.positions.contains(&unit.index()) {
@@ -59,7 +62,7 @@ impl<'a> TopicCounts<'a> {
     }
 
     fn recount(&mut self, unit: UnitIndex, owner: &[Option<MemberIndex>]) {
-        owner[self.positions.clone()].iter().flatten().for_each(|owner| self.counts[owner.index()] = 0);
+        self.base += self.positions.len() as u64;
         self.held.fill(0);
         let (topic, _) = self.problem.topic_of(unit);
         let first = self.problem.first_unit(topic);
@@ -70,18 +73,25 @@ impl<'a> TopicCounts<'a> {
     /// Counts one unit more of the topic at hand.
     #[inline]
     pub(super) fn add(&mut self, member: MemberIndex) {
-        self.counts[member.index()] += 1;
+        let count = &mut self.counts[member.index()];
+        *count = self.base.max(*count) + 1;
         if let Some(group) = self.group_of[member.index()] {
             self.held[group as usize] += 1;
         }
     }
 
+    /// The number of units of the topic that `member` has.
+    #[inline]
+    fn count(&self, member: MemberIndex) -> u64 {
+        self.counts[member.index()].saturating_sub(self.base)
+    }
+
     /// The units of the topic that `member` has over its capacity.
     #[inline]
     pub(super) fn level(&self, member: MemberIndex) -> u64 {
-        match self.counts[member.index()] {
+        match self.count(member) {
             0 => 0,
-            count => u64::from(count) * ONE / self.capacity_of(member),
+            count => count * ONE / self.capacity_of(member),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Choice, MoveReason, Placement, counts};
 use crate::{MemberIndex, MemberState, Problem, UnitIndex};
 
 /// The number of units that are compared at once while nothing differs.
-const STRIDE: usize = 1024;
+const STRIDE: usize = 64;
 
 /// One unit that changes hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +49,15 @@ impl Placement {
         let strides = starts.map(|start| start..(start + STRIDE).min(self.owner.len()));
         strides
             .filter(|stride| !problem.is_owned_by(stride.clone(), &self.owner[stride.clone()]))
-            .flatten()
-            .map(UnitIndex::new)
-            .filter(|unit| problem.fixed(*unit).is_none())
-            .map(|unit| (unit, problem.current(unit), self.owner[unit.index()]))
+            .flat_map(|stride| {
+                let owners = problem.owners_at(stride.clone());
+                let placed = self.owner[stride.clone()].iter().enumerate();
+                placed.map(move |(at, to)| {
+                    (UnitIndex::new(stride.start + at), owners.get(at).copied().flatten(), *to)
+                })
+            })
             .filter(|(_, from, to)| from != to)
+            .filter(|(unit, _, _)| problem.fixed(*unit).is_none())
     }
 
     /// The [`changes`](Self::changes) of this placement of `problem` with the reason of each.

@@ -265,47 +265,58 @@ impl ProblemBuilder {
     }
 
     /// Tells a holder.
+    #[inline]
     fn hold(
         &mut self,
         topic: TopicHandle,
         partition: u32,
         member: MemberHandle,
-        holders: impl Fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
+        holders: fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
     ) {
-        if topic.index() >= self.topics.len() || member.index() >= self.members.len() {
-            return self.refuse(InvalidProblem::ForeignHandle);
-        }
-        let (of_topic, slots) = (self.topics.units_of(topic.index()), self.topics.units());
-        let holders = holders(self);
-        // Most topics are told before the first owner, so that this is done once.
-        if holders.len() < of_topic.end {
-            holders.resize(slots, None);
-        }
-        match holders[of_topic].get_mut(partition as usize) {
+        let is_known = member.index() < self.members.len();
+        let slot = self.topics.unit_of(topic.index(), partition).filter(|_| is_known);
+        match slot.and_then(|slot| holders(self).get_mut(slot)) {
             Some(holder) if holder.is_none_or(|other| other == member) => *holder = Some(member),
-            other => {
-                let other = other.and_then(|holder| *holder);
-                self.refuse_holder(topic, partition, member, other);
-            }
+            _ => self.hold_otherwise(topic, partition, member, holders),
         }
     }
 
-    /// Refuses `member` as the holder of a partition that has an `other` or, without one, does not exist.
-    fn refuse_holder(
+    /// Tells a holder for which there is no room yet, or refuses it.
+    #[cold]
+    fn hold_otherwise(
         &mut self,
         topic: TopicHandle,
         partition: u32,
         member: MemberHandle,
-        other: Option<MemberHandle>,
+        holders: fn(&mut Self) -> &mut Vec<Option<MemberHandle>>,
     ) {
-        let ProblemTopic { name, partitions, .. } = self.topics.list()[topic.index()].clone();
-        let id = |member: MemberHandle| self.members[member.index()].id.clone();
-        self.refuse(match other {
-            None => InvalidProblem::NoSuchPartition { topic: name, partition, partitions },
-            Some(first) => {
-                InvalidProblem::TwoOwners { topic: name, partition, first: id(first), second: id(member) }
-            }
-        });
+        let slot = match self.slot_with(topic, partition, member) {
+            Ok(slot) => slot,
+            Err(mistake) => return self.refuse(mistake),
+        };
+        let slots = self.topics.units();
+        let holders = holders(self);
+        // Most topics are told before the first owner, so that this is done once.
+        if holders.len() <= slot {
+            holders.resize(slots, None);
+        }
+        match holders[slot] {
+            Some(first) => self.refuse_second(topic, partition, first, member),
+            None => holders[slot] = Some(member),
+        }
+    }
+
+    /// Refuses `second` as the holder of a partition that has a `first`.
+    fn refuse_second(
+        &mut self,
+        topic: TopicHandle,
+        partition: u32,
+        first: MemberHandle,
+        second: MemberHandle,
+    ) {
+        let topic = self.topics.list()[topic.index()].name.clone();
+        let [first, second] = [first, second].map(|member| self.members[member.index()].id.clone());
+        self.refuse(InvalidProblem::TwoOwners { topic, partition, first, second });
     }
 
     /// The position of the partition in `slots`, if it and the member exist.
@@ -323,13 +334,13 @@ impl ProblemBuilder {
 
     /// The position of the partition in `slots`, if it exists.
     fn slot(&self, topic: TopicHandle, partition: u32) -> Result<usize, InvalidProblem> {
-        let ProblemTopic { name, partitions, .. } =
-            self.topics.get(topic.index()).ok_or(InvalidProblem::ForeignHandle)?;
-        if partition >= *partitions {
-            let (topic, partitions) = (name.clone(), *partitions);
-            return Err(InvalidProblem::NoSuchPartition { topic, partition, partitions });
-        }
-        Ok(self.topics.units_of(topic.index()).start + partition as usize)
+        let slot = self.topics.unit_of(topic.index(), partition);
+        slot.ok_or_else(|| match self.topics.get(topic.index()) {
+            None => InvalidProblem::ForeignHandle,
+            Some(ProblemTopic { name, partitions, .. }) => {
+                InvalidProblem::NoSuchPartition { topic: name.clone(), partition, partitions: *partitions }
+            }
+        })
     }
 
     fn refuse(&mut self, mistake: InvalidProblem) {

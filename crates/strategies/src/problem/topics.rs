@@ -73,6 +73,13 @@ impl TopicTable {
         self.first_unit[topic]..self.first_unit[topic + 1]
     }
 
+    /// The position of the unit of `partition` of the topic at `topic`, if there is such a topic and it has that many.
+    #[inline]
+    pub(super) fn unit_of(&self, topic: usize, partition: u32) -> Option<usize> {
+        let (first, end) = (self.first_unit.get(topic)?, self.first_unit.get(topic + 1)?);
+        Some(first + partition as usize).filter(|position| position < end)
+    }
+
     /// The topic of the unit at `position`, which exists.
     pub(super) fn topic_at(&self, position: usize) -> usize {
         self.first_unit.partition_point(|first| *first <= position) - 1

@@ -27,9 +27,9 @@ struct Options {
     #[arg(long, default_value = "127.0.0.1:7430")]
     listen: SocketAddr,
     /// The time that a request may take to a writer and back, in seconds; less than a phase of a handoff may take
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 5)]
     send_timeout: u64,
-    /// The session's time to live in seconds; none = the group's
+    /// The session's time to live in seconds; none = half of the group's hold deadline
     #[arg(long)]
     session_timeout: Option<u64>,
 }

@@ -8,6 +8,7 @@ use kafka_assigner_strategies::kafka::{
 };
 use kafka_assigner_strategies::{MemberHandle, MemberIndex, TopicHandle};
 
+use crate::holdings::Holdings;
 use crate::input::{Input, Member, Topic};
 use crate::output::Shares;
 
@@ -29,7 +30,7 @@ fn group(input: &Input) -> Group {
     let mut interests = Interests::default();
     for member in &input.members {
         if member.user_data.is_empty() {
-            tell_owner(&mut builder, &mut interests, member);
+            tell_owner(&mut builder, &mut interests, input, member);
         } else {
             tell_claims(&mut builder, &mut interests, member);
         }
@@ -75,10 +76,15 @@ fn tell_member<'a>(
 }
 
 /// Tells a member that says in names what it owns. Looks up a topic once for all of its partitions.
-fn tell_owner<'a>(builder: &mut GroupBuilder, interests: &mut Interests<'a>, member: &'a Member) {
+fn tell_owner<'a>(
+    builder: &mut GroupBuilder,
+    interests: &mut Interests<'a>,
+    input: &'a Input,
+    member: &'a Member,
+) {
     let handle = tell_member(builder, interests, member, (!member.owned.is_empty()).then_some(GENERATION));
     for (topic, partitions) in member.owned.by_topic() {
-        let topic = builder.topic_handle(topic).expect("only known topics are owned");
+        let topic = builder.topic_handle(input.name(topic)).expect("only known topics are owned");
         builder.claims(handle, topic, partitions.iter().map(|partition| partition.cast_signed()));
     }
 }
@@ -94,8 +100,9 @@ fn tell_claims<'a>(builder: &mut GroupBuilder, interests: &mut Interests<'a>, me
 }
 
 /// The bytes that the member's own `sticky` would send along.
-pub(super) fn user_data(member: &Member) -> Vec<u8> {
-    let mut owned: Vec<_> = member.owned.iter().map(|(topic, partition)| (&**topic, partition)).collect();
+pub(super) fn user_data(topics: &[Topic], owned: &Holdings) -> Vec<u8> {
+    let name = |topic: u32| &*topics[topic as usize].name;
+    let mut owned: Vec<_> = owned.iter().map(|(topic, partition)| (name(topic), partition)).collect();
     owned.sort_unstable();
     let by_topic = owned.chunk_by(|a, b| a.0 == b.0).map(|run| TopicPartitions {
         topic: run[0].0,
@@ -132,10 +139,10 @@ mod tests {
         let subscriptions = Subscriptions::All;
         let shape = Shape { members: 2, partitions: 8, topics: 2, subscriptions, racks: false };
         let mut input = Input::new(&shape, &[0, 1]);
-        let [first, second] = [0, 1].map(|topic: usize| input.topics[topic].name.clone());
-        input.members[1].owned = [(&second, 3), (&first, 0), (&second, 1)].into_iter().collect();
+
+        input.members[1].owned = [(1, 3), (0, 0), (1, 1)].into_iter().collect();
         let told = group(&input);
-        input.members[1].user_data = user_data(&input.members[1]);
+        input.members[1].user_data = user_data(&input.topics, &input.members[1].owned);
         let noted = group(&input);
         let claims = |group: &Group| {
             let mut claims = group.claims_of(MemberIndex::new(1)).to_vec();

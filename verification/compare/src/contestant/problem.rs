@@ -1,6 +1,5 @@
 //! Strategies that are asked a [`Problem`].
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use kafka_assigner_strategies::{
@@ -19,17 +18,18 @@ use crate::output::Shares;
 pub(crate) struct Asked<'a> {
     input: &'a Input,
     topics: ProblemBuilder,
-    handles: Handles,
+    /// By the place of each topic what stands for it in a problem; for those of one set that is the same.
+    handles: Vec<TopicHandle>,
 }
 
 impl<'a> Asked<'a> {
     pub(super) fn of(input: &'a Input) -> Self {
-        let (mut topics, mut handles) = (Problem::builder(), Handles::default());
+        let (mut topics, mut handles) = (Problem::builder(), Vec::new());
         for set in input.sets() {
             let handle = topics.topic(name(set), set[0].partitions);
             topics.want_standbys(handle, input.standbys);
             set[0].replica_racks.iter().for_each(|racks| topics.replica_racks(handle, racks));
-            handles.by_place.extend(set.iter().map(|topic| (topic.name.as_ptr(), handle)));
+            handles.extend(set.iter().map(|_| handle));
         }
         Self { input, topics, handles }
     }
@@ -47,8 +47,9 @@ impl<'a> Asked<'a> {
     /// All of it as a problem.
     pub(super) fn problem(&self) -> Problem {
         let mut builder = self.topics.clone();
-        for set in self.input.sets().filter(|set| !set[0].weights.is_empty()) {
-            tell_weights(&mut builder, set, self.handles.named(&set[0].name));
+        let sets = self.input.sets().zip(self.handles.chunks(self.input.set_size));
+        for (set, handles) in sets.filter(|(set, _)| !set[0].weights.is_empty()) {
+            tell_weights(&mut builder, set, handles[0]);
         }
         let mut lists = Lists::default();
         for member in &self.input.members {
@@ -57,7 +58,7 @@ impl<'a> Asked<'a> {
             let spec = MemberSpec { subscription, rack, ..MemberSpec::new(member.id.clone()) };
             let handle = builder.member(spec);
             for (topic, partitions) in member.owned.by_topic() {
-                let topic = self.handles.named(topic);
+                let topic = self.handles[topic as usize];
                 partitions.iter().for_each(|partition| builder.current(topic, *partition, handle));
             }
             self.tell_standbys(&mut builder, &member.standby_for, handle);
@@ -69,35 +70,14 @@ impl<'a> Asked<'a> {
     fn subscription(&self, list: &[Arc<str>]) -> Subscription<TopicHandle> {
         match list.len() == self.input.topics.len() {
             true => Subscription::All,
-            false => list.iter().map(|name| self.handles.named(name)).collect(),
+            false => list.iter().map(|name| self.handles[self.input.place(name)]).collect(),
         }
     }
 
     fn tell_standbys(&self, builder: &mut ProblemBuilder, held: &Holdings, member: MemberHandle) {
         for (topic, partitions) in held.by_topic() {
-            let topic = self.handles.named(topic);
+            let topic = self.handles[topic as usize];
             partitions.iter().for_each(|partition| builder.standby(topic, *partition, member, 0));
-        }
-    }
-}
-
-/// By where the name of each topic is what stands for it in a problem; for those of one set that is the same.
-#[derive(Debug, Default)]
-struct Handles {
-    by_place: FxHashMap<*const u8, TopicHandle>,
-    /// The last look-up, which often is asked for again.
-    last: Cell<Option<(*const u8, TopicHandle)>>,
-}
-
-impl Handles {
-    fn named(&self, name: &Arc<str>) -> TopicHandle {
-        match self.last.get() {
-            Some((last, handle)) if last == name.as_ptr() => handle,
-            _ => {
-                let handle = self.by_place[&name.as_ptr()];
-                self.last.set(Some((name.as_ptr(), handle)));
-                handle
-            }
         }
     }
 }

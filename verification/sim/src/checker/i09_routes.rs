@@ -68,8 +68,8 @@ impl TrueRoutes {
 
     fn told(&mut self, at: Duration, stream: u64, command: &RouteCommand) {
         let Some(told) = self.open.get_mut(&stream) else { return };
-        let (revision, Some(command)) = (Revision(command.revision), &command.command) else { return };
-        if matches!(command, Command::Fenced(_) | Command::GoAway(_)) {
+        let (revision, command) = (Revision(command.revision), command.command.as_ref());
+        if matches!(command, Some(Command::Fenced(_) | Command::GoAway(_) | Command::OutOfTouch(_))) {
             return;
         }
         if revision < told.revision.max(told.seen) {
@@ -77,7 +77,7 @@ impl TrueRoutes {
                 format!("stream {stream} went back from {} to {revision}", told.revision.max(told.seen));
             self.early.report("I9", at, what);
         }
-        if !told.opened && !matches!(command, Command::Table(_)) {
+        if !told.opened && !matches!(command, Some(Command::Table(_))) {
             self.early.report("I9", at, format!("stream {stream} begins without a table"));
         }
         if told.opened && revision > told.revision {
@@ -86,7 +86,8 @@ impl TrueRoutes {
         }
         told.opened = true;
         told.revision = revision;
-        take_in(&mut told.table, command);
+        // A bare revision says that what was told holds up to there.
+        command.into_iter().for_each(|command| take_in(&mut told.table, command));
     }
 
     fn judge(&mut self, below: Revision, state: &GroupState, findings: &mut Findings) {
@@ -154,7 +155,7 @@ fn take_in(table: &mut Table, command: &Command) {
             }
             set(table, &change.routes);
         }
-        Command::GoAway(_) | Command::Fenced(_) => {}
+        Command::GoAway(_) | Command::Fenced(_) | Command::OutOfTouch(_) => {}
     }
 }
 

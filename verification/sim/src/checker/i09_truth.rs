@@ -70,15 +70,15 @@ impl Truth {
 
     fn told(&mut self, at: Duration, stream: u64, command: &AssignmentCommand) {
         let Some(told) = self.open.get_mut(&stream) else { return };
-        let (revision, Some(command)) = (Revision(command.revision), &command.command) else { return };
-        if matches!(command, Command::Fenced(_) | Command::GoAway(_)) {
+        let (revision, command) = (Revision(command.revision), command.command.as_ref());
+        if matches!(command, Some(Command::Fenced(_) | Command::GoAway(_) | Command::OutOfTouch(_))) {
             return;
         }
         if revision < told.revision {
             let what = format!("stream {stream} went back from {} to {revision}", told.revision);
             self.early.report("I9", at, what);
         }
-        if told.opened == matches!(command, Command::Snapshot(_)) {
+        if told.opened == matches!(command, Some(Command::Snapshot(_))) {
             self.early.report("I9", at, format!("stream {stream} has its snapshot in the wrong place"));
         }
         if told.opened && revision > told.revision {
@@ -87,7 +87,8 @@ impl Truth {
         }
         told.opened = true;
         told.revision = told.revision.max(revision);
-        take_in(&mut told.roles, command);
+        // A bare revision says that what was told holds up to there.
+        command.into_iter().for_each(|command| take_in(&mut told.roles, command));
     }
 
     fn judge(&mut self, below: Revision, state: &GroupState, findings: &mut Findings) {
@@ -184,7 +185,7 @@ fn take_in(roles: &mut Roles, command: &Command) {
         Command::Release(more) => release(roles, &more.partitions),
         Command::Drain(more) => drain(roles, &more.partitions),
         Command::CatchUp(more) => catch_up(roles, &more.partitions),
-        Command::GoAway(_) | Command::Fenced(_) => {}
+        Command::GoAway(_) | Command::Fenced(_) | Command::OutOfTouch(_) => {}
     }
 }
 

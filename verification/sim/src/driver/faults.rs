@@ -70,6 +70,7 @@ impl Driver {
             }
             Fault::StoreOutage => self.take_store_away(),
             Fault::LinkDown => self.take_link_down(),
+            Fault::InstanceCutOff => self.cut_instance_off(),
             Fault::AppliedUnknown | Fault::LostUnknown => self.lose_calls_to_store(fault),
             Fault::WatchCut => self.cut_watches(),
             Fault::ViewLags => self.hold_views(),
@@ -255,6 +256,19 @@ impl Driver {
         self.world.slots[slot].running.as_ref()?.link.begin_outage(outage);
         self.world.history.excuse_everyone(span + self.world.shape.leader_ttl);
         self.later(span, Restore::EndLinkOutage(slot));
+        Some(format!("at slot {slot}: {outage:?} for {span:?}"))
+    }
+
+    /// One at a time, and others stay: without any instance that has its store nobody could go on.
+    fn cut_instance_off(&mut self) -> Option<String> {
+        let running = self.world.running();
+        let has_others = running.len() > 2 && self.world.outage.is_none() && self.cut_off.is_none();
+        let slot = self.one_of(&running).filter(|_| has_others)?;
+        let (outage, span) = (self.outage(), self.millis(30_000, 120_000));
+        self.world.slots[slot].running.as_ref()?.link.begin_outage(outage);
+        self.cut_off = Some(slot);
+        self.world.history.excuse_everyone(self.world.shape.leader_ttl);
+        self.later(span, Restore::EndCutOff(slot));
         Some(format!("at slot {slot}: {outage:?} for {span:?}"))
     }
 

@@ -34,6 +34,8 @@ pub(super) enum Restore {
     EndOutage,
     /// An instance reaches the store again.
     EndLinkOutage(usize),
+    /// An instance that was cut off for minutes reaches the store again.
+    EndCutOff(usize),
     /// A link loses nothing any more.
     CalmLink(usize),
     /// Views catch up.
@@ -63,6 +65,10 @@ impl Driver {
             Restore::StartInstance(slot) => self.start_instance(slot).await,
             Restore::EndOutage => self.end_outage(),
             Restore::EndLinkOutage(slot) => self.end_link_outage(slot),
+            Restore::EndCutOff(slot) => {
+                self.cut_off = None;
+                self.end_link_outage(slot);
+            }
             Restore::CalmLink(slot) => self.world.set_losses(slot, Rates::default()),
             Restore::ReleaseWatches(slot) => self.release_watches(slot),
             Restore::Mend(spoiled) => self.world.mend(&spoiled).await,

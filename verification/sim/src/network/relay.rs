@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::{Stream as Items, StreamExt as _};
-use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
+use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, assignment_command, route_command};
 use kafka_assigner_server::Commands;
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Revision;
@@ -16,6 +16,7 @@ use tonic::Status;
 
 use super::{Cut, Network, Server, Stream};
 use crate::history::What;
+use crate::hole::Hole;
 
 type Item<C> = Result<C, Status>;
 
@@ -26,17 +27,28 @@ pub(super) type Received<C> = Pin<Box<dyn Items<Item = Item<C>> + Send>>;
 pub(super) trait Command: Clone + Send + 'static {
     /// That a stream has told it.
     fn told(self, stream: u64) -> What;
+
+    /// True if it says that its instance may know less than there is.
+    fn is_out_of_touch(&self) -> bool;
 }
 
 impl Command for AssignmentCommand {
     fn told(self, stream: u64) -> What {
         What::Told { stream, command: Box::new(self) }
     }
+
+    fn is_out_of_touch(&self) -> bool {
+        matches!(self.command, Some(assignment_command::Command::OutOfTouch(_)))
+    }
 }
 
 impl Command for RouteCommand {
     fn told(self, stream: u64) -> What {
         What::Routed { stream, command: Box::new(self) }
+    }
+
+    fn is_out_of_touch(&self) -> bool {
+        matches!(self.command, Some(route_command::Command::OutOfTouch(_)))
     }
 }
 
@@ -100,6 +112,9 @@ impl<C: Command> Relay<C> {
     /// Passes one item on, late; false where nobody is there any more.
     async fn pass_on(&self, item: Item<C>) -> bool {
         if let Ok(command) = &item {
+            if command.is_out_of_touch() && self.network.hole == Some(Hole::DeafUnnoticed) {
+                return true;
+            }
             self.network.history.note(command.clone().told(self.number));
             sleep(self.network.throw(&self.member).there).await;
             self.listen().await;

@@ -58,8 +58,11 @@ impl RoutingTransport for Wire {
     async fn heartbeat(
         &self,
         endpoint: &str,
-        request: v1::RouterHeartbeatRequest,
+        mut request: v1::RouterHeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Status> {
+        if self.network.hole == Some(Hole::StaleSnapshot) {
+            request.seen = None;
+        }
         let fate = self.network.throw(&self.member);
         let serve = move |server: &Server| {
             let face = Arc::clone(&server.routers);

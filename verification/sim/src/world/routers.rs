@@ -79,7 +79,6 @@ impl World {
     fn router_options(&mut self, name: &str) -> RouterOptions {
         RouterOptions {
             group: GROUP.to_owned(),
-            session_timeout: Some(self.shape.ttl()),
             stash: self.shape.stash,
             send_timeout: self.shape.send_timeout,
             close_timeout: CLOSE_TIMEOUT,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use kafka_assigner_core::topics::Found;
+use kafka_assigner_core::topics::{Found, TopicLook};
 use kafka_assigner_server::topics::{Error, TopicSource};
 use kafka_assigner_types::name::TopicName;
 
@@ -53,6 +53,9 @@ pub(crate) fn topic(name: &str) -> TopicName {
 impl TopicSource for Kafka {
     async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, Error> {
         let topics = self.topics();
-        Ok(names.iter().map(|name| (name.clone(), topics.get(name).copied().flatten())).collect())
+        Ok(names
+            .iter()
+            .map(|name| (name.clone(), topics.get(name).copied().flatten().map(TopicLook::new)))
+            .collect())
     }
 }

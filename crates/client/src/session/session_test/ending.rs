@@ -73,15 +73,6 @@ fn another_cluster_is_a_loss() {
     assert_eq!(rig.wait_for_stream().seen, Seen { cluster_id: "d".into(), revision: 3 });
 }
 
-// Else every new session would be fenced again.
-#[test]
-fn what_a_restored_store_has_lost_is_forgotten() {
-    let mut rig = Rig::live();
-    rig.fenced(FenceReason::StoreRestored);
-    assert_eq!(rig.losses, [Loss::Fenced(FenceReason::StoreRestored, "why".into())]);
-    assert_eq!(rig.wait_for_stream().seen, Seen::default());
-}
-
 #[test]
 fn a_refused_registration_stops() {
     let mut rig = Rig::new();

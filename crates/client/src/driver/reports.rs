@@ -1,0 +1,111 @@
+//! The reports that heartbeats carry, and the time at which one that has changed is due: [`Reports`].
+
+use std::time::Duration;
+
+use kafka_assigner_proto::v1::{BusyPartition, WarmProgress};
+use kafka_assigner_types::moment::Moment;
+
+use super::contexts::HeldPartitions;
+use crate::roles::Roles;
+
+/// The shortest time between two heartbeats for a report's sake. A report extends a deadline of at least 1 s; between
+/// two heartbeats that the claim needs there may be ten minutes.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The report of one heartbeat.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Report {
+    /// The progress of the preparations.
+    pub(super) warming: Vec<WarmProgress>,
+    /// The partitions with a record in the works for which a handoff waits.
+    pub(super) busy: Vec<BusyPartition>,
+}
+
+impl Report {
+    /// The report of what is going on now.
+    pub(super) fn of(roles: &Roles, held: &HeldPartitions) -> Self {
+        let busy = roles.busy().map(|(at, handoff)| BusyPartition {
+            topic: at.topic.to_string(),
+            partition: at.kafka_number(),
+            handoff_id: handoff.to_string(),
+        });
+        Self { warming: held.warming(), busy: busy.collect() }
+    }
+
+    /// True if there is nothing to tell.
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The last report that was sent.
+#[derive(Debug)]
+pub(super) struct Reports {
+    sent: Report,
+    at: Moment,
+}
+
+impl Reports {
+    pub(super) fn since(start: Moment) -> Self {
+        Self { sent: Report::default(), at: start }
+    }
+
+    /// Notes what is sent now.
+    pub(super) fn sent(&mut self, now: Moment, report: &Report) {
+        *self = Self { sent: report.clone(), at: now };
+    }
+
+    /// True if there is news, and the last report was not sent just now.
+    pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> Report) -> bool {
+        now >= self.next() && report() != self.sent
+    }
+
+    /// The time at which to ask again; `None` while there is nothing to report, and was nothing.
+    pub(super) fn next_wake(&self, now: Moment, report: impl FnOnce() -> Report) -> Option<Moment> {
+        let next = if now < self.next() { self.next() } else { now + INTERVAL };
+        (!self.sent.is_empty() || !report().is_empty()).then_some(next)
+    }
+
+    fn next(&self) -> Moment {
+        self.at + INTERVAL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment(Duration::from_millis(ms))
+    }
+
+    fn done(done: u64) -> Report {
+        Report { warming: vec![WarmProgress { done, ..WarmProgress::default() }], busy: Vec::new() }
+    }
+
+    #[test]
+    fn a_report_that_changes_is_due_once_a_second() {
+        let mut reports = Reports::since(at(0));
+        assert!(!reports.is_due(at(999), || done(1)));
+        assert!(reports.is_due(at(1_000), || done(1)));
+        reports.sent(at(1_000), &done(1));
+        assert!(!reports.is_due(at(1_500), || done(2)));
+        assert!(!reports.is_due(at(2_000), || done(1)), "no news");
+        assert!(reports.is_due(at(2_000), || done(2)));
+    }
+
+    #[test]
+    fn the_end_of_what_was_reported_is_news() {
+        let mut reports = Reports::since(at(0));
+        reports.sent(at(0), &done(1));
+        assert!(reports.is_due(at(1_000), Report::default));
+    }
+
+    #[test]
+    fn nobody_is_woken_without_anything_to_report() {
+        let reports = Reports::since(at(0));
+        assert_eq!(reports.next_wake(at(5_000), Report::default), None);
+        assert_eq!(reports.next_wake(at(400), || done(1)), Some(at(1_000)));
+        assert_eq!(reports.next_wake(at(5_000), || done(1)), Some(at(6_000)));
+    }
+}

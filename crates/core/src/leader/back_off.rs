@@ -1,0 +1,60 @@
+//! The pauses after drains that took too long: [`BackOffs`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::reason::CancelReason;
+use crate::record::{Avoid, Handoff, Phase};
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::moment::Moment;
+
+/// The units that are not moved for a while: their last move was cancelled because their owner did not stop in time.
+/// The new owner is not blamed, so anybody may be the next one; without a pause the same move would begin again at once.
+///
+/// The pauses are those of a failed new owner ([`Avoid::backoff_ms`]), and live in the leader's memory: forgetting them
+/// costs one more attempt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BackOffs(BTreeMap<TopicPartition, BackOff>);
+
+#[derive(Debug, Clone)]
+struct BackOff {
+    last: HandoffId,
+    failures: u32,
+    until: Moment,
+}
+
+impl BackOffs {
+    /// Takes in the handoff at a unit: one that was cancelled for its time begins a pause, one that went through ends it.
+    pub(super) fn see(&mut self, handoff: &Handoff, now: Moment) {
+        match (&handoff.cancelled, handoff.phase) {
+            (Some(CancelReason::Deadline { phase: Phase::Draining, .. }), _) => self.begin(handoff, now),
+            (_, Phase::Complete) => self.forget(handoff.lead()),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, handoff: &Handoff, now: Moment) {
+        let before = self.0.get(handoff.lead());
+        if before.is_some_and(|seen| seen.last == handoff.id) {
+            return;
+        }
+        let failures = before.map_or(0, |seen| seen.failures) + 1;
+        let until = now + Duration::from_millis(Avoid::backoff_ms(failures));
+        self.0.insert(handoff.lead().clone(), BackOff { last: handoff.id.clone(), failures, until });
+    }
+
+    /// Forgets what was seen of a unit.
+    pub(super) fn forget(&mut self, lead: &TopicPartition) {
+        self.0.remove(lead);
+    }
+
+    /// The time that is left of the pause of a unit with `at` in the lead; `None` where there is none.
+    pub(super) fn left(&self, at: &TopicPartition, now: Moment) -> Option<Duration> {
+        self.0.get(at).map(|seen| seen.until.since(now)).filter(|left| !left.is_zero())
+    }
+
+    /// The ends of the pauses.
+    pub(super) fn ends(&self) -> impl Iterator<Item = Moment> {
+        self.0.values().map(|seen| seen.until)
+    }
+}

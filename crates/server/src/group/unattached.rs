@@ -1,0 +1,105 @@
+//! The sessions that are renewed and say that they have no stream.
+//!
+//! It is this instance's memory alone: another one that hears them begins anew, which puts their end off and loses nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use kafka_assigner_proto::v1::StreamState;
+use kafka_assigner_types::id::{Incarnation, Member};
+use kafka_assigner_types::name::MemberName;
+use tokio::time::Instant;
+
+/// A session without a stream is borne for two times to live, and for at least this long: a client needs up to 10 s for
+/// one attempt, and instances that restart one after the other refuse several.
+const SHORTEST: Duration = Duration::from_secs(60);
+
+/// Whoever was not heard for longer is forgotten: far longer than any session lives without a heartbeat.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(900);
+
+/// One entry for each session that said last that it has no stream.
+#[derive(Debug, Default)]
+pub(crate) struct UnattachedSessions(Mutex<BTreeMap<MemberName, Silence>>);
+
+#[derive(Debug)]
+struct Silence {
+    incarnation: Incarnation,
+    since: Instant,
+    heard: Instant,
+}
+
+impl UnattachedSessions {
+    /// Takes in what a confirmed heartbeat of `member` says of its stream; true if it had none for so long that its session
+    /// has to end. A heartbeat that says nothing counts as one with a stream.
+    pub(crate) fn is_overdue(&self, member: &Member, stream: Option<&StreamState>, ttl: Duration) -> bool {
+        let (mut sessions, now) = (self.sessions(), Instant::now());
+        if stream.is_none_or(|stream| stream.revision > 0) {
+            sessions.remove(&member.name);
+            return false;
+        }
+        sessions.retain(|_, silence| now - silence.heard <= FORGOTTEN_AFTER);
+        let incarnation = member.incarnation.clone();
+        let new = || Silence { incarnation, since: now, heard: now };
+        let silence = sessions.entry(member.name.clone()).or_insert_with(new);
+        if silence.incarnation != member.incarnation {
+            *silence = Silence { incarnation: member.incarnation.clone(), since: now, heard: now };
+        }
+        silence.heard = now;
+        now - silence.since >= SHORTEST.max(2 * ttl)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<MemberName, Silence>> {
+        self.0.lock().expect("nothing panics while it holds the sessions")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn member(incarnation: &str) -> Member {
+        Member { name: "c".parse().unwrap(), incarnation: Incarnation::new(incarnation).unwrap() }
+    }
+
+    fn says(sessions: &UnattachedSessions, incarnation: &str, revision: u64) -> bool {
+        let stream = StreamState { revision, digest: None };
+        sessions.is_overdue(&member(incarnation), Some(&stream), TTL)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_heartbeat_must_say_so_for_the_whole_time() {
+        let sessions = UnattachedSessions::default();
+        for second in (0..60).step_by(5) {
+            assert!(!says(&sessions, "1", 0), "after {second} s");
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+        assert!(says(&sessions, "1", 0));
+        assert!(!says(&sessions, "1", 7), "one with a stream");
+        assert!(!says(&sessions, "1", 0), "begins anew");
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert!(!says(&sessions, "2", 0), "and so does another session");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_tell_is_left_alone() {
+        let sessions = UnattachedSessions::default();
+        for _ in 0..100 {
+            assert!(!sessions.is_overdue(&member("1"), None, TTL));
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_session_is_borne_for_two_of_its_times_to_live() {
+        let (sessions, stream) = (UnattachedSessions::default(), StreamState::default());
+        let ttl = Duration::from_secs(100);
+        assert!(!sessions.is_overdue(&member("1"), Some(&stream), ttl));
+        tokio::time::advance(Duration::from_secs(199)).await;
+        assert!(!sessions.is_overdue(&member("1"), Some(&stream), ttl));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(sessions.is_overdue(&member("1"), Some(&stream), ttl));
+    }
+}
