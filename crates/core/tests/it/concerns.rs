@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::census::partitions;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Assignment, Consumer, GroupConfig, Progress, encode};
+use kafka_assigner_core::record::{Assignment, Consumer, Extra, GroupConfig, Progress, encode};
 use kafka_assigner_core::route::route;
 use kafka_assigner_core::state::{Concern, GroupState};
 use kafka_assigner_core::test_group::{TestGroup, tp};
@@ -41,7 +41,7 @@ fn what_tells_a_member_nothing_concerns_nobody() {
     let before = concern(&group, "a");
     let registered = group.state.registration(&"a".parse().unwrap()).unwrap();
     let mut consumer = Consumer::clone(registered);
-    let progress = Progress { handoff: HandoffId::new("h"), done: 1, total: None };
+    let progress = Progress { handoff: HandoffId::new("h"), done: 1, total: None, extra: Extra::new() };
     consumer.progress.insert("t/0".to_owned(), progress);
     let (key, lease) = (Key::Consumer("a".parse().unwrap()), registered.lease);
     let op = Op::put_leased(group.state.layout().encode(&key), encode(&consumer), lease);

@@ -425,6 +425,12 @@ pub struct HeartbeatRequest {
     /// The client's stream; unset = not told, as by older clients: nothing is concluded from it.
     #[prost(message, optional, tag = "8")]
     pub stream: ::core::option::Option<StreamState>,
+    /// The partitions whose handoff waits for a record that this client has in the works: it was told to stop (Drain,
+    /// Release), or it has been granted the partition and its first record is not done. The phase is extended while the
+    /// partition is listed; see GroupConfig.drain_deadline_ms. At most 1 000 are heeded. A heartbeat that lists others than
+    /// the one before is due within a second of the change.
+    #[prost(message, repeated, tag = "20")]
+    pub busy: ::prost::alloc::vec::Vec<BusyPartition>,
 }
 /// The stream of a client as it stands when a heartbeat is sent, so that the instance that answers can tell whether it
 /// missed anything, wherever it is.
@@ -445,6 +451,19 @@ pub struct StreamState {
     /// 1 for handoff "h1" besides: 0x4c1589a555043e06; nothing: 0.
     #[prost(uint64, optional, tag = "2")]
     pub digest: ::core::option::Option<u64>,
+}
+/// A partition with a record in the works.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BusyPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
+    /// The handoff that waits for it.
+    #[prost(string, tag = "3")]
+    pub handoff_id: ::prost::alloc::string::String,
 }
 /// The progress of one preparation.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2028,7 +2047,9 @@ pub struct AttachRequest {
     /// creates one; when the session is over, the answer is a final Fenced.
     #[prost(int64, tag = "4")]
     pub resume_lease: i64,
-    /// The session's time to live that it asks for; 0 = the group's. What was granted is in SessionInfo.ttl_ms.
+    /// The session's time to live that it asks for: 2 000 to seven tenths of the group's hold_deadline_ms (INVALID_ARGUMENT
+    /// above it); 0 = half of that deadline, or the group's session timeout where it is shorter. What was granted is in
+    /// SessionInfo.ttl_ms.
     #[prost(uint64, tag = "5")]
     pub session_timeout_ms: u64,
     /// The newest state that this router has seen, over all its sessions.
@@ -2898,7 +2919,7 @@ pub struct GroupConfig {
     /// The time that a change of membership waits for the next one before the leader plans; at most 60 000, default 100.
     #[prost(uint64, optional, tag = "4")]
     pub debounce_ms: ::core::option::Option<u64>,
-    /// The time that a warm-up may go without reported progress; 1 000 to 86 400 000, default 300 000.
+    /// The time that a warm-up may go without reported progress; 2 000 to 86 400 000, default 300 000.
     #[prost(uint64, optional, tag = "5")]
     pub warm_deadline_ms: ::core::option::Option<u64>,
     /// The time that every other phase may last; 1 000 to 3 600 000, default 30 000.
@@ -2925,6 +2946,14 @@ pub struct GroupConfig {
     /// than balance takes, or "moves"; default "ties".
     #[prost(string, optional, tag = "12")]
     pub spread_topics: ::core::option::Option<::prost::alloc::string::String>,
+    /// The time for which a member may be busy with one record (HeartbeatRequest.busy) while a phase waits for it, in the
+    /// modes "overlap" and "exclusive"; at least phase_deadline_ms counts. 1 000 to 3 600 000, default 300 000.
+    #[prost(uint64, optional, tag = "14")]
+    pub drain_deadline_ms: ::core::option::Option<u64>,
+    /// In the mode "routed": the time for which a move may hold requests back, over all its phases. It must be shorter than
+    /// the time for which routers stash requests. 4 000 to 3 600 000, default 10 000.
+    #[prost(uint64, optional, tag = "15")]
+    pub hold_deadline_ms: ::core::option::Option<u64>,
 }
 /// Changes a group's configuration.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3256,6 +3285,10 @@ pub struct Handoff {
     /// The routers whose word a freeze still waits for, by name.
     #[prost(string, repeated, tag = "15")]
     pub missing_routers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// True = the member that it waits for says that it is busy with a record (HeartbeatRequest.busy), so that the deadline
+    /// is `drain_deadline_ms`.
+    #[prost(bool, tag = "17")]
+    pub busy: bool,
     /// For how long the leader has seen it in its phase; in PHASE_COMPLETE counted anew once the new owner has taken.
     /// Unset where deadline_ms is.
     #[prost(uint64, optional, tag = "16")]

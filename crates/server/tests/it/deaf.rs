@@ -32,7 +32,10 @@ async fn granted_behind_its_back() -> (Cluster, Member) {
 fn digest_of(roles: &Roles) -> u64 {
     let fingerprint = |((topic, partition), owned): (&(String, i32), &_)| {
         let owned: &kafka_assigner_proto::v1::AssignedPartition = owned;
-        let at = TopicPartition::new(topic.parse().unwrap(), u32::try_from(*partition).unwrap());
+        let at = TopicPartition::new(
+            topic.parse().expect("a name"),
+            u32::try_from(*partition).expect("a partition"),
+        );
         RoleKey::Owner(Epoch(owned.epoch)).in_partition(&at)
     };
     roles.assigned.iter().map(fingerprint).collect::<Digest>().0
@@ -117,9 +120,9 @@ async fn an_instance_out_of_touch_says_so_once_and_refuses_new_streams_with_a_wa
         for times in 1..=2 {
             // Calls that get through make a watch that falls silent no better.
             if silent {
-                node.link.hold_watches()
+                node.link.hold_watches();
             } else {
-                node.link.begin_outage(Outage::Silent)
+                node.link.begin_outage(Outage::Silent);
             }
             cluster.topic_of("elsewhere", "u", times).await;
             let since = Instant::now();

@@ -40,8 +40,7 @@ impl<D: Dialect> Session<D> {
 
     pub(super) fn heartbeat_failed(&mut self, now: Moment, number: u64) {
         if self.heartbeats.answered(number).is_some() {
-            let said = self.said.take();
-            self.heartbeat_elsewhere(now, said);
+            self.heartbeat_elsewhere(now);
         }
     }
 
@@ -58,10 +57,7 @@ impl<D: Dialect> Session<D> {
             HeartbeatOutcome::Fenced => {
                 self.fenced(now, response.fenced.take().unwrap_or_default());
             }
-            HeartbeatOutcome::Unspecified => {
-                let said = self.said.take();
-                self.heartbeat_elsewhere(now, said);
-            }
+            HeartbeatOutcome::Unspecified => self.heartbeat_elsewhere(now),
         }
     }
 
@@ -120,12 +116,11 @@ impl<D: Dialect> Session<D> {
         live.claim.outage(now, sent);
         self.actions.push(SessionAction::Claim(Some(live.claim.term())));
         self.detachment.over();
-        let said = self.said.take();
-        let asked = said.as_ref().map(|said| &said.endpoint);
+        let asked = self.said.as_ref().map(|said| &said.endpoint);
         if self.stream.as_ref().is_some_and(|stream| Some(&stream.endpoint) == asked) {
             self.doubt_stream(now, StoreDoubt::Answered);
         }
-        self.heartbeat_elsewhere(now, said);
+        self.heartbeat_elsewhere(now);
     }
 
     /// Asks another instance at once, the first time; it alone knows if the stream is better off there.
@@ -140,8 +135,10 @@ impl<D: Dialect> Session<D> {
     }
 
     /// Asks another instance than the one that was asked, unless that is done already.
-    fn heartbeat_elsewhere(&mut self, now: Moment, said: Option<SaidHeartbeat>) {
-        said.iter().for_each(|said| self.endpoints.leave(&said.endpoint));
+    fn heartbeat_elsewhere(&mut self, now: Moment) {
+        if let Some(said) = self.said.take() {
+            self.endpoints.leave(&said.endpoint);
+        }
         self.heartbeats.retry(now, &mut self.dice);
     }
 }
