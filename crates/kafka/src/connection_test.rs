@@ -4,7 +4,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::messages::SaslHandshakeRequest;
 use crate::options::{Mechanism, PasswordOrigin};
 use crate::testing::FakeBroker;
 
@@ -31,7 +30,7 @@ async fn answering(bytes: &'static [u8]) -> BrokerAddress {
 }
 
 async fn refusal(broker: &BrokerAddress) -> String {
-    open(broker).await.err().expect("it fails").to_string()
+    open(broker).await.expect_err("it fails").to_string()
 }
 
 #[tokio::test]
@@ -145,7 +144,7 @@ fn login(mechanism: Mechanism) -> Login {
 
 async fn refused_login(mechanism: Mechanism, broker: &BrokerAddress) -> String {
     let options = Options { login: Some(login(mechanism)), ..options() };
-    let error = Connector::new(&options).unwrap().open(broker).await.err().expect("it fails");
+    let error = Connector::new(&options).unwrap().open(broker).await.expect_err("it fails");
     let words = format!("{error} {error:?}");
     assert!(!words.contains("hunter2"), "{words}");
     words
@@ -192,9 +191,4 @@ async fn a_password_file_that_is_gone_is_named() {
     let login = Login { password, ..login(Mechanism::Plain) };
     let error = Connector::new(&Options { login: Some(login), ..options() }).unwrap().open(&broker).await;
     assert_eq!(error.err().unwrap().to_string(), "the password file /no/such/file can't be read");
-}
-
-#[test]
-fn the_step_before_the_login_is_bounded_like_all_others() {
-    assert!(SaslHandshakeRequest::MOST_BYTES <= 64 * 1024 && ApiVersionsRequest::MOST_BYTES <= 64 * 1024);
 }

@@ -94,7 +94,7 @@ impl TlsSource {
                 *current = changed;
             }
             Err(error) => {
-                tracing::warn!(%error, "files of the TLS to Kafka can't be used; the former ones are")
+                tracing::warn!(%error, "files of the TLS to Kafka can't be used; the former ones are");
             }
         }
         Arc::clone(&current.1)

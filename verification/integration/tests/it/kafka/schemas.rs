@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::jar;
 
 /// A field, in the words of a schema.
-#[derive(Debug, PartialEq, Eq)]
 struct SchemaField {
     name: String,
     type_name: String,
@@ -84,6 +83,18 @@ fn said(mut fields: Vec<SchemaField>) -> Vec<SchemaField> {
     fields
 }
 
+/// A line for each field, below the names of the structs around it.
+fn lines(fields: &[SchemaField], around: &str) -> Vec<String> {
+    let line = |field: &SchemaField| {
+        let SchemaField { name, type_name, versions, nullable, tag, default, fields } = field;
+        let path = format!("{around}/{name}");
+        let own =
+            format!("{path}: {type_name}, {versions}, null {nullable:?}, tag {tag:?}, default {default:?}");
+        [vec![own], lines(fields, &path)].concat()
+    };
+    fields.iter().flat_map(line).collect()
+}
+
 /// The schemas as JSON: without their comments.
 fn schemas() -> Option<BTreeMap<String, Value>> {
     let jars = kafka_jars()?;
@@ -125,7 +136,14 @@ fn compare(api: &ApiTable, schema: &Value, fields: &[WireField]) {
     let theirs = schema["fields"].as_array().expect("each schema has fields");
     let theirs = theirs.iter().map(|field| SchemaField::of_schema(field, &structs)).collect();
     let ours = fields.iter().map(SchemaField::of_table).collect();
-    assert_eq!(said(ours), said(theirs), "{name}");
+    let (ours, theirs) = (lines(&said(ours), ""), lines(&said(theirs), ""));
+    let wrong: Vec<&String> = ours.iter().filter(|line| !theirs.contains(line)).collect();
+    let missing: Vec<&String> = theirs.iter().filter(|line| !ours.contains(line)).collect();
+    assert!(
+        wrong.is_empty() && missing.is_empty(),
+        "{name}: the table says {wrong:#?}, the schema {missing:#?}"
+    );
+    assert_eq!(ours, theirs, "{name}: the order of the fields");
 }
 
 #[test]
