@@ -61,7 +61,6 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 enum Command {
     /// Show the whole way through in one process: consumers join, leave and die, and nothing is lost
     #[cfg(feature = "demo")]

@@ -9,13 +9,13 @@ use kafka_assigner_types::name::MemberName;
 
 /// A reason that a newer version wrote: it is kept and shown as it came, and nobody decides by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnknownReason {
+pub struct NewerReason {
     kind: String,
     #[serde(flatten)]
     details: Extra,
 }
 
-impl fmt::Display for UnknownReason {
+impl fmt::Display for NewerReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (a reason of a newer version)", self.kind.replace('_', " "))
     }
@@ -69,7 +69,7 @@ pub enum Reason {
     },
     /// A reason that this version does not know.
     #[serde(untagged)]
-    Other(UnknownReason),
+    Other(NewerReason),
 }
 
 impl Reason {
@@ -140,7 +140,7 @@ pub enum CancelReason {
     },
     /// A reason that this version does not know.
     #[serde(untagged)]
-    Other(UnknownReason),
+    Other(NewerReason),
 }
 
 impl CancelReason {

@@ -8,6 +8,7 @@ use crate::key::Key;
 use crate::record::{MAX_PARTITIONS, Source, Topic, encode};
 use crate::state::{Entry, GroupState};
 use crate::write::Write;
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
 use kafka_assigner_types::topic_id::TopicId;
@@ -37,7 +38,11 @@ impl TopicLook {
     }
 }
 
-/// The number of times in a row that Kafka has denied a topic of the group.
+/// The number of times in a row, each a refresh after the one before, that Kafka must tell another id of a topic before the
+/// one that the group has counts as deleted: a broker with old metadata tells the former id for a moment.
+pub const OTHER_IDS: u32 = 2;
+
+/// The number of times in a row that Kafka has denied a topic of the group, or told another id of it.
 #[derive(Debug, Clone)]
 pub struct Denials {
     interval: Duration,
@@ -46,6 +51,8 @@ pub struct Denials {
 
 #[derive(Debug, Clone, Copy)]
 struct Denied {
+    /// The id that was told in place of the one that the group has; `None` = that there is no such topic.
+    other: Option<TopicId>,
     times: u32,
     /// When the last of them came that counted.
     last: Moment,
@@ -66,8 +73,9 @@ fn is_from_kafka(entry: &Entry<Topic>) -> bool {
 
 /// The writes that bring the group's topics in line with what Kafka says.
 ///
-/// A topic grows and never shrinks, and its id is learnt once; one that an operator set stays as it is; one whose record can't be read is
-/// left alone. `now` is when Kafka answered.
+/// A topic grows and never shrinks, and its id is learnt once. One with another id is another topic: the record of the former
+/// is deleted, so that its owners give up what they have of it, and that of the new one is written by a later look. One
+/// that an operator set stays as it is; one whose record can't be read is left alone. `now` is when Kafka answered.
 pub fn follow(state: &GroupState, found: &Found, denials: &mut Denials, now: Moment) -> Vec<Write> {
     denials.count(state, found, now);
     found.iter().filter_map(|(name, look)| follow_one(state, name, *look, denials)).collect()
@@ -82,22 +90,37 @@ fn follow_one(
     let key = Key::Topic(name.clone());
     let mut draft = Draft::on(state);
     match (state.topics().get(name), look) {
-        (None, Some(look)) if look.partitions > 0 => {
+        (None, Some(look)) if look.partitions > 0 && is_forgotten(state, name) => {
             draft.put(&key, encode(&as_seen(Topic::new(0, Source::Kafka), look)));
+        }
+        (Some(Entry::Readable(topic)), _) if topic.source == Source::Kafka && denials.is_gone(name) => {
+            draft.delete(&key);
         }
         (Some(Entry::Readable(topic)), Some(look)) if tells_more(topic, look) => {
             draft.put(&key, encode(&as_seen(Topic::clone(topic), look)));
-        }
-        (Some(Entry::Readable(topic)), None) if topic.source == Source::Kafka && denials.is_gone(name) => {
-            draft.delete(&key);
         }
         _ => return None,
     }
     Some(draft.unchanged(&key).into_write())
 }
 
+/// True if nothing is left of an earlier topic of that name that its owners might go on with: in the stricter modes they
+/// are granted anew by the record's revision, in `overlap` the assignments have to be gone first.
+fn is_forgotten(state: &GroupState, name: &TopicName) -> bool {
+    let all = TopicPartition::new(name.clone(), 0)..=TopicPartition::new(name.clone(), u32::MAX);
+    let mut left = state.assignments().range(all).filter_map(|(_, entry)| entry.readable());
+    left.all(|assignment| assignment.mode.is_strict())
+}
+
+/// The id that `look` tells in place of the known one of `topic`.
+fn other_id(topic: &Topic, look: TopicLook) -> Option<TopicId> {
+    let known: TopicId = topic.topic_id.as_ref()?.parse().ok()?;
+    look.id.filter(|id| *id != known)
+}
+
 fn tells_more(topic: &Topic, look: TopicLook) -> bool {
-    topic.source == Source::Kafka && as_seen(topic.clone(), look) != *topic
+    let is_same = other_id(topic, look).is_none();
+    is_same && topic.source == Source::Kafka && as_seen(topic.clone(), look) != *topic
 }
 
 /// `topic` with what `look` adds: partitions, and an id where none is known.
@@ -118,28 +141,30 @@ impl Denials {
     fn count(&mut self, state: &GroupState, found: &Found, now: Moment) {
         self.of.retain(|name, _| state.topics().contains_key(name));
         for (name, look) in found {
-            match look {
-                Some(_) => drop(self.of.remove(name)),
-                None if state.topics().contains_key(name) => self.deny(name, now),
-                None => {}
+            let Some(known) = state.topics().get(name) else { continue };
+            let other = look.map(|look| known.last_good().and_then(|topic| other_id(topic, look)));
+            match other {
+                Some(None) => drop(self.of.remove(name)),
+                other => self.deny(name, other.flatten(), now),
             }
         }
     }
 
-    fn deny(&mut self, name: &TopicName, now: Moment) {
-        let interval = self.interval;
-        self.of
-            .entry(name.clone())
-            .and_modify(|denied| {
-                if now.since(denied.last) >= interval {
-                    *denied = Denied { times: denied.times + 1, last: now };
-                }
-            })
-            .or_insert(Denied { times: 1, last: now });
+    /// Another answer than the one before begins a count of its own.
+    fn deny(&mut self, name: &TopicName, other: Option<TopicId>, now: Moment) {
+        let before = self.of.get(name).filter(|denied| denied.other == other);
+        let times = match before {
+            Some(denied) if now.since(denied.last) < self.interval => return,
+            Some(denied) => denied.times + 1,
+            None => 1,
+        };
+        self.of.insert(name.clone(), Denied { other, times, last: now });
     }
 
     fn is_gone(&self, name: &TopicName) -> bool {
-        self.of.get(name).is_some_and(|denied| denied.times >= DENIALS)
+        self.of
+            .get(name)
+            .is_some_and(|denied| denied.times >= if denied.other.is_some() { OTHER_IDS } else { DENIALS })
     }
 }
 
@@ -239,11 +264,42 @@ mod tests {
         assert_eq!(known.topic_id.as_deref(), Some("BwcHBwcHBwcHBwcHBwcHBw"));
         assert_eq!(known.partitions, 4);
         let state = with_topic(&known);
-        let later = [says_id(4, Some(7)), says_id(4, None), says_id(4, Some(8))];
+        let later = [says_id(4, Some(7)), says_id(4, None), says_id(4, Some(7))];
         assert!(after(&state, &later, REFRESH).concat().is_empty());
         let grown = written(&state, &says_id(5, None));
         assert_eq!((grown.partitions, grown.topic_id), (5, known.topic_id));
         assert_eq!(written(&GroupState::new(layout()), &says_id(3, Some(7))).topic_id.unwrap().len(), 22);
+    }
+
+    /// A topic of four partitions whose id is known to be 7 of each byte.
+    fn known() -> GroupState {
+        with_topic(&written(&with(4, Source::Kafka), &says_id(4, Some(7))))
+    }
+
+    /// The number of writes after each answer, one every refresh.
+    fn counts(answers: &[Found]) -> Vec<usize> {
+        after(&known(), answers, REFRESH).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn another_id_twice_is_another_topic() {
+        let answers = [says_id(9, Some(8)), says_id(9, Some(8))];
+        let writes = after(&known(), &answers, REFRESH);
+        assert!(writes[0].is_empty(), "nor does it grow by what is said of the other");
+        assert!(matches!(&writes[1][0].ops[..], [Op::Delete { .. }]));
+        assert!(
+            after(&known(), &answers, REFRESH / 2).concat().is_empty(),
+            "within a refresh it counts once"
+        );
+    }
+
+    #[test]
+    fn an_id_that_flips_back_is_no_other_topic() {
+        let [same, other] = [says_id(4, Some(7)), says_id(4, Some(8))];
+        assert_eq!(counts(&[other.clone(), same, other.clone()]), [0, 0, 0]);
+        assert_eq!(counts(&[other.clone(), says_id(4, None), other.clone()]), [0, 0, 0]);
+        assert_eq!(counts(&[other.clone(), says(None), other]), [0, 0, 0]);
+        assert_eq!(counts(&[says_id(4, Some(8)), says_id(4, Some(9))]), [0, 0]);
     }
 
     #[test]

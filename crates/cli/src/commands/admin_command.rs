@@ -43,7 +43,7 @@ pub(crate) enum GroupCommand {
     /// Show a group with its configuration
     Describe(InstanceCall<groups::Describe>),
     /// Create a group, or change what is named of its configuration
-    Set(InstanceCall<groups::SetGroup>),
+    Set(Box<InstanceCall<groups::SetGroup>>),
     /// Delete a group with all its records; refused while it has consumers
     Delete(InstanceCall<groups::DeleteGroup>),
 }

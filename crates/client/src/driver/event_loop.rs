@@ -14,7 +14,7 @@ use super::farewell::StoppedNotice;
 use super::handler_calls::{CallEnd, HandlerCalls};
 use super::parts::ConsumerParts;
 use super::progress::PollProgress;
-use super::reports::{Report, Reports};
+use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::stopping::{StopStep, Stopping};
 use crate::backoff::Dice;
@@ -242,8 +242,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.service.heartbeat(heartbeat, poll_progress, report);
     }
 
-    fn report(&self) -> Report {
-        Report::of(&self.roles, &self.held)
+    fn report(&self) -> HeartbeatReport {
+        HeartbeatReport::of(&self.roles, &self.held)
     }
 
     fn set_claim(&mut self, term: Option<ClaimTerm>) {

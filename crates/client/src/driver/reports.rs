@@ -14,14 +14,14 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The report of one heartbeat.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Report {
+pub(super) struct HeartbeatReport {
     /// The progress of the preparations.
     pub(super) warming: Vec<WarmProgress>,
     /// The partitions with a record in the works for which a handoff waits.
     pub(super) busy: Vec<BusyPartition>,
 }
 
-impl Report {
+impl HeartbeatReport {
     /// The report of what is going on now.
     pub(super) fn of(roles: &Roles, held: &HeldPartitions) -> Self {
         let busy = roles.busy().map(|(at, handoff)| BusyPartition {
@@ -41,27 +41,27 @@ impl Report {
 /// The last report that was sent.
 #[derive(Debug)]
 pub(super) struct Reports {
-    sent: Report,
+    sent: HeartbeatReport,
     at: Moment,
 }
 
 impl Reports {
     pub(super) fn since(start: Moment) -> Self {
-        Self { sent: Report::default(), at: start }
+        Self { sent: HeartbeatReport::default(), at: start }
     }
 
     /// Notes what is sent now.
-    pub(super) fn sent(&mut self, now: Moment, report: &Report) {
+    pub(super) fn sent(&mut self, now: Moment, report: &HeartbeatReport) {
         *self = Self { sent: report.clone(), at: now };
     }
 
     /// True if there is news, and the last report was not sent just now.
-    pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> Report) -> bool {
+    pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> bool {
         now >= self.next() && report() != self.sent
     }
 
     /// The time at which to ask again; `None` while there is nothing to report, and was nothing.
-    pub(super) fn next_wake(&self, now: Moment, report: impl FnOnce() -> Report) -> Option<Moment> {
+    pub(super) fn next_wake(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> Option<Moment> {
         let next = if now < self.next() { self.next() } else { now + INTERVAL };
         (!self.sent.is_empty() || !report().is_empty()).then_some(next)
     }
@@ -79,8 +79,8 @@ mod tests {
         Moment(Duration::from_millis(ms))
     }
 
-    fn done(done: u64) -> Report {
-        Report { warming: vec![WarmProgress { done, ..WarmProgress::default() }], busy: Vec::new() }
+    fn done(done: u64) -> HeartbeatReport {
+        HeartbeatReport { warming: vec![WarmProgress { done, ..WarmProgress::default() }], busy: Vec::new() }
     }
 
     #[test]
@@ -98,13 +98,13 @@ mod tests {
     fn the_end_of_what_was_reported_is_news() {
         let mut reports = Reports::since(at(0));
         reports.sent(at(0), &done(1));
-        assert!(reports.is_due(at(1_000), Report::default));
+        assert!(reports.is_due(at(1_000), HeartbeatReport::default));
     }
 
     #[test]
     fn nobody_is_woken_without_anything_to_report() {
         let reports = Reports::since(at(0));
-        assert_eq!(reports.next_wake(at(5_000), Report::default), None);
+        assert_eq!(reports.next_wake(at(5_000), HeartbeatReport::default), None);
         assert_eq!(reports.next_wake(at(400), || done(1)), Some(at(1_000)));
         assert_eq!(reports.next_wake(at(5_000), || done(1)), Some(at(6_000)));
     }

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tonic::Status;
 
 use super::acks::{AckBatch, AckReply};
-use super::reports::Report;
+use super::reports::HeartbeatReport;
 use crate::session::{OpenStream, SendHeartbeat, is_refusal};
 use crate::session_io::{bounded, joined};
 use crate::transport::{Acks, CommandStream, Transport};
@@ -70,7 +70,12 @@ impl<T: Transport> ServiceCalls<T> {
         async move { transport.register(&endpoint, request).await }
     }
 
-    pub(super) fn heartbeat(&mut self, heartbeat: SendHeartbeat, poll_progress: u64, report: Report) {
+    pub(super) fn heartbeat(
+        &mut self,
+        heartbeat: SendHeartbeat,
+        poll_progress: u64,
+        report: HeartbeatReport,
+    ) {
         let SendHeartbeat { number, endpoint, incarnation, lease, seen, stream, bound } = heartbeat;
         let request = HeartbeatRequest {
             group: self.group.clone(),

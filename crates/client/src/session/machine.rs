@@ -117,9 +117,11 @@ impl<D: Dialect> Session<D> {
                 self.heartbeats.hurry(now);
                 self.timer(now);
             }
-            Event::ReportDue => {}
-            // From a stream that was given up meanwhile.
-            Event::Command { .. } | Event::StreamFailed { .. } | Event::StreamEnded { .. } => {}
+            // Without a session, or from a stream that was given up meanwhile.
+            Event::ReportDue
+            | Event::Command { .. }
+            | Event::StreamFailed { .. }
+            | Event::StreamEnded { .. } => {}
         }
         std::mem::take(&mut self.actions)
     }

@@ -89,8 +89,12 @@ impl PartitionHandler for Recorder {
                 Err("cancelled".into())
             }
             Manner::WarmCounts => count(context).await,
-            Manner::StartTakes(_) | Manner::DrainTakes(_) => Ok(()),
-            Manner::Plain | Manner::DrainHangs | Manner::LostHangs | Manner::Stuck => Ok(()),
+            Manner::Plain
+            | Manner::StartTakes(_)
+            | Manner::DrainTakes(_)
+            | Manner::DrainHangs
+            | Manner::LostHangs
+            | Manner::Stuck => Ok(()),
         }
     }
 

@@ -128,9 +128,8 @@ pub struct EndedPhase {
 /// worth a longer wait.
 fn at_work(handoff: &Handoff) -> Option<&Member> {
     match (handoff.phase, handoff.mode) {
-        (Phase::Draining, Mode::Exclusive) => Some(&handoff.old),
         (Phase::Complete, Mode::Overlap) if handoff.taken.is_none() => Some(&handoff.new),
-        (Phase::Complete, Mode::Overlap) => Some(&handoff.old),
+        (Phase::Draining, Mode::Exclusive) | (Phase::Complete, Mode::Overlap) => Some(&handoff.old),
         _ => None,
     }
 }

@@ -13,6 +13,7 @@ mod lint;
 mod offline;
 mod planning;
 mod records;
+mod recreated;
 mod restored;
 mod sessions;
 mod sets;

@@ -236,14 +236,14 @@ fn an_old_owner_with_an_unreadable_registration_still_works_for_all_we_know() {
 }
 
 /// What a newer version may write into a record of this one.
-fn newer(record: serde_json::Value) -> bytes::Bytes {
+fn newer(record: &serde_json::Value) -> bytes::Bytes {
     record.to_string().into()
 }
 
 fn written_back<T: serde::Serialize + serde::de::DeserializeOwned>(
     stored: &serde_json::Value,
 ) -> serde_json::Value {
-    let record: T = decode(&newer(stored.clone())).expect("a newer record can be read");
+    let record: T = decode(&newer(stored)).expect("a newer record can be read");
     serde_json::from_slice(&encode(&record)).expect("it is JSON")
 }
 

@@ -43,7 +43,7 @@ impl ConsumerService {
     /// Writes what is news. What is not written is reported again with the next heartbeat.
     async fn write_progress(&self, group: &ServedGroup, member: &Member, request: &HeartbeatRequest) {
         let txn = group.read(|state| {
-            let reported = Report::of(state, member, request)?;
+            let reported = MemberReport::of(state, member, request)?;
             let may_write = group.sessions().may_write(state, member, reported.interval(state));
             may_write.then(|| reported.write(state))
         });
@@ -66,14 +66,14 @@ fn is_stuck(group: &ServedGroup, member: &Member, counter: u64) -> bool {
 const BUSY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The report of one heartbeat, as far as it is news of what the member was told to do.
-struct Report<'s> {
+struct MemberReport<'s> {
     name: &'s MemberName,
     entry: &'s Versioned<Consumer>,
     progress: BTreeMap<String, Progress>,
     busy: BTreeMap<String, HandoffId>,
 }
 
-impl<'s> Report<'s> {
+impl<'s> MemberReport<'s> {
     /// `None` where the session is not there, or nothing is news.
     fn of(state: &'s GroupState, member: &'s Member, request: &HeartbeatRequest) -> Option<Self> {
         let entry = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;

@@ -196,7 +196,10 @@ async fn stays_busy(member: &mut Member) {
             partition: release.partition,
             handoff_id: release.handoff_id.clone(),
         });
-        assert_eq!(member.busy(busy.collect()).await.unwrap().outcome(), HeartbeatOutcome::Confirmed);
+        assert_eq!(
+            member.busy(busy.collect()).await.expect("an answer").outcome(),
+            HeartbeatOutcome::Confirmed
+        );
         sleep(Duration::from_secs(1)).await;
     }
 }

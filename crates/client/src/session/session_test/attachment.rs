@@ -26,7 +26,7 @@ fn a_session_that_nobody_serves_is_given_up_and_begun_anew_without_what_was_seen
     pass(&mut rig, TTL, HeartbeatOutcome::Confirmed);
     assert_eq!(rig.losses, [Loss::Unattached]);
     assert!(rig.now < begin + Duration::from_secs(60), "before the service ends it");
-    assert_eq!(rig.farewells, [before.clone()], "nobody waits for its claim");
+    assert_eq!(rig.farewells, std::slice::from_ref(&before), "nobody waits for its claim");
     let next = rig.wait_for_stream();
     assert_ne!(next.incarnation, before);
     assert_eq!((next.resume_lease, next.seen), (LeaseId::NONE, v1::Seen::default()));

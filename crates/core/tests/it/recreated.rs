@@ -1,0 +1,83 @@
+//! Topics that are deleted and created again between two looks at Kafka: only their id tells.
+
+use std::time::Duration;
+
+use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::test_group::{TestGroup, tp};
+use kafka_assigner_core::topics::{Denials, Found, TopicLook, follow};
+use kafka_assigner_core::view::Role;
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::topic_id::TopicId;
+
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// A group whose leader looks at Kafka.
+struct Looking {
+    group: TestGroup,
+    denials: Denials,
+}
+
+impl Looking {
+    fn new(mode: Mode) -> Self {
+        let mut group = TestGroup::default();
+        group.configure(&GroupConfig { mode, ..GroupConfig::default() });
+        Self { group, denials: Denials::new(REFRESH) }
+    }
+
+    /// Kafka shows the topic, a refresh later, with this id; the leader does what follows from it.
+    fn look(&mut self, partitions: u32, id: u8) {
+        self.group.later(REFRESH);
+        let look = TopicLook { partitions, id: TopicId::new([id; 16]) };
+        let found = Found::from([("t".parse().expect("a name"), Some(look))]);
+        let writes = follow(&self.group.state, &found, &mut self.denials, self.group.moment);
+        for write in writes {
+            assert!(self.group.apply(&write.unfenced()));
+        }
+    }
+
+    fn role(&self, member: &Member) -> Option<Role> {
+        self.group.view(member).roles.get(&tp("t", 0)).cloned()
+    }
+}
+
+#[test]
+fn owners_give_up_a_topic_that_was_created_again_and_are_granted_the_new_one() {
+    for mode in [Mode::Overlap, Mode::Exclusive, Mode::Routed] {
+        for partitions in [1, 2, 4] {
+            let mut looking = Looking::new(mode);
+            let a = looking.group.join("a");
+            looking.look(2, 7);
+            looking.group.settle();
+            let Some(Role::Owner { run: before, .. }) = looking.role(&a) else { panic!("{mode}: no owner") };
+            looking.look(partitions, 8);
+            assert!(looking.role(&a).is_some(), "{mode}: once is not enough");
+            looking.look(partitions, 8);
+            looking.group.settle();
+            assert_eq!(looking.role(&a), None, "{mode}: it drops what it has of the former topic");
+            looking.look(partitions, 8);
+            looking.group.settle();
+            let Some(Role::Owner { run, start, .. }) = looking.role(&a) else {
+                panic!("{mode}: not granted")
+            };
+            assert!(run > before && start.is_none(), "{mode}: it begins anew");
+            assert_eq!(looking.group.view(&a).roles.len(), partitions as usize, "{mode}");
+        }
+    }
+}
+
+#[test]
+fn a_topic_is_not_there_again_before_its_owners_in_overlap_have_lost_it() {
+    let mut looking = Looking::new(Mode::Overlap);
+    looking.group.join("a");
+    looking.look(2, 7);
+    looking.group.settle();
+    looking.look(2, 8);
+    looking.look(2, 8);
+    // Two looks without a pass of the leader between.
+    looking.look(2, 8);
+    assert!(looking.group.state.topics().is_empty());
+    looking.group.settle();
+    looking.look(2, 8);
+    assert_eq!(looking.group.state.topics().len(), 1);
+}
