@@ -73,9 +73,10 @@ fn is_from_kafka(entry: &Entry<Topic>) -> bool {
 
 /// The writes that bring the group's topics in line with what Kafka says.
 ///
-/// A topic grows and never shrinks, and its id is learnt once. One with another id is another topic: the record of the former
-/// is deleted, so that its owners give up what they have of it, and that of the new one is written by a later look. One
-/// that an operator set stays as it is; one whose record can't be read is left alone. `now` is when Kafka answered.
+/// A topic grows and never shrinks, and its id is learnt once. One with another id is another topic: the record, with all
+/// that was set for the name, loses the partitions of the former one, so that their owners give them up, and a later look
+/// writes those of the new one. A topic that an operator set stays as it is; one whose record can't be read is left
+/// alone. `now` is when Kafka answered.
 pub fn follow(state: &GroupState, found: &Found, denials: &mut Denials, now: Moment) -> Vec<Write> {
     denials.count(state, found, now);
     found.iter().filter_map(|(name, look)| follow_one(state, name, *look, denials)).collect()
@@ -90,11 +91,18 @@ fn follow_one(
     let key = Key::Topic(name.clone());
     let mut draft = Draft::on(state);
     match (state.topics().get(name), look) {
-        (None, Some(look)) if look.partitions > 0 && is_forgotten(state, name) => {
+        (None, Some(look)) if look.partitions > 0 => {
             draft.put(&key, encode(&as_seen(Topic::new(0, Source::Kafka), look)));
         }
-        (Some(Entry::Readable(topic)), _) if topic.source == Source::Kafka && denials.is_gone(name) => {
+        (Some(Entry::Readable(topic)), None) if topic.source == Source::Kafka && denials.is_gone(name) => {
             draft.delete(&key);
+        }
+        (Some(Entry::Readable(topic)), Some(_)) if topic.source == Source::Kafka && denials.is_gone(name) => {
+            let since = Some(state.revision());
+            draft.put(&key, encode(&Topic { partitions: 0, topic_id: None, since, ..Topic::clone(topic) }));
+        }
+        (Some(Entry::Readable(topic)), Some(_)) if topic.partitions == 0 && !is_forgotten(state, name) => {
+            return None;
         }
         (Some(Entry::Readable(topic)), Some(look)) if tells_more(topic, look) => {
             draft.put(&key, encode(&as_seen(Topic::clone(topic), look)));
@@ -108,8 +116,8 @@ fn follow_one(
 /// are granted anew by the record's revision, in `overlap` the assignments have to be gone first.
 fn is_forgotten(state: &GroupState, name: &TopicName) -> bool {
     let all = TopicPartition::new(name.clone(), 0)..=TopicPartition::new(name.clone(), u32::MAX);
-    let mut left = state.assignments().range(all).filter_map(|(_, entry)| entry.readable());
-    left.all(|assignment| assignment.mode.is_strict())
+    let mut left = state.assignments().range(all).map(|(_, entry)| entry.last_good());
+    left.all(|assignment| assignment.is_some_and(|assignment| assignment.mode.is_strict()))
 }
 
 /// The id that `look` tells in place of the known one of `topic`.
@@ -286,7 +294,9 @@ mod tests {
         let answers = [says_id(9, Some(8)), says_id(9, Some(8))];
         let writes = after(&known(), &answers, REFRESH);
         assert!(writes[0].is_empty(), "nor does it grow by what is said of the other");
-        assert!(matches!(&writes[1][0].ops[..], [Op::Delete { .. }]));
+        let [Op::Put { value, .. }] = &writes[1][0].ops[..] else { panic!("{writes:?}") };
+        let left: Topic = serde_json::from_slice(value).unwrap();
+        assert_eq!((left.partitions, left.topic_id, left.since), (0, None, Some(Revision(1))));
         assert!(
             after(&known(), &answers, REFRESH / 2).concat().is_empty(),
             "within a refresh it counts once"

@@ -1,6 +1,6 @@
 //! The messages that this crate knows, one module for each API.
 //!
-//! To add one, copy its table from the schemas in Kafka's jar (`common/message/*.json`), add a line of [`apis!`], and
+//! To add one, copy its table from the schemas in Kafka's jar (`common/message/*.json`), add a line of `apis!`, and
 //! the test that compares tables and schemas takes it in. Its fields keep Kafka's names.
 
 mod api_versions;

@@ -4,7 +4,7 @@
 //! is compared with what is left before anything is allocated, a list of `n` items needs `n` times the least size of
 //! one, and lists grow as their items are read.
 //!
-//! A message is one table ([`wire_struct!`]): from it come the struct, its reader and writer, its least size, and a
+//! A message is one table (`wire_struct!`): from it come the struct, its reader and writer, its least size, and a
 //! description ([`WireField`]) that a test compares with the schemas that Kafka ships.
 
 mod codec_error;

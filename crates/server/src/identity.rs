@@ -115,6 +115,7 @@ async fn insist(store: &dyn Store, txn: Txn) -> Result<TxnOutcome, Error> {
 mod tests {
     use kafka_assigner_store::MemoryStore;
     use kafka_assigner_store::faulty::{Fault, FaultyStore};
+    use kafka_assigner_types::moment::WallMillis;
 
     use super::*;
 
@@ -140,7 +141,7 @@ mod tests {
     async fn of_several_that_notice_one_begins_the_next_history() {
         let store = MemoryStore::new();
         let known = identify(&store, "/p/", "first".to_owned()).await.unwrap();
-        let anew = |id: &str| known.record().begun_anew(id);
+        let anew = |id: &str| known.record().begun_anew(id, WallMillis(0));
         let next = replace(&store, "/p/", Some(&known), &anew("second")).await.unwrap().unwrap();
         assert_eq!((next.id(), next.record().epoch_offset), ("second", 1 << 32));
         assert_eq!(replace(&store, "/p/", Some(&known), &anew("third")).await.unwrap(), None);
@@ -156,6 +157,8 @@ mod tests {
         assert_eq!(replace(&store, "/p/", None, &next).await.unwrap().unwrap().id(), "first");
         let known = read(&store, "/p/").await.unwrap().0;
         store.script([Some(Fault::LoseRequest)]);
-        assert!(replace(&store, "/p/", known.as_ref(), &next.begun_anew("second")).await.is_err());
+        assert!(
+            replace(&store, "/p/", known.as_ref(), &next.begun_anew("second", WallMillis(0))).await.is_err()
+        );
     }
 }

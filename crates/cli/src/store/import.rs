@@ -17,7 +17,7 @@ use kafka_assigner_types::name::GroupName;
 use super::error::StoreCommandError;
 use super::export_line::{EXPORT_VERSION, ExportLine};
 use super::open::StoreSettings;
-use super::restored::{epoch_offset, new_cluster_id};
+use super::restored::{epoch_offset, new_cluster_id, now};
 use crate::command_error::CommandError;
 use crate::commands::ConfirmationFlag;
 use crate::output::Output;
@@ -137,7 +137,7 @@ impl GroupImport {
         let (known, _) = identity::read(store, prefix).await?;
         let before = known.as_ref().map_or(0, epoch_offset);
         let from = ClusterRecord { epoch_offset: before.max(self.epoch_offset), ..ClusterRecord::new("") };
-        let next = from.begun_anew(new_cluster_id());
+        let next = from.begun_anew(new_cluster_id(), now());
         let next = identity::replace(store, prefix, known.as_ref(), &next).await?;
         let next = next.ok_or(StoreCommandError::Overtaken)?;
         let mut groups = Vec::new();

@@ -12,6 +12,9 @@ use crate::roles::Roles;
 /// two heartbeats that the claim needs there may be ten minutes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// How often busy partitions are reported though nothing changed: the service may have had no time for the last report.
+const AGAIN: Duration = Duration::from_secs(5);
+
 /// The report of one heartbeat.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HeartbeatReport {
@@ -57,7 +60,8 @@ impl Reports {
 
     /// True if there is news, and the last report was not sent just now.
     pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> bool {
-        now >= self.next() && report() != self.sent
+        let is_stale = !self.sent.busy.is_empty() && now >= self.at + AGAIN;
+        now >= self.next() && (is_stale || report() != self.sent)
     }
 
     /// The time at which to ask again; `None` while there is nothing to report, and was nothing.
@@ -92,6 +96,15 @@ mod tests {
         assert!(!reports.is_due(at(1_500), || done(2)));
         assert!(!reports.is_due(at(2_000), || done(1)), "no news");
         assert!(reports.is_due(at(2_000), || done(2)));
+    }
+
+    #[test]
+    fn busy_partitions_are_reported_again() {
+        let mut reports = Reports::since(at(0));
+        let busy = || HeartbeatReport { warming: Vec::new(), busy: vec![BusyPartition::default()] };
+        reports.sent(at(0), &busy());
+        assert!(!reports.is_due(at(4_999), busy));
+        assert!(reports.is_due(at(5_000), busy));
     }
 
     #[test]

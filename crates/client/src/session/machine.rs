@@ -229,6 +229,8 @@ impl<D: Dialect> Session<D> {
     /// Waits for as long as instances ask for, once every one of them did: before, another one may take the stream at once.
     fn wait_as_asked(&mut self, now: Moment, asked: Option<Duration>) {
         let Some(wait) = asked else { return };
+        // An instance that asks to wait is out of touch with its store: it would refuse a new session as well.
+        self.detachment.over();
         self.asked_to_wait += 1;
         if self.asked_to_wait >= self.endpoints.all().count() {
             self.asked_to_wait = 0;

@@ -178,7 +178,7 @@ async fn who_can_not_let_go_yet_says_so_within_a_second_and_as_long_as_it_is_tru
     let before = running.fake.heartbeats();
     sleep(Duration::from_secs(60)).await;
     assert_eq!(busy_for(&running.fake), ["h"]);
-    assert!(running.fake.heartbeats() - before < 8, "no news is no reason for a heartbeat");
+    assert!(running.fake.heartbeats() - before <= 13, "no news is a reason for a heartbeat each 5 s only");
 }
 
 #[tokio::test(start_paused = true)]

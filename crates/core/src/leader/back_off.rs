@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::reason::CancelReason;
 use crate::record::{Avoid, Handoff, Phase};
 use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::Moment;
 
 /// The units that are not moved for a while: their last move was cancelled because their owner did not stop in time.
@@ -27,7 +28,9 @@ impl BackOffs {
     /// Takes in the handoff at a unit: one that was cancelled for its time begins a pause, one that went through ends it.
     pub(super) fn see(&mut self, handoff: &Handoff, now: Moment) {
         match (&handoff.cancelled, handoff.phase) {
-            (Some(CancelReason::Deadline { phase: Phase::Draining, .. }), _) => self.begin(handoff, now),
+            (Some(CancelReason::Deadline { phase, .. }), _) if is_nobodys_fault(handoff.mode, *phase) => {
+                self.begin(handoff, now);
+            }
             (_, Phase::Complete) => self.forget(handoff.lead()),
             _ => {}
         }
@@ -57,4 +60,10 @@ impl BackOffs {
     pub(super) fn ends(&self) -> impl Iterator<Item = Moment> {
         self.0.values().map(|seen| seen.until)
     }
+}
+
+/// True if a phase that took too long is not the new owner's fault, and routers are not ended for it: a drain; in `routed`
+/// also the rest of the time for which requests are held back, of which the drain may have left nothing.
+pub(crate) fn is_nobodys_fault(mode: Mode, phase: Phase) -> bool {
+    phase == Phase::Draining || (mode == Mode::Routed && phase == Phase::CatchingUp)
 }

@@ -36,6 +36,8 @@ pub struct PhaseSpan {
     warm_up: WarmUp,
     /// True if the member that the handoff waits for is busy with a record.
     busy: bool,
+    /// The moment by which a member that was busy has to say its word; `None` = it was not busy in this phase.
+    word_due: Option<Moment>,
     /// The moment from which requests are held back; `None` outside of `routed` and before that.
     held_since: Option<Moment>,
     /// The moment at which the leader first saw that the handoff waits for what it waits for now.
@@ -60,6 +62,7 @@ impl PhaseSpan {
             mode: handoff.mode,
             warm_up: WarmUp::of(handoff),
             busy: is_busy(state, handoff),
+            word_due: None,
             held_since: holds.then_some(held_since),
             waits_since: now,
             since: same_phase.map_or(now, |seen| seen.since),
@@ -75,10 +78,13 @@ impl PhaseSpan {
         if busy == self.busy {
             return None;
         }
-        // Who is busy no more has said its word, or is about to: that takes no longer than any other phase.
-        let since = if busy { self.waits_since } else { now };
-        let deadline = since + phase_bound(state, handoff);
-        Some(Self { busy, ..self.clone() }.with_deadline(state, deadline))
+        let bound = phase_bound(state, handoff);
+        // Who is busy no more has said its word, or is about to: that takes no longer than any other phase. It is given
+        // once, or calls that fail and are tried again would put the end off for ever.
+        let word_due = self.word_due.or((!busy).then(|| now + bound));
+        let own = self.waits_since + bound;
+        let deadline = word_due.filter(|_| !busy).map_or(own, |due| due.max(own));
+        Some(Self { busy, word_due, ..self.clone() }.with_deadline(state, deadline))
     }
 
     /// The same phase after news of a warm-up; `None` where `hears` finds no progress in them.

@@ -1,5 +1,6 @@
 //! The records of the store's history: its identity, and each group's note of it.
 
+use kafka_assigner_types::moment::WallMillis;
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
@@ -7,6 +8,11 @@ use super::{Extra, Version};
 /// By how much epochs rise when a store begins another history: above every revision that the lost one can have had
 /// beyond what is left of it.
 const EPOCH_STEP: u64 = 1 << 32;
+
+/// The epochs that a store may hand out in a second of real time, as a power of two: far above what any store writes. A
+/// backup that is put back twice holds the same offset twice; the time between tells them apart. Until 2106 the product
+/// is below 2⁵³, up to which every program reads numbers of JSON exactly.
+const EPOCHS_A_SECOND: u32 = 21;
 
 /// `~/cluster`: the identity of the store, one for each of its histories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,11 +37,19 @@ impl ClusterRecord {
         Self { version: Version, id: id.into(), epoch_offset: 0, extra: Extra::new() }
     }
 
-    /// The identity of the same store in another history: its epochs are above all of this one.
+    /// The identity of the same store in another history, which begins at `wall`: its epochs are above all of this one,
+    /// and above those of every history that began earlier from the same backup.
     #[must_use]
-    pub fn begun_anew(&self, id: impl Into<String>) -> Self {
-        let epoch_offset = self.epoch_offset.saturating_add(EPOCH_STEP);
+    pub fn begun_anew(&self, id: impl Into<String>, wall: WallMillis) -> Self {
+        let by_time = (wall.0 / 1_000) << EPOCHS_A_SECOND;
+        let epoch_offset = self.epoch_offset.saturating_add(EPOCH_STEP).max(by_time);
         Self { id: id.into(), epoch_offset, ..self.clone() }
+    }
+
+    /// The same identity with an offset of at least that of `other`.
+    #[must_use]
+    pub fn not_below(&self, other: &Self) -> Self {
+        Self { epoch_offset: self.epoch_offset.max(other.epoch_offset), ..self.clone() }
     }
 }
 

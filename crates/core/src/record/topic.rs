@@ -3,6 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
 
 use super::{Extra, Version};
@@ -30,6 +31,10 @@ pub struct Topic {
     /// Topics with the same label move together, partition number by partition number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copartition: Option<String>,
+    /// The revision at which it was seen that another topic has taken the place of the one with this name; `None`: the
+    /// record came into being with its topic. Until the new one is read, it has no partitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Revision>,
     /// The mode of new grants of its partitions; `None`: the group's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
@@ -66,6 +71,7 @@ impl Topic {
             source,
             topic_id: None,
             copartition: None,
+            since: None,
             mode: None,
             extra: Extra::new(),
         }

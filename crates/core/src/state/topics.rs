@@ -19,10 +19,12 @@ impl GroupState {
         }
     }
 
-    /// The revision in which the topic's record came into being; `None` where there is none, or none that can be read.
+    /// The revision in which the topic's record came into being, or was seen to mean another topic of that name; `None`
+    /// where there is none, or none that can be read.
     #[must_use]
     pub fn topic_since(&self, topic: &TopicName) -> Option<Revision> {
-        Some(self.topics.get(topic)?.readable()?.create_revision)
+        let record = self.topics.get(topic)?.readable()?;
+        Some(record.since.unwrap_or(record.create_revision))
     }
 
     /// True if `at` was granted in a strict mode before its topic was gone, and the topic is there again. Such an

@@ -142,6 +142,33 @@ fn a_first_record_that_takes_long_is_no_reason_to_give_a_partition_back() {
 }
 
 #[test]
+fn calls_that_fail_and_are_tried_again_put_the_end_off_once() {
+    let (mut group, a, _) = moving(Mode::Exclusive, Phase::Draining);
+    for _ in 0..3 {
+        group.report_busy(&a, &at(), true);
+        wait(&mut group, 5);
+        group.report_busy(&a, &at(), false);
+        wait(&mut group, 8);
+    }
+    // 39 s: it was busy at the deadline of the phase, and has had 30 s more since it first was no longer.
+    assert_ne!(phase(&group), Some(Phase::Draining));
+}
+
+#[test]
+fn a_catch_up_that_a_long_drain_left_no_time_blames_nobody() {
+    let (mut group, a, _) = moving(Mode::Routed, Phase::Draining);
+    wait(&mut group, 9);
+    group.say(&a, &at(), Some(&id(&group)), &Ack::Drained(Drained { offset: None, last_at: None }));
+    group.pass();
+    assert_eq!(phase(&group), Some(Phase::CatchingUp));
+    group.later(Duration::from_secs(1));
+    group.pass();
+    assert!(group.state.assignment(&at()).expect("it is owned").avoid.is_empty());
+    group.pass();
+    assert!(backs_off_for(&group.plan()).is_some());
+}
+
+#[test]
 fn only_the_member_that_is_waited_for_extends_a_phase() {
     let (mut group, _, b) = moving(Mode::Exclusive, Phase::Draining);
     group.report_busy(&b, &at(), true);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::record::{GroupConfig, Topic, encode};
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::topics::{Denials, Found, TopicLook, follow};
 use kafka_assigner_core::view::Role;
@@ -76,8 +77,27 @@ fn a_topic_is_not_there_again_before_its_owners_in_overlap_have_lost_it() {
     looking.look(2, 8);
     // Two looks without a pass of the leader between.
     looking.look(2, 8);
-    assert!(looking.group.state.topics().is_empty());
+    assert!(!looking.group.state.exists(&tp("t", 0)));
     looking.group.settle();
     looking.look(2, 8);
-    assert_eq!(looking.group.state.topics().len(), 1);
+    assert!(looking.group.state.exists(&tp("t", 0)));
+}
+
+#[test]
+fn what_was_set_for_a_name_holds_for_the_topic_that_is_created_again() {
+    let mut looking = Looking::new(Mode::Overlap);
+    looking.group.join("a");
+    looking.look(2, 7);
+    let key = Key::Topic("t".parse().expect("a name"));
+    let mut set: Topic = looking.group.stored(&key);
+    (set.mode, set.copartition) = (Some(Mode::Exclusive), Some("s".to_owned()));
+    looking.group.put(&key, encode(&set));
+    looking.group.settle();
+    for _ in 0..3 {
+        looking.look(2, 8);
+        looking.group.settle();
+    }
+    let again: Topic = looking.group.stored(&key);
+    assert_eq!((again.partitions, again.mode, again.copartition), (2, set.mode, set.copartition));
+    assert_eq!(looking.group.owner(&tp("t", 0)), Some("a"));
 }

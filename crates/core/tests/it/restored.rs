@@ -11,6 +11,7 @@ use kafka_assigner_core::record::{ClusterRecord, GroupConfig, HistoryNote};
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 
 const LONGEST: Duration = Duration::from_mins(5);
 
@@ -19,7 +20,7 @@ fn first() -> ClusterRecord {
 }
 
 fn second() -> ClusterRecord {
-    first().begun_anew("second")
+    first().begun_anew("second", WallMillis(0))
 }
 
 /// A settled group of two consumers in the first history.

@@ -53,6 +53,10 @@ impl ConsumerService {
         let metrics = self.instance.metrics();
         heard.measure(metrics, heard.group.read(|state| state.concern(heard.member)));
         let sessions = heard.group.unattached();
+        // An instance that is out of touch refuses streams itself.
+        if heard.group.touch().is_lost() {
+            return Confirmation::Confirmed;
+        }
         let confirmation = heard.unless_unattached(metrics, sessions, Confirmation::Confirmed);
         if let Confirmation::Over(reason) = &confirmation {
             self.end_session(heard.group, heard.member, reason.clone()).await;

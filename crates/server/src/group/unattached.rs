@@ -42,7 +42,9 @@ impl UnattachedSessions {
         let incarnation = member.incarnation.clone();
         let new = || Silence { incarnation, since: now, heard: now };
         let silence = sessions.entry(member.name.clone()).or_insert_with(new);
-        if silence.incarnation != member.incarnation {
+        // One that was heard elsewhere meanwhile may have had a stream there.
+        let is_gapless = now - silence.heard <= ttl / 2;
+        if silence.incarnation != member.incarnation || !is_gapless {
             *silence = Silence { incarnation: member.incarnation.clone(), since: now, heard: now };
         }
         silence.heard = now;
@@ -96,10 +98,19 @@ mod tests {
     async fn a_long_session_is_borne_for_two_of_its_times_to_live() {
         let (sessions, stream) = (UnattachedSessions::default(), StreamState::default());
         let ttl = Duration::from_secs(100);
-        assert!(!sessions.is_overdue(&member("1"), Some(&stream), ttl));
-        tokio::time::advance(Duration::from_secs(199)).await;
-        assert!(!sessions.is_overdue(&member("1"), Some(&stream), ttl));
-        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..8 {
+            assert!(!sessions.is_overdue(&member("1"), Some(&stream), ttl));
+            tokio::time::advance(Duration::from_secs(25)).await;
+        }
         assert!(sessions.is_overdue(&member("1"), Some(&stream), ttl));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_was_heard_elsewhere_between_begins_anew() {
+        let sessions = UnattachedSessions::default();
+        assert!(!says(&sessions, "1", 0));
+        // Minutes with a stream at another instance, where its heartbeats went as well.
+        tokio::time::advance(Duration::from_secs(300)).await;
+        assert!(!says(&sessions, "1", 0));
     }
 }

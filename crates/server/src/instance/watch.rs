@@ -64,7 +64,9 @@ impl Instance {
     /// This instance has seen more than there is: clients must begin anew, and so must every grant.
     async fn begin_another(&self, identity: &StoreIdentity) -> Result<(), Error> {
         let (store, prefix) = (&*self.0.store, &self.0.options.prefix);
-        let next = identity.record().begun_anew(self.0.entropy.id());
+        let known = self.history();
+        let stored = identity.record().not_below(known.identity.record());
+        let next = stored.begun_anew(self.0.entropy.id(), self.0.options.wall.now());
         tracing::warn!(
             lost = identity.id(),
             "the store was put back to an earlier state: it gets another cluster id"

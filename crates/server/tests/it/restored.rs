@@ -10,6 +10,7 @@ use kafka_assigner_store::Store as _;
 use kafka_assigner_store::faulty::Outage;
 use kafka_assigner_types::kv::Op;
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::moment::WallMillis;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, Node, PATIENCE, owners};
@@ -139,7 +140,7 @@ async fn a_store_that_an_operator_calls_restored_is_loaded_anew_at_any_revision(
     let before = highest_epoch(&a);
     let known =
         identity::read(&cluster.memory, DEFAULT_PREFIX).await.unwrap().0.expect("an instance wrote it");
-    let next = known.record().begun_anew("another");
+    let next = known.record().begun_anew("another", WallMillis(0));
     let written = identity::replace(&cluster.memory, DEFAULT_PREFIX, Some(&known), &next).await;
     written.unwrap().expect("it is as it was");
     a.ended().await;
