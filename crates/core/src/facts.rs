@@ -29,6 +29,7 @@ pub(crate) fn facts<'a>(
 ) -> Facts<'a> {
     Facts {
         handoff,
+        restored: !context.memory.history_wait(context.moment).is_zero(),
         extent: extent(state, handoff),
         assignments_agree: assignments_agree(state, handoff),
         old: state.presence(&handoff.old),

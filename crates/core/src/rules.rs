@@ -35,6 +35,8 @@ pub enum Extent {
 pub struct Facts<'a> {
     /// The handoff.
     pub handoff: &'a Handoff,
+    /// True while somebody may act whom no record names, since the store was put back.
+    pub restored: bool,
     /// The part of the unit that still exists.
     pub extent: Extent,
     /// True if the assignments name whom they must: the old owner until `Complete`, the new one from then on.
@@ -251,6 +253,13 @@ pub const STRICT: &[Rule] = &[
         phases: STANDING,
         when: |f| !f.assignments_agree,
         then: |_| Follow::Clear,
+    },
+    // The lost history may have gone on from here: another one may be the owner that it ended with.
+    Rule {
+        name: "claims of a lost history run",
+        phases: IN_FLIGHT,
+        when: |f| f.restored,
+        then: |_| Follow::Wait,
     },
     // Up to Complete the old owner is the owner, and where it is gone, its claim counts.
     Rule {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::explain::explain;
 use kafka_assigner_core::key::Key;
@@ -150,6 +151,29 @@ fn a_move_of_the_lost_history_is_not_completed_before() {
     assert!(group.pass().is_empty(), "the old owner is over, and another one may have been granted it since");
     group.later(LONGEST / 2);
     assert!(group.pass().iter().any(|action| matches!(action.step, Step::Adopt { .. })));
+}
+
+#[test]
+fn a_move_of_the_lost_history_waits_also_where_both_of_its_sessions_seem_to_be_there() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    group.put_back(&first());
+    group.later(LONGEST);
+    group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    let at = group.state.handoffs().keys().next().expect("it moves").clone();
+    let id = group.state.handoff(&at).expect("it moves").id.clone();
+    group.say(&b, &at, Some(&id), &Ack::Ready);
+    group.put_back(&second());
+    group.later(LONGEST / 2);
+    assert!(
+        group.pass().is_empty(),
+        "it may have ended in the lost history, and the unit have gone on to another"
+    );
+    group.later(LONGEST / 2);
+    assert!(!group.pass().is_empty());
 }
 
 #[test]
