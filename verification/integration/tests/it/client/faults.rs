@@ -84,7 +84,7 @@ async fn a_log_that_was_reset_is_read_anew_from_its_beginning() {
     running.handler.wait_for_number(50).await;
     broker.recreate_topic().await;
     broker.produce(101..111).await;
-    running.handler.wait_for_fate(Fate::Lost).await;
+    running.handler.wait_for_loss().await;
     broker.produce(111..112).await;
     let done = running.handler.wait_for(|done| done.iter().any(|did| number(did) == 111)).await;
     let anew: Vec<_> = done.iter().map(number).skip_while(|number| *number != 101).collect();

@@ -85,6 +85,14 @@ impl Summing {
         fates.expect("the sender lives").clone()
     }
 
+    /// Waits until the partition was lost, whatever has become of it since: it may be assigned again by the time that this
+    /// is looked at.
+    pub(super) async fn wait_for_loss(&self) {
+        let mut fates = self.fates.subscribe();
+        let lost = fates.wait_for(|fates| fates.contains(&Fate::Lost));
+        timeout(PATIENCE, lost).await.expect("it is lost in time").expect("the sender lives");
+    }
+
     /// Waits until the partition is assigned, and returns the grant.
     pub(super) async fn grant(&self) -> OwnedContext {
         self.wait_for_fate(Fate::Assigned).await;
