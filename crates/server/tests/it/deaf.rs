@@ -104,10 +104,15 @@ async fn a_router_is_told_what_concerned_the_routes_wherever_its_stream_is() {
 }
 
 // P18: an instance says it once; in a full outage nobody is sent round.
+/// Routers' sessions may be as long as those of consumers.
+fn long_holds(options: &mut kafka_assigner_server::Options) {
+    options.group_defaults.hold_deadline_ms = 400_000;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_instance_out_of_touch_says_so_once_and_refuses_new_streams_with_a_wait() {
     for silent in [true, false] {
-        let cluster = Cluster::start(1, 1).await;
+        let cluster = Cluster::tuned(1, 1, long_holds).await;
         let node = &cluster.nodes[0];
         let session_timeout_ms = 120_000;
         let request = RegisterRequest { session_timeout_ms, ..full("a", "a-1") };
@@ -178,7 +183,7 @@ async fn a_session_that_is_renewed_without_a_stream_is_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_says_nothing_of_its_stream_is_borne_as_before() {
-    let cluster = Cluster::start(1, 1).await;
+    let cluster = Cluster::tuned(1, 1, long_holds).await;
     let mut member = Member::join(&cluster.nodes[0], "a").await;
     let mut router = Router::join(&cluster.nodes[0], "r").await;
     for _ in 0..40 {

@@ -162,6 +162,7 @@ async fn nothing_is_sent_to_the_dead_and_a_resumed_stream_begins_with_a_table() 
 #[tokio::test(start_paused = true)]
 async fn a_router_that_dies_is_over_before_a_freeze_that_waits_for_it_is_cancelled() {
     let cluster = Cluster::tuned(1, 2, routed).await;
+    let _creates_the_group = Member::join(&cluster.nodes[0], "a").await;
     let router = Router::join(&cluster.nodes[0], "r").await;
     let ttl = |state: &GroupState| state.routers().values().next().map(|r| r.last_good().unwrap().ttl_ms);
     assert_eq!(cluster.group().await.read(ttl), Some(5_000), "half of what holding requests back may take");
