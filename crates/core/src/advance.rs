@@ -5,7 +5,7 @@ use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{facts, is_readable};
 use crate::handover::{self, Grant};
-use crate::leader::{LeaderContext, is_nobodys_fault};
+use crate::leader::LeaderContext;
 use crate::reason::{CancelReason, FenceReason, Reason};
 use crate::record::{Assignment, Consumer, Handoff, Phase, Standing};
 use crate::rules::{self, Follow, Rule};
@@ -148,8 +148,7 @@ fn enter<'a>(state: &'a GroupState, handoff: &Handoff, phase: Phase) -> (Step, D
 
 /// The attempt ends. Where the old owner was asked to stop, it is granted the unit again with the same write.
 fn cancel<'a>(state: &'a GroupState, handoff: &Handoff, why: CancelReason) -> (Step, Draft<'a>) {
-    let late = matches!(why, CancelReason::Deadline { phase, .. } if is_nobodys_fault(handoff.mode, phase));
-    let failed = (why.is_failure() && !late).then_some(&handoff.new);
+    let failed = why.is_failure(handoff.mode).then_some(&handoff.new);
     let draft = match failed.zip(state.assignment(handoff.lead())) {
         _ if handoff.phase.stops_the_old_owner() => handover::renew(state, handoff, failed),
         Some((member, assignment)) => Draft::on(state).assign(handoff.lead(), &assignment.avoiding(member)),

@@ -28,7 +28,6 @@ use std::time::Duration;
 
 use kafka_assigner_strategies::Registry;
 
-pub(crate) use back_off::is_nobodys_fault;
 pub use context::LeaderContext;
 pub use memory::Memory;
 pub use phases::{EndedPhase, PhaseSpan, busy_member, freeze_bound, phase_bound, router_session};

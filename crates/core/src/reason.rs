@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Extra, Phase};
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
 /// A reason that a newer version wrote: it is kept and shown as it came, and nobody decides by it.
@@ -54,7 +55,7 @@ pub enum Reason {
     /// The mode of its grants changed.
     ModeChanged {
         /// The new one.
-        mode: kafka_assigner_types::mode::Mode,
+        mode: Mode,
     },
     /// Its epoch was reserved for a handoff that somebody removed.
     ReservationLost,
@@ -158,14 +159,16 @@ impl CancelReason {
     }
 
     /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A freeze that
-    /// routers did not answer is not its fault, nor is a drain that the old owner did not end: then the unit itself is
-    /// not moved for a while.
+    /// routers did not answer is not its fault, nor is a drain that the old owner did not end, nor, in `routed`, a catch-up
+    /// to which the drain left too little of the time for which requests are held back.
     #[must_use]
-    pub const fn is_failure(&self) -> bool {
+    pub const fn is_failure(&self, mode: Mode) -> bool {
         match self {
             Self::NewOwnerGone | Self::NotEligible | Self::Other(_) => false,
             Self::WarmFailed { .. } | Self::Aborted { .. } => true,
-            Self::Deadline { phase, .. } => !matches!(phase, Phase::Freezing | Phase::Draining),
+            Self::Deadline { phase: Phase::Freezing | Phase::Draining, .. } => false,
+            Self::Deadline { phase: Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
+            Self::Deadline { .. } => true,
         }
     }
 }

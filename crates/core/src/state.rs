@@ -105,7 +105,7 @@ impl GroupState {
     /// to this version are passed over.
     pub fn apply(&mut self, changes: &[Change], revision: Revision) -> Touched {
         let mut touched = Touched::default();
-        // What one transaction changed is looked at as a whole: between its changes nobody has a role.
+        // The changes of one transaction are looked at as a whole: between its changes nobody has a role.
         for written in changes.chunk_by(|one, next| one.revision() == next.revision()) {
             let now = self.apply_written(written);
             touched.merge(now);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use clap::Args;
 use kafka_assigner_core::key::{ClusterLayout, Key, Layout};
 use kafka_assigner_core::record::{Assignment, ClusterRecord, GroupConfig, Topic, encode};
-use kafka_assigner_server::identity;
+use kafka_assigner_server::{WallClock, identity};
 use kafka_assigner_store::Store;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
@@ -17,7 +17,7 @@ use kafka_assigner_types::name::GroupName;
 use super::error::StoreCommandError;
 use super::export_line::{EXPORT_VERSION, ExportLine};
 use super::open::StoreSettings;
-use super::restored::{epoch_offset, new_cluster_id, now};
+use super::restored::{epoch_offset, new_cluster_id};
 use crate::command_error::CommandError;
 use crate::commands::ConfirmationFlag;
 use crate::output::Output;
@@ -67,7 +67,7 @@ fn text(file: Option<PathBuf>) -> Result<String, CommandError> {
     read.map_err(|source| CommandError::Unreadable { flag: "FILE", path, source })
 }
 
-/// What an export has to bring.
+/// The content that an export has to bring.
 #[derive(Debug, Default)]
 struct GroupImport {
     epoch_offset: u64,
@@ -137,7 +137,7 @@ impl GroupImport {
         let (known, _) = identity::read(store, prefix).await?;
         let before = known.as_ref().map_or(0, epoch_offset);
         let from = ClusterRecord { epoch_offset: before.max(self.epoch_offset), ..ClusterRecord::new("") };
-        let next = from.begun_anew(new_cluster_id(), now());
+        let next = from.begun_anew(new_cluster_id(), WallClock::system().now());
         let next = identity::replace(store, prefix, known.as_ref(), &next).await?;
         let next = next.ok_or(StoreCommandError::Overtaken)?;
         let mut groups = Vec::new();

@@ -1,11 +1,9 @@
 //! `store restored`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use clap::Args;
+use kafka_assigner_server::WallClock;
 use kafka_assigner_server::identity::{self, StoreIdentity};
 use kafka_assigner_store::Store;
-use kafka_assigner_types::moment::{WallMillis, millis};
 
 use super::error::StoreCommandError;
 use super::open::StoreSettings;
@@ -44,7 +42,7 @@ async fn restore(store: &dyn Store, prefix: &str) -> Result<StoreRestoration, Co
     let Some(known) = known else {
         return Err(StoreCommandError::Unidentified { prefix: prefix.to_owned() }.into());
     };
-    let next = known.record().begun_anew(new_cluster_id(), now());
+    let next = known.record().begun_anew(new_cluster_id(), WallClock::system().now());
     let next = identity::replace(store, prefix, Some(&known), &next).await?;
     let next = next.ok_or(StoreCommandError::Overtaken)?;
     Ok(StoreRestoration {
@@ -53,12 +51,6 @@ async fn restore(store: &dyn Store, prefix: &str) -> Result<StoreRestoration, Co
         epoch_offset: epoch_offset(&next),
         revision: revision.0,
     })
-}
-
-/// The wall clock.
-pub(super) fn now() -> WallMillis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    WallMillis(millis(since))
 }
 
 /// A random cluster id.

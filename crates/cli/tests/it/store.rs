@@ -74,7 +74,7 @@ impl File {
         child.wait_with_output().unwrap()
     }
 
-    /// What a command that works answers.
+    /// The answer of a command that works.
     fn answer(&self, arguments: &[&str], input: &[u8]) -> String {
         let output = self.run(arguments, input);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

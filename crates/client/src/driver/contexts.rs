@@ -207,6 +207,12 @@ impl HeldPartitions {
         self.partitions.get(partition).and_then(|held| held.edges.as_deref())
     }
 
+    /// True if a preparation for a handoff is running.
+    pub(super) fn is_warming(&self) -> bool {
+        let mut contexts = self.partitions.values().filter_map(|held| held.warm.as_ref());
+        contexts.any(|context| context.handoff.is_some())
+    }
+
     /// The progress of the running preparations, as handlers reported it.
     pub(super) fn warming(&self) -> Vec<WarmProgress> {
         let contexts = self.partitions.values().filter_map(|held| held.warm.as_ref());

@@ -121,7 +121,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.session.next_wake(),
             self.roles.next_wake(),
             self.acks.next_wake(),
-            self.reports.next_wake(now, || self.report()),
+            self.reports.next_wake(now, || HeartbeatReport::has_any(&self.roles, &self.held)),
             self.lapses_at,
             self.stopping.deadline(),
         ];

@@ -12,7 +12,8 @@ use crate::roles::Roles;
 /// two heartbeats that the claim needs there may be ten minutes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often busy partitions are reported though nothing changed: the service may have had no time for the last report.
+/// The time after which busy partitions are reported again though nothing changed: the service may have had no time for
+/// the last report.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// The report of one heartbeat.
@@ -35,9 +36,9 @@ impl HeartbeatReport {
         Self { warming: held.warming(), busy: busy.collect() }
     }
 
-    /// True if there is nothing to tell.
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
+    /// True if there is something to tell, without the cost of a report.
+    pub(super) fn has_any(roles: &Roles, held: &HeldPartitions) -> bool {
+        held.is_warming() || roles.busy().next().is_some()
     }
 }
 
@@ -65,9 +66,9 @@ impl Reports {
     }
 
     /// The time at which to ask again; `None` while there is nothing to report, and was nothing.
-    pub(super) fn next_wake(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> Option<Moment> {
+    pub(super) fn next_wake(&self, now: Moment, has_any: impl FnOnce() -> bool) -> Option<Moment> {
         let next = if now < self.next() { self.next() } else { now + INTERVAL };
-        (!self.sent.is_empty() || !report().is_empty()).then_some(next)
+        (self.sent != HeartbeatReport::default() || has_any()).then_some(next)
     }
 
     fn next(&self) -> Moment {
@@ -117,8 +118,8 @@ mod tests {
     #[test]
     fn nobody_is_woken_without_anything_to_report() {
         let reports = Reports::since(at(0));
-        assert_eq!(reports.next_wake(at(5_000), HeartbeatReport::default), None);
-        assert_eq!(reports.next_wake(at(400), || done(1)), Some(at(1_000)));
-        assert_eq!(reports.next_wake(at(5_000), || done(1)), Some(at(6_000)));
+        assert_eq!(reports.next_wake(at(5_000), || false), None);
+        assert_eq!(reports.next_wake(at(400), || true), Some(at(1_000)));
+        assert_eq!(reports.next_wake(at(5_000), || true), Some(at(6_000)));
     }
 }

@@ -28,9 +28,7 @@ impl BackOffs {
     /// Takes in the handoff at a unit: one that was cancelled for its time begins a pause, one that went through ends it.
     pub(super) fn see(&mut self, handoff: &Handoff, now: Moment) {
         match (&handoff.cancelled, handoff.phase) {
-            (Some(CancelReason::Deadline { phase, .. }), _) if is_nobodys_fault(handoff.mode, *phase) => {
-                self.begin(handoff, now);
-            }
+            (Some(why), _) if is_slow_stop(why, handoff.mode) => self.begin(handoff, now),
             (_, Phase::Complete) => self.forget(handoff.lead()),
             _ => {}
         }
@@ -62,8 +60,9 @@ impl BackOffs {
     }
 }
 
-/// True if a phase that took too long is not the new owner's fault, and routers are not ended for it: a drain; in `routed`
-/// also the rest of the time for which requests are held back, of which the drain may have left nothing.
-pub(crate) fn is_nobodys_fault(mode: Mode, phase: Phase) -> bool {
-    phase == Phase::Draining || (mode == Mode::Routed && phase == Phase::CatchingUp)
+/// True if the time ran out while the old owner stopped, or because it had. After a freeze nothing rests: a router that
+/// misses two of them is ended.
+fn is_slow_stop(why: &CancelReason, mode: Mode) -> bool {
+    let is_stop = matches!(why, CancelReason::Deadline { phase, .. } if phase.stops_the_old_owner());
+    is_stop && !why.is_failure(mode)
 }

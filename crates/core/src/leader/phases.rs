@@ -79,7 +79,7 @@ impl PhaseSpan {
             return None;
         }
         let bound = phase_bound(state, handoff);
-        // Who is busy no more has said its word, or is about to: that takes no longer than any other phase. It is given
+        // A member that is busy no more has said its word, or is about to: that takes no longer than any other phase. It is given
         // once, or calls that fail and are tried again would put the end off for ever.
         let word_due = self.word_due.or((!busy).then(|| now + bound));
         let own = self.waits_since + bound;

@@ -11,6 +11,7 @@ use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Op, Txn};
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
 
 /// Somebody breaks a record; what it was is returned, to mend it.
@@ -309,5 +310,5 @@ fn a_reason_of_a_newer_version_is_kept_and_shown_and_freezes_nothing() {
     let cancelled = serde_json::json!({ "kind": "awaits_nobody", "for_ms": 7 });
     let read: CancelReason = serde_json::from_value(cancelled.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), cancelled);
-    assert!(!read.is_failure(), "nobody is passed over for what nobody here understands");
+    assert!(!read.is_failure(Mode::Overlap), "nobody is passed over for what nobody here understands");
 }

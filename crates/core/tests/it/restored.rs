@@ -10,7 +10,7 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::{ClusterRecord, GroupConfig, HistoryNote};
 use kafka_assigner_core::test_group::{TestGroup, tp};
-use kafka_assigner_types::id::Epoch;
+use kafka_assigner_types::id::{Epoch, Member};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
 
@@ -134,16 +134,22 @@ fn in_overlap_nobody_waits_and_a_stricter_mode_does() {
     assert_eq!(group.state.assignment(&tp("t", 0)).unwrap().mode, Mode::Exclusive);
 }
 
-#[test]
-fn a_move_of_the_lost_history_is_not_completed_before() {
+/// A strict move in the first history, and its new owner.
+fn moving() -> (TestGroup, Member) {
     let mut group = TestGroup::with_topics(&[("t", 2)]);
     group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
     group.put_back(&first());
     group.later(LONGEST);
     group.join("a");
     group.settle();
-    group.join("b");
+    let b = group.join("b");
     group.pass();
+    (group, b)
+}
+
+#[test]
+fn a_move_of_the_lost_history_is_not_completed_before() {
+    let (mut group, _) = moving();
     assert_eq!(group.state.handoffs().len(), 1);
     group.put_back(&second());
     group.join("a");
@@ -155,14 +161,7 @@ fn a_move_of_the_lost_history_is_not_completed_before() {
 
 #[test]
 fn a_move_of_the_lost_history_waits_also_where_both_of_its_sessions_seem_to_be_there() {
-    let mut group = TestGroup::with_topics(&[("t", 2)]);
-    group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
-    group.put_back(&first());
-    group.later(LONGEST);
-    group.join("a");
-    group.settle();
-    let b = group.join("b");
-    group.pass();
+    let (mut group, b) = moving();
     let at = group.state.handoffs().keys().next().expect("it moves").clone();
     let id = group.state.handoff(&at).expect("it moves").id.clone();
     group.say(&b, &at, Some(&id), &Ack::Ready);
