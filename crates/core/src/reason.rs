@@ -164,11 +164,12 @@ impl CancelReason {
     #[must_use]
     pub const fn is_failure(&self, mode: Mode) -> bool {
         match self {
-            Self::NewOwnerGone | Self::NotEligible | Self::Other(_) => false,
-            Self::WarmFailed { .. } | Self::Aborted { .. } => true,
-            Self::Deadline { phase: Phase::Freezing | Phase::Draining, .. } => false,
+            Self::NewOwnerGone
+            | Self::NotEligible
+            | Self::Other(_)
+            | Self::Deadline { phase: Phase::Freezing | Phase::Draining, .. } => false,
             Self::Deadline { phase: Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
-            Self::Deadline { .. } => true,
+            Self::WarmFailed { .. } | Self::Aborted { .. } | Self::Deadline { .. } => true,
         }
     }
 }
