@@ -84,6 +84,7 @@ impl ConsumerService {
             max_poll_interval_ms: registration.max_poll_interval_ms,
             capabilities: registration.capabilities.clone(),
             endpoint: registration.endpoint.clone(),
+            process: registration.process.clone(),
             instance: self.instance.options().id.clone(),
             client: registration.client.clone(),
             ..Consumer::new(registration.incarnation.clone(), ttl_ms, registration.renewal, wall)
