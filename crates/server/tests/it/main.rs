@@ -23,5 +23,6 @@ mod router;
 mod served;
 mod sessions;
 mod sets;
+mod suspicion;
 mod tls;
 mod worker;
