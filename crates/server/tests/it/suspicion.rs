@@ -49,6 +49,15 @@ async fn until_marked(cluster: &Cluster, name: &str, is_marked: bool) -> Instant
     Instant::now()
 }
 
+/// Waits until `node` has marked a session, however soon the mark is gone.
+async fn until_marked_in_passing(node: &Node) {
+    let begin = Instant::now();
+    while counts(node, "suspicions_total") == 0 {
+        sleep(SOON / 10).await;
+        assert!(begin.elapsed() <= LONG, "it marks nobody");
+    }
+}
+
 fn counts(node: &Node, metric: &str) -> u64 {
     let text = node.metrics();
     let lines = text.lines().filter(|line| line.starts_with(metric));
@@ -113,7 +122,7 @@ async fn a_consumer_that_drains_may_die_as_well() {
     let cluster = Cluster::start(1, 2).await;
     let _taker = join(&cluster.nodes[0], "b").await;
     let mut member = join(&cluster.nodes[0], "a").await;
-    member.until("something to prepare", |roles| !roles.warming.is_empty()).await;
+    member.until("one of two", |roles| roles.assigned.len() == 1).await;
     member.deregister(DeregisterMode::Drain).await.unwrap();
     drop(member);
     until_marked(&cluster, "a", true).await;
@@ -131,9 +140,9 @@ async fn a_client_that_reconnected_elsewhere_is_refuted_by_its_stream() {
     sleep(Duration::from_millis(300)).await;
     let there = Member::register(&cluster.nodes[1], lost).await.unwrap();
     assert_eq!(there.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed);
-    let marked = until_marked(&cluster, "a", true).await;
-    let refuted = until_marked(&cluster, "a", false).await;
-    assert!(refuted - marked <= SOON, "{:?}", refuted - marked);
+    until_marked_in_passing(&cluster.nodes[0]).await;
+    sleep(SOON).await;
+    assert_eq!(mark(&cluster, "a").await, None);
     assert_eq!(counts(&cluster.nodes[1], "suspicions_removed_total{group=\"g\",reason=\"stream\"}"), 1);
     sleep(LONG).await;
     assert_eq!(mark(&cluster, "a").await, None);
@@ -149,9 +158,9 @@ async fn an_end_that_comes_late_harms_nobody() {
     let there = frozen.resume(&cluster.nodes[1]).await.unwrap();
     sleep(Duration::from_secs(3)).await;
     drop(frozen);
-    let marked = until_marked(&cluster, "a", true).await;
-    let refuted = until_marked(&cluster, "a", false).await;
-    assert!(refuted - marked <= SOON, "{:?}", refuted - marked);
+    until_marked_in_passing(&cluster.nodes[0]).await;
+    sleep(SOON).await;
+    assert_eq!(mark(&cluster, "a").await, None);
     assert_eq!(there.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed);
     cluster.stop().await;
 }
