@@ -72,7 +72,7 @@ impl Registration for Consumer {
     }
 
     fn acquitted(self) -> Option<Self> {
-        self.suspected.is_some().then(|| Self { suspected: None, ..self })
+        self.suspected.is_some().then_some(Self { suspected: None, ..self })
     }
 }
 

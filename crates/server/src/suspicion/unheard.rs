@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use kafka_assigner_types::id::Member;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{DeathEvidence, Suspect};
 use crate::group::ServedGroup;
@@ -24,8 +24,7 @@ pub(crate) async fn look_for_silence(instance: Instance) {
     if instance.options().suspect_after.is_zero() {
         return;
     }
-    let offset = Duration::from_millis(instance.entropy().number() % 1_000);
-    let mut looks = interval_at(Instant::now() + offset, LOOK_EVERY);
+    let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
