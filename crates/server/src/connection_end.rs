@@ -42,10 +42,18 @@ impl<T> WatchedConnection<T> {
         Self { stream, end: ConnectionEnd::default() }
     }
 
-    /// Notes an error: it is the peer that resets a connection.
+    /// Notes an error. It is the peer that resets a connection, or the network that fails.
     fn noted<R>(&self, result: io::Result<R>) -> io::Result<R> {
-        result.inspect_err(|_| self.end.note(CLOSED_BY_PEER))
+        result.inspect_err(|error| {
+            self.end.note(if is_of_peer(error.kind()) { CLOSED_BY_PEER } else { CUT_OFF });
+        })
     }
+}
+
+/// True for an error that only the peer's side, or its system, brings about.
+const fn is_of_peer(error: io::ErrorKind) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
 }
 
 impl<T> Drop for WatchedConnection<T> {

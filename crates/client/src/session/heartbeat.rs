@@ -51,6 +51,12 @@ impl Heartbeats {
         self.due = Some(now);
     }
 
+    /// Sends the next one at once, and waits no longer for the one that is under way: its answer counts no more.
+    pub(super) const fn overtake(&mut self, now: Moment) {
+        self.waiting = None;
+        self.hurry(now);
+    }
+
     pub(super) const fn next_wake(&self) -> Option<Moment> {
         if self.waiting.is_some() { None } else { self.due }
     }

@@ -9,6 +9,9 @@ use kafka_assigner_types::moment::Moment;
 /// those who act on that wait for longer.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
+/// A little longer than an instance waits for its store, so that its answer still comes.
+const LONGEST_WAIT: Duration = Duration::from_millis(1_200);
+
 /// A stream must have lasted for so long: whoever saw the end of the one before may have seen it late, and the instance of
 /// this one refutes it once its view shows that.
 const STEADY_AFTER: Duration = Duration::from_secs(3);
@@ -26,9 +29,23 @@ pub(super) enum Insistence {
 }
 
 impl Insistence {
-    /// The stream ended, and its instance did not ask for that.
-    pub(super) const fn stream_ended(&mut self) {
-        *self = Self::WithoutStream;
+    /// The stream ended, or an attempt at one, and its instance did not ask for that. True where that is news: a heartbeat
+    /// is due at once.
+    pub(super) fn stream_ended(&mut self) -> bool {
+        std::mem::replace(self, Self::WithoutStream) != Self::WithoutStream
+    }
+
+    /// The stream was given up, whoever asked for that: it did not last.
+    pub(super) const fn stream_replaced(&mut self) {
+        if matches!(self, Self::WithStream(_)) {
+            *self = Self::WithoutStream;
+        }
+    }
+
+    /// The longest wait for an answer, where it is `usual` otherwise: an instance that does not answer must not keep the
+    /// client from being heard by another one.
+    pub(super) fn bound(self, usual: Duration) -> Duration {
+        if self == Self::Off { usual } else { usual.min(LONGEST_WAIT) }
     }
 
     /// A stream has begun.

@@ -204,6 +204,7 @@ impl<D: Dialect> Session<D> {
     /// Tries another stream, elsewhere and after a wait.
     fn replace_stream(&mut self, now: Moment) {
         self.abandon_register(now);
+        self.insistence.stream_replaced();
         if let Some(stream) = self.stream.take() {
             self.detachment.refused(&stream.endpoint);
             self.endpoints.leave(&stream.endpoint);

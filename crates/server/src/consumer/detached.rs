@@ -40,7 +40,7 @@ impl DetachedStream {
                 suspect.judge(DeathEvidence::Closed { number, at }).await;
             }
         };
-        // Whoever leaves is left: that many come to others now is no sign of anything.
+        // An instance that leaves sends its clients away, so the end of their streams is no sign of anything.
         let _judged = self.instance.leaving().run_until_cancelled(judging).await;
     }
 }

@@ -268,8 +268,7 @@ impl ConsumerStream {
         is_done
     }
 
-    /// Removes the mark that the member's last stream ended: this one is here, and its client reads it. False where that
-    /// could not be done now.
+    /// Removes the mark that the member's last stream ended, since this one is here. False where that could not be done now.
     async fn refute_death(&self) -> bool {
         let group = &self.session.group;
         let Some(write) = group.read(|state| acquit_served(state, &self.session.member)) else { return true };

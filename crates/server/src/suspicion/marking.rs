@@ -58,21 +58,42 @@ impl Suspect<'_> {
     async fn mark(&self, evidence: DeathEvidence) -> Result<bool, MarkWithheld> {
         for _ in 0..ATTEMPTS {
             let Some((lease, ttl)) = self.lease() else { return Ok(false) };
-            if let Some(why) = self.signs(evidence).withhold() {
-                return Err(why);
-            }
+            self.refute(evidence)?;
             let since = evidence.at().elapsed();
             let Some(rest) = self.rest(lease).await? else { return Ok(false) };
             if evidence.is_of_stream() && suspicion::is_renewed(ttl, rest, since) {
                 return Err(MarkWithheld::Renewed);
             }
+            // It may have been heard while the store was asked.
+            self.refute(evidence)?;
             let Some(write) = self.write(evidence, rest) else { return Ok(false) };
-            let written = self.instance.change(self.group, write).await;
-            if written.map_err(|_| MarkWithheld::Undecided)? {
+            if self.apply(write).await? {
                 return Ok(true);
             }
         }
         Err(MarkWithheld::Undecided)
+    }
+
+    /// Finds the reason not to mark the session, as far as this instance knows.
+    ///
+    /// One that stood still, or has lost touch with its store, knows nothing: what it has not heard may have been said.
+    fn refute(&self, evidence: DeathEvidence) -> Result<(), MarkWithheld> {
+        let is_late = evidence.is_of_stream() && evidence.at().elapsed() > self.window();
+        if is_late || self.group.touch().is_lost() {
+            return Err(MarkWithheld::Undecided);
+        }
+        self.signs(evidence).withhold().map_or(Ok(()), Err)
+    }
+
+    /// Writes the mark; false where the registration is not as the view showed it, which then shows it as it is.
+    async fn apply(&self, write: Txn) -> Result<bool, MarkWithheld> {
+        let undecided = |_| MarkWithheld::Undecided;
+        let outcome = self.instance.store().txn(write).await.map_err(undecided)?;
+        if !outcome.succeeded {
+            let reached = self.instance.reach(self.group, outcome.revision).await;
+            reached.map_err(|_| MarkWithheld::Undecided)?;
+        }
+        Ok(outcome.succeeded)
     }
 
     /// The lease of the session and its time to live, where it may be marked.

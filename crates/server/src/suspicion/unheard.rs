@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// which costs three calls of the store for each: so many a second burden none.
 const MOST_AT_ONCE: usize = 20;
 
-/// Looks until the instance stops.
+/// Looks until the instance leaves: it sends its clients elsewhere then.
 pub(crate) async fn look_for_silence(instance: Instance) {
     if instance.options().suspect_after.is_zero() {
         return;
@@ -29,7 +29,7 @@ pub(crate) async fn look_for_silence(instance: Instance) {
     loop {
         tokio::select! {
             biased;
-            () = instance.stopping().cancelled() => return,
+            () = instance.leaving().cancelled() => return,
             _ = looks.tick() => look(&instance).await,
         }
     }

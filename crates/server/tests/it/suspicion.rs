@@ -194,6 +194,21 @@ async fn many_ends_at_once_make_no_mark() {
 }
 
 // It takes seconds until a client has a stream again, and it is alive all the time.
+// It stood still itself: what it has not heard may have been said, and how many ended then it knows no more.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_stood_still_marks_nobody() {
+    let cluster = Cluster::start(1, 1).await;
+    let member = join(&cluster.nodes[0], "a").await;
+    sleep(LONG).await;
+    drop(member);
+    sleep(SOON).await;
+    tokio::time::advance(Duration::from_secs(4)).await;
+    sleep(LONG).await;
+    assert_eq!(mark(&cluster, "a").await, None);
+    assert!(cluster.nodes[0].metrics().contains("reason=\"undecided\"} 1"), "{}", cluster.nodes[0].metrics());
+    cluster.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_is_confirmed_only_after_the_mark_is_gone() {
     let cluster = Cluster::start(2, 1).await;

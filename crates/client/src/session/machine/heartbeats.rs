@@ -37,15 +37,18 @@ impl<D: Dialect> Session<D> {
             lease: live.lease,
             seen: self.store.seen(),
             stream,
-            bound: self.heartbeats.bound(),
+            bound: self.insistence.bound(self.heartbeats.bound()),
         }));
     }
 
-    /// Says that this client lives, where it had a stream so far and gives it up.
+    /// Says that this client lives, where it gives a stream up, or an attempt at one: its instance may have attached it, and
+    /// see its end as that of the client. A heartbeat under way may hang at that very instance, so nobody waits for it.
     pub(super) fn insist(&mut self, now: Moment) {
-        if D::IS_PRESENT && self.life.live().is_some() && self.stream.as_ref().is_some_and(Attempt::is_open) {
-            self.insistence.stream_ended();
-            self.heartbeats.hurry(now);
+        if !D::IS_PRESENT || self.life.live().is_none() || self.stream.is_none() {
+            return;
+        }
+        if self.insistence.stream_ended() {
+            self.heartbeats.overtake(now);
         }
     }
 

@@ -100,3 +100,37 @@ fn who_was_taken_for_dead_drops_everything_and_begins_anew() {
     assert_eq!(next.resume_lease, LeaseId::NONE);
     assert_ne!(next.incarnation, before);
 }
+
+#[test]
+fn a_heartbeat_that_hangs_keeps_nobody_from_being_heard_elsewhere() {
+    let mut rig = settled();
+    let hanging = rig.wait_for_heartbeat();
+    let asked = rig.heartbeat.take().expect("under way").endpoint;
+    rig.break_stream(Status::unavailable("gone"));
+    rig.step(Event::Timer);
+    let next = rig.heartbeat.clone().expect("nobody waits for the one that hangs");
+    assert!(next.number > hanging && next.endpoint != asked, "{next:?}");
+    assert!(next.bound <= SECOND * 3 / 2, "nor long for this one: {next:?}");
+}
+
+#[test]
+fn an_attempt_that_showed_nothing_yet_may_be_attached() {
+    let mut rig = settled();
+    rig.command(Command::GoAway(GoAway { endpoints: vec![], deadline_ms: 0 }));
+    rig.wait_for_stream();
+    rig.heartbeat = None;
+    rig.break_stream(Status::unavailable("gone before its snapshot"));
+    rig.step(Event::Timer);
+    assert!(rig.heartbeat.is_some(), "it says that it lives");
+}
+
+#[test]
+fn a_stream_that_is_sent_away_again_has_not_lasted() {
+    let mut rig = settled();
+    rig.break_stream(Status::unavailable("gone"));
+    rig.wait_for_stream();
+    rig.snapshot();
+    rig.command(Command::GoAway(GoAway { endpoints: vec![], deadline_ms: 0 }));
+    let sent = heartbeats(&mut rig, SECOND * 6);
+    assert!(sent.len() >= 6, "no stream lasts: {sent:?}");
+}
