@@ -175,10 +175,11 @@ impl TestGroup {
         self.running.get(&lease).map(|since| self.moment.since(*since))
     }
 
-    /// Every session that is registered, and not being ended, keeps its lease alive at every moment.
+    /// Every session that is registered, and neither being ended nor suspected, keeps its lease alive at every moment.
     fn keep_alive(&mut self) {
         let registered = self.state.consumers().values().filter_map(|entry| entry.readable());
-        let kept = registered.filter(|consumer| !consumer.is_ending()).map(|consumer| consumer.lease);
+        let kept = registered.filter(|consumer| !consumer.is_ending() && consumer.suspected.is_none());
+        let kept = kept.map(|consumer| consumer.lease);
         let moment = self.moment;
         self.running.extend(kept.map(|lease| (lease, moment)).collect::<Vec<_>>());
     }

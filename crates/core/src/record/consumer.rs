@@ -238,6 +238,14 @@ impl Consumer {
         .find_map(|(capability, what)| (!has(capability)).then_some(what))
     }
 
+    /// The mark that its process seems to be dead, of a kind that this version knows; `None` once its session is being
+    /// ended.
+    #[must_use]
+    pub fn suspicion(&self) -> Option<&Suspicion> {
+        let is_known = |mark: &&Suspicion| !matches!(mark.sign, DeathSign::Other(_));
+        self.suspected.as_ref().filter(is_known).filter(|_| !self.is_ending())
+    }
+
     /// True if the session is being ended.
     #[must_use]
     pub const fn is_ending(&self) -> bool {
