@@ -109,7 +109,7 @@ pub fn end_of(
         return ClaimEnd::Over;
     };
     let is_known_gone = || memory.lease_gone_since(owner.lease).map(|_| Remaining::Gone);
-    // What was read while the session was there says nothing: it may have been kept alive since.
+    // The rest that was read while the session was there says nothing: it may have been kept alive since.
     let is_late = |left: &Remaining| *left == Remaining::Gone || !memory.is_asked_early(owner.lease);
     match leases.remaining(owner.lease).filter(is_late).or_else(is_known_gone) {
         None => ClaimEnd::Unasked,

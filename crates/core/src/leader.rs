@@ -230,7 +230,7 @@ impl Leader {
             true => self.memory.suspects_to_ask(state, now),
             false => BTreeMap::new(),
         };
-        self.memory.suspicions.note_asked(asked.keys().copied().collect());
+        self.memory.note_asked_early(asked.keys().copied());
         asked
     }
 

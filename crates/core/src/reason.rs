@@ -327,14 +327,14 @@ pub enum DeferReason {
     OwnerSuspected {
         /// The owner.
         owner: MemberName,
-        /// How long until it is taken over, in milliseconds; `None`: the end of its session is waited for.
+        /// The time until it is taken over, in milliseconds; `None`: the end of its session is waited for.
         left_ms: Option<u64>,
     },
     /// The process of its owner seems to be dead, and more processes than are taken over at a time.
     ManySuspected {
         /// The owner.
         owner: MemberName,
-        /// How many seem to be dead, or were taken over lately.
+        /// The number of those that seem to be dead, or were taken over lately.
         processes: u32,
         /// The most that are taken over within a time to live.
         limit: u32,

@@ -129,6 +129,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Beat(_)
         | Step::SlowBeat(_)
         | Step::BeatAnswered(_)
+        | Step::Suspect(_)
+        | Step::Unmark(_)
         | Step::Revoke(_)
         | Step::End(_)
         | Step::Register(_)

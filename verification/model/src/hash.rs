@@ -78,6 +78,7 @@ impl World {
             ranks.shelf(&scene.shelf, state);
             for session in &self.sessions {
                 scene.leases.remaining(session.lease).map(seconds_left).hash(state);
+                scene.rests.remaining(session.lease).map(seconds_left).hash(state);
             }
             (&scene.waited_out, scene.is_quiet).hash(state);
         }
@@ -85,7 +86,7 @@ impl World {
         for session in &self.sessions {
             ranks.rank(session.seen).hash(state);
             (&session.member, session.life, session.claim, session.is_beating).hash(state);
-            (session.alive, session.fenced, session.instance).hash(state);
+            (session.alive, session.fenced, session.is_heard, session.instance).hash(state);
             (&session.roles, &session.works, &session.holds, &session.said).hash(state);
         }
         for router in &self.routers {

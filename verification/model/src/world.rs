@@ -201,6 +201,7 @@ impl World {
             life: Life::Fresh,
             claim: true,
             is_beating: false,
+            is_heard: true,
             alive: true,
             fenced: false,
             instance: usize::from(number) % self.views.len(),
@@ -270,6 +271,11 @@ impl World {
     pub(crate) fn registered_lease(&self, session: &Session) -> Option<LeaseId> {
         let key = self.now.state.layout().encode(&Key::Consumer(session.member.name.clone()));
         self.now.shelf.get(&key).map(|record| record.lease)
+    }
+
+    /// True if the registration of the session is marked as that of a dead process.
+    pub(crate) fn is_suspected(&self, session: &Session) -> bool {
+        self.now.state.suspicion(&session.member).is_some()
     }
 
     /// The number of live sessions, by the store's own account, that work on `at`.

@@ -16,7 +16,7 @@ const REMEMBERED: Duration = Duration::from_secs(600);
 /// faster than without takeovers.
 const MOST_DEATHS: usize = 2;
 
-/// What was taken over, and from whom.
+/// The sessions that were taken over, and the deaths of the owners of units.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Deaths {
     sessions: BTreeMap<Member, TakenOver>,

@@ -291,6 +291,11 @@ impl Memory {
         owner.is_some_and(|owner| self.suspicions.owners_die(at, &owner.incarnation, now))
     }
 
+    /// Notes the leases that are asked about though their sessions are here: nothing is granted on what is left of them.
+    pub fn note_asked_early(&mut self, leases: impl IntoIterator<Item = LeaseId>) {
+        self.suspicions.note_asked(leases.into_iter().collect());
+    }
+
     /// True if the rest of `lease` was asked for while its session was there.
     #[must_use]
     pub fn is_asked_early(&self, lease: LeaseId) -> bool {

@@ -24,7 +24,7 @@ const REMEMBERED: Duration = Duration::from_secs(600);
 /// to live at the defaults, so that its end decides.
 const MOST_DOUBLINGS: u32 = 5;
 
-/// How long after the store did not say what is left of a lease it is asked again.
+/// The time after which the store is asked again about a lease of which it did not say what is left.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The marks that stand, the names whose marks did not last, and those that were taken over.
@@ -43,11 +43,11 @@ pub(super) struct MarkSighting {
     incarnation: Incarnation,
     pub(super) mark: Suspicion,
     pub(super) since: Moment,
-    /// When a third is left of the lease at the earliest.
+    /// The earliest moment at which a third is left of the lease.
     pub(super) ask_at: Moment,
 }
 
-/// How often a name was marked for nothing.
+/// The marks of one name that did not last.
 #[derive(Debug, Clone)]
 struct FalseAlarms {
     count: u32,

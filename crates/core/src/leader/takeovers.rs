@@ -17,7 +17,7 @@ use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::MemberName;
 
-/// What becomes of a session whose process seems to be dead.
+/// The outcome for a session whose process seems to be dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SuspectFate {
     /// It is ended now.
@@ -26,7 +26,7 @@ pub(crate) enum SuspectFate {
     EndedIn(Duration),
     /// It is not ended: more processes than `limit` seem to be dead, or were taken over lately.
     OneOfMany {
-        /// How many.
+        /// Their number.
         processes: usize,
         /// The most that are taken over within a time to live.
         limit: usize,
@@ -35,12 +35,12 @@ pub(crate) enum SuspectFate {
     LeftToEnd,
 }
 
-/// What becomes of all sessions whose processes seem to be dead.
+/// The outcomes for all sessions whose processes seem to be dead.
 #[derive(Debug, Default)]
 pub(crate) struct Takeovers(BTreeMap<MemberName, SuspectFate>);
 
 impl Takeovers {
-    /// What becomes of them at the moment of `context`. Takes time in proportion to the consumers, where there are any.
+    /// The outcomes at the moment of `context`. Takes time in proportion to the consumers, where there are any.
     pub(crate) fn of(state: &GroupState, context: LeaderContext<'_>) -> Self {
         let suspects = || context.memory.suspects(state);
         if suspects().next().is_none() {
@@ -58,7 +58,7 @@ impl Takeovers {
         Self(fates.collect())
     }
 
-    /// What becomes of the session of `name`; `None` where nothing speaks for its death.
+    /// The outcome for the session of `name`; `None` where nothing speaks for its death.
     pub(crate) fn fate(&self, name: &MemberName) -> Option<SuspectFate> {
         self.0.get(name).copied()
     }
@@ -120,7 +120,8 @@ impl Memory {
     }
 
     /// The leases of suspects of which a third may be left, each with its time to live.
-    pub(super) fn suspects_to_ask(&self, state: &GroupState, now: Moment) -> BTreeMap<LeaseId, Duration> {
+    #[must_use]
+    pub fn suspects_to_ask(&self, state: &GroupState, now: Moment) -> BTreeMap<LeaseId, Duration> {
         let is_due = |suspect: &Suspect<'_>| {
             suspect.way(state) == Way::Lease && suspect.ends_at(state, self, now).is_some_and(|at| at <= now)
         };

@@ -31,7 +31,7 @@ fn targets_are_active(effect: &Effect<'_>) -> Option<String> {
     })
 }
 
-/// What has passed `Ready` goes on, since its old owner was told to stop.
+/// A handoff that has passed `Ready` goes on, since its old owner was told to stop.
 fn targets_are_heard(effect: &Effect<'_>) -> Option<String> {
     let is_late = |gain: &Gain<'_>| {
         let handoff = effect.before.handoff_of(gain.at).filter(|handoff| handoff.new == gain.member);

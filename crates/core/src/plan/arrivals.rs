@@ -24,7 +24,7 @@ struct Arriving {
 }
 
 impl<'a> Arrivals<'a> {
-    /// What only prepares for the end of a session counts where it is taken for granted, see `has_ended`.
+    /// Handoffs that only prepare for the end of a session count where that `has_ended`.
     pub(super) fn new(state: &'a GroupState, sets: &[Set], has_ended: bool) -> Self {
         let in_flight = state.handoffs().keys().filter_map(|at| state.handoff(at));
         let in_flight = in_flight.filter(|handoff| has_ended || !state.only_prepares(handoff));

@@ -131,14 +131,14 @@ impl Planner<'_> {
         })
     }
 
-    /// What kills its owners must not do so faster than by the ends of their sessions.
+    /// A record that kills its owners must not do so faster than by the ends of their sessions.
     fn owners_die(&self, at: &TopicPartition) -> Option<DeferReason> {
         let owner = self.state.owner(at)?.name;
         let die = self.context.memory.owners_die(self.state, at, self.context.moment);
         die.then_some(DeferReason::OwnersDie { owner })
     }
 
-    /// What was prepared for the end of a session is kept while its owner may come back.
+    /// A handoff that was prepared for the end of a session is kept while its owner may come back.
     fn prepared_for(&self, at: &TopicPartition) -> Option<DeferReason> {
         let handoff = self.state.handoff_of(at).filter(|handoff| handoff.is_ahead())?;
         let owner = self.state.owner(at).filter(|owner| *owner == handoff.old)?.name;

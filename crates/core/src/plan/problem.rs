@@ -144,7 +144,7 @@ struct Telling<'a> {
     handles: BTreeMap<MemberName, MemberHandle>,
     arrivals: Arrivals<'a>,
     nobody: Option<MemberHandle>,
-    /// What is given anyhow, where suspects count as gone.
+    /// The partitions that are given anyhow, where suspects count as gone.
     given: Option<BTreeMap<&'a TopicPartition, &'a MemberName>>,
 }
 

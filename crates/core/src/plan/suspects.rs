@@ -36,7 +36,7 @@ impl Planner<'_> {
         self.state.consumers().values().any(|entry| entry.readable().is_some_and(|c| c.suspicion().is_some()))
     }
 
-    /// What this plan gives to whom, so that what is prepared fits beside it.
+    /// The partitions that this plan gives, with their consumers, so that what is prepared fits beside them.
     pub(super) fn given(&self) -> Vec<(TopicPartition, MemberName)> {
         let given = self.plan.actions.iter().filter_map(|action| match &action.step {
             Step::Grant { to, .. } | Step::Begin { to, .. } => Some((action, &to.name)),
@@ -124,7 +124,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What prepares for the end of a session yields to a move of `partitions` to `target`: it becomes that move where it
+    /// A handoff that prepares for the end of a session yields to a move of `partitions` to `target`: it becomes that move where it
     /// goes to the same consumer, and is cancelled elsewhere. False where nothing of the kind lies there.
     pub(super) fn yields(&mut self, partitions: &[TopicPartition], target: &Member, why: &Reason) -> bool {
         let Some(handoff) = partitions.iter().find_map(|at| self.state.handoff_of(at)) else { return false };

@@ -72,6 +72,27 @@ fn a_suspect_is_taken_over_after_three_seconds_in_overlap() {
     assert_eq!(load(&group, "c0"), 0);
 }
 
+/// The time in milliseconds from the mark to the end of `c0` by a leader that is left to wake by itself.
+fn ended_after(config: &GroupConfig, sign: DeathSign) -> Option<u128> {
+    let (mut group, members) = group_of(3, config);
+    group.follow(Duration::from_millis(7_777));
+    group.suspect(&members[0], sign);
+    let begin = group.moment;
+    let done = group.follow(Duration::from_secs(29));
+    let ended = done.iter().find(|(_, action)| !ends(std::slice::from_ref(action)).is_empty());
+    ended.map(|(moment, _)| moment.since(begin).as_millis())
+}
+
+#[test]
+fn a_leader_wakes_when_a_suspects_time_has_come() {
+    assert_eq!(ended_after(&GroupConfig::default(), DeathSign::Detached), Some(3_000));
+    assert_eq!(ended_after(&GroupConfig::default(), DeathSign::Silent), Some(20_000));
+    let graced = GroupConfig { rejoin_grace_ms: 7_250, ..GroupConfig::default() };
+    assert_eq!(ended_after(&graced, DeathSign::Detached), Some(7_250));
+    assert_eq!(ended_after(&of_mode(Mode::Exclusive), DeathSign::Detached), Some(20_000));
+    assert_eq!(ended_after(&of_mode(Mode::Exclusive), DeathSign::Silent), None);
+}
+
 #[test]
 fn a_suspect_that_is_heard_keeps_everything() {
     let (mut group, members) = group_of(3, &GroupConfig::default());

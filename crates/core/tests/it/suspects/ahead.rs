@@ -1,4 +1,4 @@
-//! What others prepare for the end of a suspect's session.
+//! Handoffs that others prepare for the end of a suspect's session.
 
 use std::time::Duration;
 
