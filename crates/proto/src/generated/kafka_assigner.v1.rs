@@ -3950,7 +3950,8 @@ pub mod admin_client {
                 .insert(GrpcMethod::new("kafka_assigner.v1.Admin", "SetGroupConfig"));
             self.inner.unary(req, path, codec).await
         }
-        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are registered.
+        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are
+        /// registered, or the session of an owner runs.
         pub async fn delete_group(
             &mut self,
             request: impl tonic::IntoRequest<super::DeleteGroupRequest>,
@@ -4287,7 +4288,8 @@ pub mod admin_server {
             tonic::Response<super::SetGroupConfigResponse>,
             tonic::Status,
         >;
-        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are registered.
+        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are
+        /// registered, or the session of an owner runs.
         async fn delete_group(
             &self,
             request: tonic::Request<super::DeleteGroupRequest>,
