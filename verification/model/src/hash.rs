@@ -58,8 +58,10 @@ impl Ranks {
 
 const fn revision_of(must: &Must) -> Option<Revision> {
     match must {
-        Must::HaveModRevision(revision) | Must::HaveCreateRevision(revision) => Some(*revision),
-        Must::BeAbsent | Must::Exist | Must::HaveLease(_) | Must::HaveValue(_) => None,
+        Must::HaveModRevision(revision)
+        | Must::HaveCreateRevision(revision)
+        | Must::HaveNoChangesSince(revision) => Some(*revision),
+        Must::BeAbsent | Must::Exist | Must::HaveNoKeys | Must::HaveLease(_) | Must::HaveValue(_) => None,
     }
 }
 

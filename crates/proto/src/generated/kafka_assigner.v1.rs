@@ -3177,7 +3177,7 @@ pub struct Consumer {
 /// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Suspicion {
-    /// What speaks for it.
+    /// The sign.
     #[prost(enumeration = "DeathSign", tag = "1")]
     pub sign: i32,
     /// The instance that saw it.
@@ -3623,7 +3623,7 @@ impl TopicSource {
         }
     }
 }
-/// What speaks for the death of a process.
+/// A sign of the death of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum DeathSign {
