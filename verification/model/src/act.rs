@@ -20,6 +20,7 @@ pub(crate) use leading::decided;
 pub(crate) fn begin(protocol: &Protocol) -> World {
     let mut world = World::begin(protocol.bounds);
     world.has_three_phases = protocol.variant == Variant::ThreePhases;
+    world.has_blind_ends = protocol.variant == Variant::EndsAndGrants;
     leading::grant_all(&mut world);
     telling::tell_first(protocol, &mut world);
     for at in world.partitions().collect::<Vec<_>>() {

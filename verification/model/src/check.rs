@@ -24,7 +24,9 @@ impl World {
     fn check_takeovers(&mut self, before: &Scene) {
         let is_new =
             |member: &Member| self.now.state.is_taken_over(member) && !before.state.is_taken_over(member);
-        if self.sessions.iter().any(|session| session.is_heard && is_new(&session.member)) {
+        // Who is ended without regard to its mark was heard by design: the owners that it costs have to be seen.
+        let is_ended = self.sessions.iter().any(|session| session.is_heard && is_new(&session.member));
+        if is_ended && !self.has_blind_ends {
             self.breaks(Invariant::Heard);
         }
     }

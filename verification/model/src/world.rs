@@ -55,6 +55,8 @@ pub struct World {
     pub excused: BTreeSet<TopicPartition>,
     /// True if the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
     pub has_three_phases: bool,
+    /// True if sessions are ended without regard to their marks, see [`crate::Variant::EndsAndGrants`].
+    pub has_blind_ends: bool,
     /// What is broken.
     pub broken: Option<Invariant>,
 }
@@ -141,6 +143,7 @@ impl World {
             left: bounds,
             excused: partitions,
             has_three_phases: false,
+            has_blind_ends: false,
             broken: None,
         };
         world.register(0, false);
