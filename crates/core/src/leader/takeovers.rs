@@ -104,7 +104,7 @@ impl Budget {
 }
 
 /// A session whose process seems to be dead.
-pub(super) struct Suspect<'a> {
+pub(super) struct SuspectSession<'a> {
     name: &'a MemberName,
     consumer: &'a Versioned<Consumer>,
     seen: &'a MarkSighting,
@@ -112,18 +112,19 @@ pub(super) struct Suspect<'a> {
 
 impl Memory {
     /// The sessions whose processes seem to be dead, as this leader has seen them.
-    pub(super) fn suspects<'a>(&'a self, state: &'a GroupState) -> impl Iterator<Item = Suspect<'a>> {
+    pub(super) fn suspects<'a>(&'a self, state: &'a GroupState) -> impl Iterator<Item = SuspectSession<'a>> {
         self.suspicions.names().filter_map(|name| {
             let consumer = state.registration(name).filter(|consumer| consumer.suspicion().is_some())?;
-            Some(Suspect { name, consumer, seen: self.suspicions.sighting(name)? })
+            Some(SuspectSession { name, consumer, seen: self.suspicions.sighting(name)? })
         })
     }
 
     /// The leases of suspects of which a third may be left, each with its time to live.
     #[must_use]
     pub fn suspects_to_ask(&self, state: &GroupState, now: Moment) -> BTreeMap<LeaseId, Duration> {
-        let is_due = |suspect: &Suspect<'_>| {
-            suspect.way(state) == Way::Lease && suspect.ends_at(state, self, now).is_some_and(|at| at <= now)
+        let is_due = |suspect: &SuspectSession<'_>| {
+            suspect.condition(state) == EndCondition::Lease
+                && suspect.ends_at(state, self, now).is_some_and(|at| at <= now)
         };
         let due = self.suspects(state).filter(is_due);
         due.map(|suspect| (suspect.consumer.lease, suspect.ttl())).collect()
@@ -143,7 +144,7 @@ impl Memory {
 
 /// The condition on which a suspect's session is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum EndCondition {
     /// The mark has stood for long enough.
     Time,
     /// A third is left of its lease: its claims are over by its own clock.
@@ -152,7 +153,7 @@ enum Way {
     Never,
 }
 
-impl Suspect<'_> {
+impl SuspectSession<'_> {
     fn process(&self) -> &str {
         process_of(self.name, self.consumer)
     }
@@ -161,10 +162,10 @@ impl Suspect<'_> {
         Duration::from_millis(self.consumer.ttl_ms)
     }
 
-    fn way(&self, state: &GroupState) -> Way {
+    fn condition(&self, state: &GroupState) -> EndCondition {
         let never = state.configured(|config| config.takeover_after_ms == 0);
         if never || !has_successor(state, self.name) {
-            return Way::Never;
+            return EndCondition::Never;
         }
         let member = Member { name: self.name.clone(), incarnation: self.consumer.incarnation.clone() };
         let owned = state.concerned(self.name).filter_map(|at| state.assignment(at));
@@ -175,15 +176,15 @@ impl Suspect<'_> {
             has_overlap |= !assignment.mode.is_strict();
         }
         match (has_overlap, has_strict, &self.seen.mark.sign) {
-            (true, _, _) => Way::Time,
-            (false, true, DeathSign::Detached) => Way::Lease,
-            _ => Way::Never,
+            (true, _, _) => EndCondition::Time,
+            (false, true, DeathSign::Detached) => EndCondition::Lease,
+            _ => EndCondition::Never,
         }
     }
 
     /// The moment from which its session may be ended; `None`: it is left to end.
     fn ends_at(&self, state: &GroupState, memory: &Memory, now: Moment) -> Option<Moment> {
-        let way = self.way(state);
+        let condition = self.condition(state);
         let (after_ms, grace_ms) =
             state.configured(|config| (config.takeover_after_ms, config.rejoin_grace_ms));
         let wait = match self.seen.mark.sign {
@@ -192,17 +193,18 @@ impl Suspect<'_> {
         };
         let wait = wait * memory.suspicions.doubling(self.name, now);
         let at = self.seen.since + wait.max(Duration::from_millis(grace_ms));
-        match way {
-            Way::Time => Some(at),
-            Way::Lease => Some(at.max(self.seen.ask_at)),
-            Way::Never => None,
+        match condition {
+            EndCondition::Time => Some(at),
+            EndCondition::Lease => Some(at.max(self.seen.ask_at)),
+            EndCondition::Never => None,
         }
     }
 
     fn fate(&self, state: &GroupState, context: LeaderContext<'_>) -> SuspectFate {
         let now = context.moment;
         let Some(at) = self.ends_at(state, context.memory, now) else { return SuspectFate::LeftToEnd };
-        let is_due = at <= now && (self.way(state) == Way::Time || self.is_at_its_margin(context));
+        let is_due =
+            at <= now && (self.condition(state) == EndCondition::Time || self.is_at_its_margin(context));
         if is_due { SuspectFate::Ended } else { SuspectFate::EndedIn(at.since(now)) }
     }
 
