@@ -34,7 +34,7 @@ fn wait(group: &mut TestGroup, ms: u64) -> Vec<Action> {
         group.later(Duration::from_millis(step));
         done.extend(group.pass());
     }
-    if ms % step > 0 {
+    if !ms.is_multiple_of(step) {
         group.later(Duration::from_millis(ms % step));
         done.extend(group.pass());
     }
