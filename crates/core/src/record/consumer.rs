@@ -124,7 +124,7 @@ pub enum Capability {
 /// The mark of a session whose process seems to be dead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspicion {
-    /// What speaks for it.
+    /// The sign.
     pub sign: DeathSign,
     /// The instance that saw it.
     pub by: String,
@@ -141,7 +141,7 @@ pub struct Suspicion {
     pub extra: Extra,
 }
 
-/// What speaks for the death of a process.
+/// A sign of the death of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeathSign {

@@ -22,6 +22,7 @@ use super::labels::{
 };
 use super::looks::LookMetrics;
 use super::metered::{Metered, StoreMetrics};
+use super::suspicions::SuspicionMetrics;
 
 /// The metrics of one instance; clones share them.
 #[derive(Debug, Clone)]
@@ -64,6 +65,7 @@ pub(super) struct Families {
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
     pub(super) looks: LookMetrics,
+    pub(super) suspicions: SuspicionMetrics,
     pub(super) store: StoreMetrics,
 }
 
@@ -104,6 +106,7 @@ impl Metrics {
             histories: Counter::default(),
             ahead: Family::default(),
             looks: LookMetrics::default(),
+            suspicions: SuspicionMetrics::default(),
             store: StoreMetrics::default(),
         };
         families.register(registry);
@@ -246,6 +249,7 @@ impl Families {
         self.register_members(registry);
         self.register_history(registry);
         self.looks.register(registry);
+        self.suspicions.register(registry);
         self.store.register(registry);
     }
 
