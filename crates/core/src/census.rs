@@ -12,6 +12,8 @@ use kafka_assigner_types::name::MemberName;
 pub struct Census {
     /// Registered consumers, also those whose registration can't be read.
     pub consumers: usize,
+    /// Those of them whose processes seem to be dead.
+    pub suspected: usize,
     /// Registered routers, likewise.
     pub routers: usize,
     /// Topics.
@@ -46,7 +48,9 @@ pub fn census(state: &GroupState) -> Census {
             *missing_acks.entry(router).or_default() += 1;
         }
     }
+    let registered = state.consumers().values().filter_map(Entry::readable);
     Census {
+        suspected: registered.filter(|consumer| consumer.suspicion().is_some()).count(),
         consumers: state.consumers().len(),
         routers: state.routers().len(),
         topics: state.topics().len(),

@@ -109,7 +109,9 @@ pub fn end_of(
         return ClaimEnd::Over;
     };
     let is_known_gone = || memory.lease_gone_since(owner.lease).map(|_| Remaining::Gone);
-    match leases.remaining(owner.lease).or_else(is_known_gone) {
+    // The rest that was read while the session was there says nothing: it may have been kept alive since.
+    let is_late = |left: &Remaining| *left == Remaining::Gone || !memory.is_asked_early(owner.lease);
+    match leases.remaining(owner.lease).filter(is_late).or_else(is_known_gone) {
         None => ClaimEnd::Unasked,
         Some(Remaining::Gone) if wait_out_revocations => revoked(owner, memory, now),
         Some(Remaining::Gone) => ClaimEnd::Over,
@@ -132,7 +134,12 @@ const fn ttl(owner: &Owner) -> Duration {
 }
 
 const fn margin(owner: &Owner) -> Duration {
-    ttl(owner).saturating_sub(span(ttl(owner)))
+    margin_of(ttl(owner))
+}
+
+/// The rest of a lease with that time to live once the claims that hang on it are over.
+pub(crate) const fn margin_of(ttl: Duration) -> Duration {
+    ttl.saturating_sub(span(ttl))
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub enum Cause {
         owner: MemberName,
         /// The state of the owner's session, as far as it is known.
         presence: Presence,
+        /// True if the process of the owner seems to be dead.
+        suspected: bool,
         /// Under which epoch.
         epoch: Epoch,
         /// The reason for this owner.
@@ -104,6 +106,8 @@ pub enum WaitsFor {
     Taking(MemberName),
     /// The old owner lets go.
     Release(MemberName),
+    /// The session of the old owner ends, whose process seems to be dead.
+    EndOfSession(MemberName),
     /// The member whose turn it is finishes a record that takes long.
     Record(MemberName),
     /// The leader clears it away.
@@ -124,6 +128,7 @@ impl fmt::Display for WaitsFor {
             Self::CatchUp(name) => write!(f, "{name} to read what is left of the log"),
             Self::Taking(name) => write!(f, "{name} to say that it processes"),
             Self::Release(name) => write!(f, "{name} to let go"),
+            Self::EndOfSession(name) => write!(f, "the session of {name} to end"),
             Self::Record(name) => write!(f, "{name} to finish the record that it is busy with"),
             Self::Clearing => f.write_str("the leader to clear it away"),
         }
@@ -138,6 +143,7 @@ pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     }
     match handoff.phase {
         Phase::Warming => WaitsFor::WarmUp(handoff.new.name.clone()),
+        Phase::Ready if handoff.is_ahead() => WaitsFor::EndOfSession(handoff.old.name.clone()),
         Phase::Ready => WaitsFor::Switch,
         Phase::Freezing => WaitsFor::Freezing(state.missing_routers(handoff)),
         Phase::Draining => WaitsFor::Draining(handoff.old.name.clone()),
@@ -175,6 +181,7 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
         Some((assignment, owner)) => Cause::Owned {
             owner: owner.name.clone(),
             presence: state.presence(&owner.member()),
+            suspected: state.suspicion(&owner.member()).is_some(),
             epoch: assignment.held_epoch(),
             why: assignment.why.clone(),
         },
@@ -219,8 +226,8 @@ impl fmt::Display for Cause {
             }
             Self::NotInGroup => f.write_str("The group does not have this partition."),
             Self::Unowned => f.write_str("Nobody owns it."),
-            Self::Owned { owner, presence, epoch, why } => {
-                write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence))
+            Self::Owned { owner, presence, suspected, epoch, why } => {
+                write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence, *suspected))
             }
             Self::Moving { from, to, phase, waits_for, partitions, why } => {
                 write!(f, "It moves from {from} to {to}")?;
@@ -250,8 +257,9 @@ impl fmt::Display for Cause {
     }
 }
 
-const fn aside(presence: Presence) -> &'static str {
+const fn aside(presence: Presence, suspected: bool) -> &'static str {
     match presence {
+        Presence::Here if suspected => ", though its process seems to be dead",
         Presence::Here => "",
         Presence::Ending => ", though its session is being ended",
         Presence::Gone => ", though its session is over",

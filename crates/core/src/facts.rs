@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::claim::{self, ClaimEnd};
 use crate::leader::{LeaderContext, phase_bound};
-use crate::record::{Assignment, Handoff, Phase, Standing, Wish};
+use crate::record::{Assignment, Consumer, Handoff, Phase, Standing, Wish};
 use crate::rules::{Extent, Facts};
-use crate::state::GroupState;
+use crate::state::{GroupState, Versioned};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
@@ -33,13 +33,19 @@ pub(crate) fn facts<'a>(
         extent: extent(state, handoff),
         assignments_agree: assignments_agree(state, handoff),
         old: state.presence(&handoff.old),
+        old_suspected: state.suspicion(&handoff.old).is_some(),
+        owners_die: owners_die(state, handoff, context),
+        old_awaited: handoff.is_ahead()
+            && context.memory.awaits(state, &handoff.old.name, context.moment)
+            && !state.consumers().contains_key(&handoff.old.name),
         old_claim: old_claim(state, handoff, context),
         missing: match handoff.phase {
             Phase::Freezing => state.missing_routers(handoff),
             _ => Vec::new(),
         },
-        old_returned: may_have(state, &handoff.old.name, &handoff.unit, handoff.mode),
+        old_returned: may_gain(state, &handoff.old.name, &handoff.unit, handoff.mode),
         new: state.presence(&handoff.new),
+        new_suspected: state.suspicion(&handoff.new).is_some(),
         new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         wish: wish(state, handoff),
         overdue: context.memory.is_overdue(handoff, context.moment),
@@ -108,6 +114,16 @@ pub(crate) fn may_have(state: &GroupState, name: &MemberName, unit: &[TopicParti
             && consumer.keeps(mode)
             && unit.iter().all(|at| consumer.subscribes(&at.topic))
     })
+}
+
+/// The same, and nothing speaks for the death of its process: a suspect is given nothing.
+pub(crate) fn may_gain(state: &GroupState, name: &MemberName, unit: &[TopicPartition], mode: Mode) -> bool {
+    let is_heard = |consumer: &Versioned<Consumer>| consumer.suspicion().is_none();
+    may_have(state, name, unit, mode) && state.registration(name).is_some_and(is_heard)
+}
+
+fn owners_die(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> bool {
+    handoff.unit.iter().any(|at| context.memory.owners_die(state, at, context.moment))
 }
 
 fn assignments_agree(state: &GroupState, handoff: &Handoff) -> bool {

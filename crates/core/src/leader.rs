@@ -18,9 +18,12 @@
 mod agenda;
 mod back_off;
 mod context;
+mod deaths;
 mod history_wait;
 mod memory;
 mod phases;
+mod suspicions;
+mod takeovers;
 mod warm_up;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +34,7 @@ use kafka_assigner_strategies::Registry;
 pub use context::LeaderContext;
 pub use memory::Memory;
 pub use phases::{EndedPhase, PhaseSpan, busy_member, freeze_bound, phase_bound, router_session};
+pub(crate) use takeovers::{SuspectFate, Takeovers};
 
 use crate::action::{Action, Step};
 use crate::advance::advance;
@@ -107,6 +111,13 @@ impl Leader {
         Self::with(memory, since)
     }
 
+    /// The same leader, which has seen marks of suspects since the times that stand in them.
+    #[must_use]
+    pub fn having_seen_marks(mut self, wall: WallMillis) -> Self {
+        self.memory.suspicions.backdate(wall);
+        self
+    }
+
     /// A leader that remembers `memory`.
     #[must_use]
     pub fn with(memory: Memory, now: Moment) -> Self {
@@ -149,7 +160,8 @@ impl Leader {
         if let Some(leases) = said {
             return self.decide(state, leases, inputs);
         }
-        let ask = self.doubtful(state, now);
+        let mut ask = self.doubtful(state, now);
+        ask.extend(self.suspects(state, now));
         match ask.is_empty() {
             true => self.decide(state, &Leases::default(), inputs),
             false => Pass { ask, wake: now, ..Pass::default() },
@@ -211,9 +223,21 @@ impl Leader {
         doubtful
     }
 
+    /// The leases of suspects of which a third may be left, where the step plans. What the store says of them counts for
+    /// the end of their sessions only: nothing is granted on it.
+    fn suspects(&mut self, state: &GroupState, now: Moment) -> BTreeMap<LeaseId, Duration> {
+        let asked = match self.agenda.wants_plan(now) {
+            true => self.memory.suspects_to_ask(state, now),
+            false => BTreeMap::new(),
+        };
+        self.memory.note_asked_early(asked.keys().copied());
+        asked
+    }
+
     fn decide(&mut self, state: &GroupState, leases: &Leases, inputs: StepInputs<'_>) -> Pass {
         let now = inputs.moment;
         self.hear(leases, now);
+        self.memory.suspicions.hear(state, leases, now);
         let (units, ended) = self.look(state, now);
         let context = self.context(leases, inputs);
         let steps = units.iter().filter_map(|unit| advance(state, unit, context)).collect();

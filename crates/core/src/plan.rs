@@ -13,6 +13,7 @@ mod orphans;
 mod problem;
 mod renewals;
 mod sets;
+mod suspects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::advance::forget;
 use crate::draft::Draft;
 use crate::facts::claim_end;
 use crate::key::Key;
-use crate::leader::LeaderContext;
+use crate::leader::{LeaderContext, Takeovers};
 use crate::reason::DeferReason;
 use crate::record::{Consumer, GroupConfig, HandoffRecord, HistoryNote, Phase, Standing, encode};
 use crate::state::{Entry, GroupState, Versioned};
@@ -108,7 +109,7 @@ pub fn plan(
 ) -> Result<Plan, NoPlan> {
     let config = state.config().ok_or(NoPlan::UnreadableConfig)?;
     let strategy = strategy(&config, context.strategies, what_if)?;
-    let desired = problem::solve(state, context, strategy, what_if).map_err(NoPlan::Invalid)?;
+    let desired = problem::solve(state, context, strategy, what_if, None).map_err(NoPlan::Invalid)?;
     let mut planner = Planner::new(state, context, &config, strategy.name());
     planner.forget_gone_topics();
     planner.clear_dangling();
@@ -122,6 +123,15 @@ pub fn plan(
     }
     for unit in &desired.units {
         planner.move_rest(unit, &desired, ids);
+    }
+    if planner.has_suspects() {
+        planner.take_over_suspects();
+        let given = planner.given();
+        let desired =
+            problem::solve(state, context, strategy, what_if, Some(&given)).map_err(NoPlan::Invalid)?;
+        for unit in &desired.units {
+            planner.prepare_ahead(unit, &desired, ids);
+        }
     }
     Ok(planner.plan)
 }
@@ -141,6 +151,9 @@ struct Planner<'a> {
     config: &'a GroupConfig,
     in_flight: u32,
     warming: BTreeMap<MemberName, u32>,
+    /// Those of them that only prepare for the end of a session.
+    warming_ahead: BTreeMap<MemberName, u32>,
+    takeovers: Takeovers,
     /// Granted again by this plan: they move with the next one.
     renewed: BTreeSet<TopicPartition>,
     plan: Plan,
@@ -159,6 +172,8 @@ impl<'a> Planner<'a> {
             config,
             in_flight: 0,
             warming: BTreeMap::new(),
+            warming_ahead: BTreeMap::new(),
+            takeovers: Takeovers::of(state, context),
             renewed: BTreeSet::new(),
             plan: Plan {
                 revision: state.revision(),
@@ -168,15 +183,16 @@ impl<'a> Planner<'a> {
             },
         };
         for handoff in state.handoffs().keys().filter_map(|at| state.handoff(at)) {
-            planner.count(handoff.phase, &handoff.new.name);
+            planner.count(handoff.phase, &handoff.new.name, state.only_prepares(handoff));
         }
         planner
     }
 
-    fn count(&mut self, phase: Phase, to: &MemberName) {
-        self.in_flight += u32::from(phase.is_in_flight());
+    fn count(&mut self, phase: Phase, to: &MemberName, is_ahead: bool) {
+        self.in_flight += u32::from(phase.is_in_flight() && !is_ahead);
         if phase == Phase::Warming {
             *self.warming.entry(to.clone()).or_default() += 1;
+            *self.warming_ahead.entry(to.clone()).or_default() += u32::from(is_ahead);
         }
     }
 
@@ -248,8 +264,12 @@ impl<'a> Planner<'a> {
         self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
     }
 
+    /// The registration of a consumer that takes partitions. A suspect is given nothing.
     fn active(&self, name: &MemberName) -> Option<&'a Versioned<Consumer>> {
-        self.state.registration(name).filter(|consumer| consumer.standing == Standing::Active)
+        let takes = |consumer: &&Versioned<Consumer>| {
+            consumer.standing == Standing::Active && consumer.suspicion().is_none()
+        };
+        self.state.registration(name).filter(takes)
     }
 
     /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those

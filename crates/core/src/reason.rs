@@ -61,6 +61,11 @@ pub enum Reason {
     ReservationLost,
     /// Its topic was gone meanwhile, and is there again.
     TopicReturned,
+    /// The process of its owner seems to be dead: another consumer prepares for the end of the session.
+    OwnerSuspected {
+        /// The owner.
+        owner: MemberName,
+    },
     /// The strategy moves it.
     Strategy {
         /// The strategy's name.
@@ -87,6 +92,7 @@ impl Reason {
             Self::ModeChanged { .. } => "mode_changed",
             Self::ReservationLost => "reservation_lost",
             Self::TopicReturned => "topic_returned",
+            Self::OwnerSuspected { .. } => "owner_suspected",
             Self::Strategy { .. } => "strategy",
             Self::Other(_) => "other",
         }
@@ -105,6 +111,7 @@ impl fmt::Display for Reason {
             Self::ModeChanged { mode } => write!(f, "its mode became {mode}"),
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
             Self::TopicReturned => f.write_str("its topic was gone and is there again"),
+            Self::OwnerSuspected { owner } => write!(f, "the process of its owner {owner} seems to be dead"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
             Self::Other(unknown) => unknown.fmt(f),
         }
@@ -129,6 +136,10 @@ pub enum CancelReason {
         /// What they said.
         reason: String,
     },
+    /// It prepared for the end of the old owner's session, and that one is not suspected to be dead any more.
+    OwnerHeard,
+    /// It prepared for the end of the old owner's session, and the plan moves the unit to another consumer.
+    Replanned,
     /// A phase outlived its deadline.
     Deadline {
         /// The phase.
@@ -153,6 +164,8 @@ impl CancelReason {
             Self::NotEligible => "not_eligible",
             Self::WarmFailed { .. } => "warm_failed",
             Self::Aborted { .. } => "aborted",
+            Self::OwnerHeard => "owner_heard",
+            Self::Replanned => "replanned",
             Self::Deadline { .. } => "deadline",
             Self::Other(_) => "other",
         }
@@ -166,6 +179,8 @@ impl CancelReason {
         match self {
             Self::NewOwnerGone
             | Self::NotEligible
+            | Self::OwnerHeard
+            | Self::Replanned
             | Self::Other(_)
             | Self::Deadline { phase: Phase::Freezing | Phase::Draining, .. } => false,
             Self::Deadline { phase: Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
@@ -181,6 +196,8 @@ impl fmt::Display for CancelReason {
             Self::NotEligible => f.write_str("the new owner may no longer have it"),
             Self::WarmFailed { reason } => write!(f, "the new owner could not warm up: {reason}"),
             Self::Aborted { reason } => write!(f, "stopped by an operator: {reason}"),
+            Self::OwnerHeard => f.write_str("the owner was heard again"),
+            Self::Replanned => f.write_str("the plan moves it to another consumer"),
             Self::Deadline { phase, after_ms, missing } => {
                 write!(f, "still {phase} after {after_ms} ms without progress")?;
                 for (n, router) in missing.iter().enumerate() {
@@ -306,6 +323,27 @@ pub enum DeferReason {
         /// The owner.
         owner: MemberName,
     },
+    /// The process of its owner seems to be dead: it is taken over, or waits for the end of the session.
+    OwnerSuspected {
+        /// The owner.
+        owner: MemberName,
+        /// The time until it is taken over, in milliseconds; `None`: the end of its session is waited for.
+        left_ms: Option<u64>,
+    },
+    /// The process of its owner seems to be dead, and more processes than are taken over at a time.
+    ManySuspected {
+        /// The owner.
+        owner: MemberName,
+        /// The number of those that seem to be dead, or were taken over lately.
+        processes: u32,
+        /// The most that are taken over within a time to live.
+        limit: u32,
+    },
+    /// Its owners die one after the other: the end of the session of the last one is waited for.
+    OwnersDie {
+        /// The last one.
+        owner: MemberName,
+    },
     /// The store was put back to an earlier state: owners whom its records do not name may still act.
     StoreRestored {
         /// How long at most, in milliseconds.
@@ -315,7 +353,7 @@ pub enum DeferReason {
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 13] = [
+    pub const LABELS: [&'static str; 16] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -329,6 +367,9 @@ impl DeferReason {
         "awaiting_rejoin",
         "backing_off",
         "store_restored",
+        "owner_suspected",
+        "many_suspected",
+        "owners_die",
     ];
 
     /// True if it only waits for other handoffs to end.
@@ -354,6 +395,9 @@ impl DeferReason {
             Self::AwaitingRejoin { .. } => 10,
             Self::BackingOff { .. } => 11,
             Self::StoreRestored { .. } => 12,
+            Self::OwnerSuspected { .. } => 13,
+            Self::ManySuspected { .. } => 14,
+            Self::OwnersDie { .. } => 15,
         }]
     }
 }
@@ -388,6 +432,20 @@ impl fmt::Display for DeferReason {
             }
             Self::ModeUnkept { consumer, lacks } => write!(f, "{consumer} lacks {lacks} for its mode"),
             Self::AwaitingRejoin { owner } => write!(f, "its owner {owner} may come back"),
+            Self::OwnerSuspected { owner, left_ms: Some(left) } => {
+                write!(f, "its owner {owner} is suspected to be dead and taken over in {left} ms")
+            }
+            Self::OwnerSuspected { owner, left_ms: None } => {
+                write!(f, "its owner {owner} is suspected to be dead, and its session has still to end")
+            }
+            Self::ManySuspected { owner, processes, limit } => write!(
+                f,
+                "its owner {owner} is suspected to be dead, but so are {processes} processes at once, and at most \
+                 {limit} are taken over: its session has still to end"
+            ),
+            Self::OwnersDie { owner } => {
+                write!(f, "its owners die one after the other: the session of {owner} has still to end")
+            }
             Self::StoreRestored { left_ms } => {
                 write!(
                     f,

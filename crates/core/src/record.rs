@@ -22,7 +22,7 @@ pub use assignment::{Assignment, Avoid, Owner};
 pub use cluster::{ClusterRecord, HistoryNote};
 pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
 pub use group::{GroupConfig, InvalidConfig};
-pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
+pub use handoff::{Awaited, FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};
 pub use leader::LeaderRecord;
 pub use router::{Router, RouterAck};

@@ -43,6 +43,12 @@ pub struct Facts<'a> {
     pub assignments_agree: bool,
     /// The old owner's session.
     pub old: Presence,
+    /// True if the old owner's process seems to be dead, while its session is here.
+    pub old_suspected: bool,
+    /// True if the unit's owners die one after the other: the end of the old owner's session is waited for.
+    pub owners_die: bool,
+    /// True if the old owner may still come back, for whose end the new one only prepares.
+    pub old_awaited: bool,
     /// The end of the old owner's claim, if its session is over.
     pub old_claim: ClaimEnd,
     /// The routers that a freeze waits for.
@@ -51,6 +57,8 @@ pub struct Facts<'a> {
     pub old_returned: bool,
     /// The new owner's session.
     pub new: Presence,
+    /// True if the new owner's process seems to be dead: it is given nothing.
+    pub new_suspected: bool,
     /// True if the new owner may have the unit: active, and subscribed to all of it.
     pub new_may_have_it: bool,
     /// A request about this very handoff.
@@ -72,6 +80,21 @@ impl Facts<'_> {
 
     const fn new_can_take(&self) -> bool {
         matches!(self.new, Presence::Here) && self.new_may_have_it
+    }
+
+    /// True if the new owner can take it, and nothing speaks for its death.
+    const fn new_can_gain(&self) -> bool {
+        self.new_can_take() && !self.new_suspected
+    }
+
+    /// True if the new owner will not have it, whatever becomes of the old one.
+    const fn new_is_out(&self) -> bool {
+        self.new_over() || !self.new_may_have_it || self.new_suspected
+    }
+
+    /// True if the new owner prepares for the end of an owner that was heard again.
+    fn prepares_for_nothing(&self) -> bool {
+        self.handoff.is_ahead() && matches!(self.old, Presence::Here) && !self.old_suspected
     }
 
     /// True if somebody may act in the old owner's place.
@@ -164,22 +187,25 @@ pub const OVERLAP: &[Rule] = &[
         then: |_| Follow::Clear,
     },
     // Before Complete: the old owner is the owner.
+    // Or what kills them would do so faster than by the end of their sessions.
+    Rule { name: "its owners die", phases: BEFORE, when: |f| f.owners_die, then: |_| Follow::Wait },
+    Rule { name: "its owner may come back", phases: BEFORE, when: |f| f.old_awaited, then: |_| Follow::Wait },
     Rule {
         name: "old owner came back",
         phases: BEFORE,
-        when: |f| f.old_over() && f.old_returned && f.new_can_take(),
+        when: |f| f.old_over() && f.old_returned && f.new_can_gain(),
         then: |_| Follow::Adopt,
     },
     Rule {
         name: "old owner gone",
         phases: BEFORE,
-        when: |f| f.old_over() && f.new_can_take(),
+        when: |f| f.old_over() && f.new_can_gain(),
         then: |_| Follow::GrantToTarget,
     },
     Rule {
         name: "both gone",
         phases: BEFORE,
-        when: |f| f.old_over() && (f.new_over() || !f.new_may_have_it),
+        when: |f| f.old_over() && f.new_is_out(),
         then: |_| Follow::LeaveToPlan,
     },
     Rule {
@@ -200,8 +226,20 @@ pub const OVERLAP: &[Rule] = &[
         when: |f| f.wish.is_some(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
+    Rule {
+        name: "old owner heard again",
+        phases: BEFORE,
+        when: |f| f.prepares_for_nothing(),
+        then: |_| Follow::Cancel(CancelReason::OwnerHeard),
+    },
+    Rule {
+        name: "warm ahead",
+        phases: &[Phase::Ready],
+        when: |f| f.handoff.is_ahead(),
+        then: |_| Follow::Wait,
+    },
     // Before "overdue": a leader that could not act for a while goes on where it stood.
-    Rule { name: "warm", phases: &[Phase::Ready], when: |f| f.new_can_take(), then: |_| Follow::Complete },
+    Rule { name: "warm", phases: &[Phase::Ready], when: |f| f.new_can_gain(), then: |_| Follow::Complete },
     Rule { name: "overdue", phases: BEFORE, when: |f| f.overdue, then: |f| Follow::Cancel(deadline(f)) },
     // From Complete on: the new owner is the owner, and nothing is cancelled.
     Rule {
@@ -261,6 +299,8 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.restored,
         then: |_| Follow::Wait,
     },
+    // Or what kills them would do so faster than by the end of their sessions.
+    Rule { name: "its owners die", phases: BEFORE, when: |f| f.owners_die, then: |_| Follow::Wait },
     // Up to Complete the old owner is the owner, and where it is gone, its claim counts.
     Rule {
         name: "its claim runs",
@@ -275,15 +315,22 @@ pub const STRICT: &[Rule] = &[
         then: |_| Follow::LeaveToPlan,
     },
     Rule {
+        name: "one gone, one suspected",
+        phases: BEFORE,
+        when: |f| f.old_over() && f.new_is_out(),
+        then: |_| Follow::LeaveToPlan,
+    },
+    Rule { name: "its owner may come back", phases: BEFORE, when: |f| f.old_awaited, then: |_| Follow::Wait },
+    Rule {
         name: "old owner came back",
         phases: BEFORE,
-        when: |f| f.old_done() && f.old_returned && f.new_can_take(),
+        when: |f| f.old_done() && f.old_returned && f.new_can_gain(),
         then: |_| Follow::Adopt,
     },
     Rule {
         name: "old owner gone",
         phases: BEFORE,
-        when: |f| f.old_done() && f.new_can_take(),
+        when: |f| f.old_done() && f.new_can_gain(),
         then: |_| Follow::GrantToTarget,
     },
     // Nothing is asked of a new session of the old owner: it has stopped.
@@ -312,9 +359,21 @@ pub const STRICT: &[Rule] = &[
         then: |f| Follow::Cancel(unwanted(f)),
     },
     Rule {
+        name: "old owner heard again",
+        phases: BEFORE,
+        when: |f| f.prepares_for_nothing(),
+        then: |_| Follow::Cancel(CancelReason::OwnerHeard),
+    },
+    Rule {
+        name: "warm ahead",
+        phases: &[Phase::Ready],
+        when: |f| f.handoff.is_ahead(),
+        then: |_| Follow::Wait,
+    },
+    Rule {
         name: "warm",
         phases: &[Phase::Ready],
-        when: |f| f.new_can_take(),
+        when: |f| f.new_can_gain(),
         then: |f| if f.handoff.mode == Mode::Routed { Follow::Freeze } else { Follow::Drain },
     },
     Rule {

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub use registration::Registration;
 
 use crate::draft::Draft;
-use crate::facts::may_have;
+use crate::facts::may_gain;
 use crate::key::Key;
 use crate::reason::FenceReason;
 use crate::record::{Consumer, Rejoin, Standing, decode, encode};
@@ -187,7 +187,7 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
     let may_take = |at: &TopicPartition| {
         let (unit, mode) = (std::slice::from_ref(at), state.mode_of(std::slice::from_ref(at)));
         let mut others = state.consumers().keys().filter(|name| **name != member.name);
-        others.any(|name| may_have(state, name, unit, mode))
+        others.any(|name| may_gain(state, name, unit, mode))
     };
     !topics.is_empty() && !topics.into_values().any(may_take)
 }

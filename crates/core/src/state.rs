@@ -381,7 +381,7 @@ impl GroupState {
         if touched.topics || touched.routers {
             units.extend(self.handoffs.keys().cloned());
         }
-        for name in &touched.registrations {
+        for name in touched.registrations.iter().chain(&touched.suspicions) {
             units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
         }
         units

@@ -19,7 +19,7 @@ use crate::action::Action;
 use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
-use crate::leader::{Leader, LeaderContext, StepInputs};
+use crate::leader::{Leader, LeaderContext, Pass, StepInputs};
 use crate::lint::lint;
 use crate::plan::{Plan, WhatIf};
 use crate::record::{ClusterRecord, GroupConfig, LeaderRecord, Phase, Source, Topic, decode, encode};
@@ -175,10 +175,11 @@ impl TestGroup {
         self.running.get(&lease).map(|since| self.moment.since(*since))
     }
 
-    /// Every session that is registered, and not being ended, keeps its lease alive at every moment.
+    /// Every session that is registered, and neither being ended nor suspected, keeps its lease alive at every moment.
     fn keep_alive(&mut self) {
         let registered = self.state.consumers().values().filter_map(|entry| entry.readable());
-        let kept = registered.filter(|consumer| !consumer.is_ending()).map(|consumer| consumer.lease);
+        let kept = registered.filter(|consumer| !consumer.is_ending() && consumer.suspected.is_none());
+        let kept = kept.map(|consumer| consumer.lease);
         let moment = self.moment;
         self.running.extend(kept.map(|lease| (lease, moment)).collect::<Vec<_>>());
     }
@@ -259,21 +260,49 @@ impl TestGroup {
     /// # Panics
     /// Where there is no plan, or the pass breaks an invariant of the [`lint`](mod@crate::lint).
     pub fn pass(&mut self) -> Vec<Action> {
-        self.dealt += 1;
         self.leader.observe_everything(self.moment);
+        let (applied, pass) = self.step();
+        assert!(matches!(pass.plan, Some(Ok(_))), "it can be planned: {:?}", pass.plan);
+        applied
+    }
+
+    /// Lets the leader work for as long as `span`, as it wakes by itself; returns what applied, and when.
+    ///
+    /// # Panics
+    /// Where a step breaks an invariant of the [`lint`](mod@crate::lint).
+    pub fn follow(&mut self, span: Duration) -> Vec<(Moment, Action)> {
+        let (end, mut done) = (self.moment + span, Vec::new());
+        loop {
+            let (applied, pass) = self.step();
+            let rests = applied.is_empty();
+            let moment = self.moment;
+            done.extend(applied.into_iter().map(|action| (moment, action)));
+            let wake = self.leader.written(&pass, true, self.moment);
+            if rests && wake >= end {
+                self.later(end.since(self.moment));
+                return done;
+            }
+            if rests {
+                self.later(wake.since(self.moment).max(Duration::from_millis(1)));
+            }
+        }
+    }
+
+    /// A step of the leader, carried out.
+    fn step(&mut self) -> (Vec<Action>, Pass) {
+        self.dealt += 1;
         let mut pass = self.leader.step(&self.state, None, self.inputs());
         if !pass.ask.is_empty() {
             let said = self.answer(&pass.ask);
             pass = self.leader.step(&self.state, Some(&said), self.inputs());
         }
-        assert!(matches!(pass.plan, Some(Ok(_))), "it can be planned: {:?}", pass.plan);
         let violations = lint(&self.state, &pass, self.context());
         assert!(violations.is_empty(), "{}", violations[0]);
         let actions: Vec<Action> = pass.actions().cloned().collect();
         let wanted = actions.len();
         let applied = self.carry_out(actions);
         self.leader.written(&pass, applied.len() == wanted, self.moment);
-        applied
+        (applied, pass)
     }
 
     /// Carries out decisions as a leader does: in chunks, and one by one where a chunk does not apply.

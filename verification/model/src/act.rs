@@ -20,6 +20,7 @@ pub(crate) use leading::decided;
 pub(crate) fn begin(protocol: &Protocol) -> World {
     let mut world = World::begin(protocol.bounds);
     world.has_three_phases = protocol.variant == Variant::ThreePhases;
+    world.has_blind_ends = protocol.variant == Variant::EndsAndGrants;
     leading::grant_all(&mut world);
     telling::tell_first(protocol, &mut world);
     for at in world.partitions().collect::<Vec<_>>() {
@@ -129,6 +130,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Beat(_)
         | Step::SlowBeat(_)
         | Step::BeatAnswered(_)
+        | Step::Suspect(_)
+        | Step::Unmark(_)
         | Step::Revoke(_)
         | Step::End(_)
         | Step::Register(_)

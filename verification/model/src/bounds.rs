@@ -34,6 +34,8 @@ pub struct Bounds {
     pub revocations: u8,
     /// A session is ended by force.
     pub ends: u8,
+    /// An instance marks a session as one of a dead process.
+    pub suspicions: u8,
     /// Between the parts of a heartbeat (read, keep alive, read) something else happens.
     pub slow_beats: u8,
     /// A second process registers under a name whose process lives.

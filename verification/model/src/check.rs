@@ -16,6 +16,34 @@ impl World {
         self.check_epochs(before);
         self.check_attempts(before);
         self.check_sessions(before);
+        self.check_takeovers(before);
+        self.check_prepared(before);
+    }
+
+    /// A session that is ended by its mark was not heard since it was marked.
+    fn check_takeovers(&mut self, before: &Scene) {
+        let is_new =
+            |member: &Member| self.now.state.is_taken_over(member) && !before.state.is_taken_over(member);
+        // Who is ended without regard to its mark was heard by design: the owners that it costs have to be seen.
+        let is_ended = self.sessions.iter().any(|session| session.is_heard && is_new(&session.member));
+        if is_ended && !self.has_blind_ends {
+            self.breaks(Invariant::Heard);
+        }
+    }
+
+    /// A handoff that prepares for the end of a session stays at Ready while that is here.
+    fn check_prepared(&mut self, before: &Scene) {
+        let goes_on = self.partitions().any(|at| {
+            let Some(old) = before.state.handoff(&at).filter(|handoff| before.state.only_prepares(handoff))
+            else {
+                return false;
+            };
+            let next = self.now.state.handoff(&at).filter(|next| next.id == old.id && next.is_ahead());
+            next.is_some_and(|next| !matches!(next.phase, Phase::Warming | Phase::Ready | Phase::Cancelled))
+        });
+        if goes_on {
+            self.breaks(Invariant::Ahead);
+        }
     }
 
     fn check_epochs(&mut self, before: &Scene) {

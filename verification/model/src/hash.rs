@@ -58,8 +58,10 @@ impl Ranks {
 
 const fn revision_of(must: &Must) -> Option<Revision> {
     match must {
-        Must::HaveModRevision(revision) | Must::HaveCreateRevision(revision) => Some(*revision),
-        Must::BeAbsent | Must::Exist | Must::HaveLease(_) | Must::HaveValue(_) => None,
+        Must::HaveModRevision(revision)
+        | Must::HaveCreateRevision(revision)
+        | Must::HaveNoChangesSince(revision) => Some(*revision),
+        Must::BeAbsent | Must::Exist | Must::HaveNoKeys | Must::HaveLease(_) | Must::HaveValue(_) => None,
     }
 }
 
@@ -78,6 +80,7 @@ impl World {
             ranks.shelf(&scene.shelf, state);
             for session in &self.sessions {
                 scene.leases.remaining(session.lease).map(seconds_left).hash(state);
+                scene.rests.remaining(session.lease).map(seconds_left).hash(state);
             }
             (&scene.waited_out, scene.is_quiet).hash(state);
         }
@@ -85,7 +88,7 @@ impl World {
         for session in &self.sessions {
             ranks.rank(session.seen).hash(state);
             (&session.member, session.life, session.claim, session.is_beating).hash(state);
-            (session.alive, session.fenced, session.instance).hash(state);
+            (session.alive, session.fenced, session.is_heard, session.instance).hash(state);
             (&session.roles, &session.works, &session.holds, &session.said).hash(state);
         }
         for router in &self.routers {

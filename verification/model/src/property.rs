@@ -28,13 +28,17 @@ pub enum Invariant {
     Finality,
     /// No attempt is overwritten by another: no partition is planned twice.
     OneAttempt,
+    /// A session that was heard since it was marked is not taken over.
+    Heard,
+    /// A handoff that prepares for the end of a session waits for it.
+    Ahead,
     /// In `routed` the old owner is not stopped while a router that is waited for has a request under way to it.
     Quiet,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::SingleHolder,
         Self::Epochs,
         Self::NoLostWork,
@@ -46,6 +50,8 @@ impl Invariant {
         Self::Truth,
         Self::Finality,
         Self::OneAttempt,
+        Self::Heard,
+        Self::Ahead,
         Self::Quiet,
     ];
 
@@ -64,6 +70,8 @@ impl Invariant {
             Self::Truth => "I9 truth",
             Self::Finality => "I11 finality",
             Self::OneAttempt => "one attempt",
+            Self::Heard => "heard sessions live",
+            Self::Ahead => "prepared moves wait",
             Self::Quiet => "quiet freeze",
         }
     }

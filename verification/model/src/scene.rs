@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use kafka_assigner_core::action::Action;
 use kafka_assigner_core::advance::{advance, advance_by};
-use kafka_assigner_core::claim::{Leases, Remaining};
+use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
-use kafka_assigner_core::rules::OVERLAP;
+use kafka_assigner_core::rules::{OVERLAP, Rule, of_mode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::MapStore;
 use kafka_assigner_strategies::Registry;
@@ -41,6 +41,8 @@ pub struct Scene {
     pub memory: Memory,
     /// What the store said of the leases in doubt; in `overlap` nobody asks.
     pub leases: Leases,
+    /// The store's answers about the leases of suspects, whose sessions are here: nothing is granted on them.
+    pub rests: Leases,
     /// The leases that are gone for longer than a claim lasts.
     pub waited_out: BTreeSet<LeaseId>,
     /// True if a leader has seen the grants as they are for longer than any claim lasts.
@@ -54,6 +56,7 @@ impl PartialEq for Scene {
     fn eq(&self, other: &Self) -> bool {
         self.shelf == other.shelf
             && self.leases == other.leases
+            && self.rests == other.rests
             && self.waited_out == other.waited_out
             && self.is_quiet == other.is_quiet
     }
@@ -67,6 +70,7 @@ impl Default for Scene {
             state: GroupState::new(layout),
             memory: Memory::default(),
             leases: Leases::default(),
+            rests: Leases::default(),
             waited_out: BTreeSet::new(),
             is_quiet: false,
             begun: 0,
@@ -99,6 +103,7 @@ impl Scene {
         Self {
             memory: recall(&state, false),
             leases: Leases::default(),
+            rests: Leases::default(),
             waited_out: BTreeSet::new(),
             is_quiet: false,
             shelf,
@@ -138,6 +143,29 @@ impl Scene {
         Self { memory, leases, waited_out, is_quiet, decided: Default::default(), ..self.clone() }
     }
 
+    /// The scene with what the store said of the leases of suspects.
+    #[must_use]
+    pub fn rested(&self, rests: Leases) -> Self {
+        Self { rests, decided: Default::default(), ..self.clone() }
+    }
+
+    /// The leases of suspects that a leader asks about.
+    #[must_use]
+    pub fn suspects_to_ask(&self) -> BTreeSet<LeaseId> {
+        self.memory.suspects_to_ask(&self.state, DECIDING).into_keys().collect()
+    }
+
+    /// The steps that would follow at the handoffs without the row `name`.
+    #[must_use]
+    pub fn without_row(&self, name: &str) -> Vec<Action> {
+        let step = |at: &TopicPartition| {
+            let rules: Vec<Rule> = of_mode(self.state.handoff(at)?.mode).to_vec();
+            let rules: Vec<Rule> = rules.into_iter().filter(|row| row.name != name).collect();
+            advance_by(&rules, &self.state, at, self.context(DECIDING))
+        };
+        self.state.handoffs().keys().filter_map(step).collect()
+    }
+
     /// What a leader decides on it that looks at everything: the steps of the handoffs, and the plan.
     pub fn decided(&self, instance: usize) -> impl Iterator<Item = &Action> {
         self.pass(instance).actions()
@@ -156,7 +184,15 @@ impl Scene {
                 nonce: self.begun * 2 + instance as u64,
                 strategies: Registry::builtin(),
             };
-            Leader::with(self.memory.clone(), DECIDING).step(&self.state, Some(&self.leases), inputs)
+            let mut memory = self.memory.clone();
+            let suspects = self.suspects_to_ask();
+            let rest = |lease: &LeaseId| Some((*lease, self.rests.remaining(*lease)?));
+            let rests: Vec<(LeaseId, Remaining)> = suspects.iter().filter_map(rest).collect();
+            memory.note_asked_early(rests.iter().map(|(lease, _)| *lease));
+            let doubtful = doubtful(&self.state, self.state.assignments().keys());
+            let known = doubtful.keys().filter_map(|lease| Some((*lease, self.leases.remaining(*lease)?)));
+            let said: Leases = known.chain(rests).collect();
+            Leader::with(memory, DECIDING).step(&self.state, Some(&said), inputs)
         })
     }
 

@@ -24,6 +24,8 @@ pub struct Session {
     pub claim: bool,
     /// True if a heartbeat of it has kept the lease alive and waits for its second read.
     pub is_beating: bool,
+    /// True if it was heard since it was marked last, or was never marked.
+    pub is_heard: bool,
     /// True if the process runs.
     pub alive: bool,
     /// True if it knows that its session is over.

@@ -75,6 +75,10 @@ pub enum Step {
     SlowBeat(usize),
     /// The second read, and the answer.
     BeatAnswered(usize),
+    /// An instance marks a session as one of a dead process.
+    Suspect(usize),
+    /// The mark of a session goes that was confirmed before.
+    Unmark(usize),
     /// Somebody outside revokes a lease.
     Revoke(usize),
     /// A session is ended by force.
@@ -158,8 +162,14 @@ impl Protocol {
         let (is_registered, is_strict) = (world.is_registered(session), world.is_strict());
         if session.is_active() && session.is_beating {
             steps.push(Step::BeatAnswered(number));
-        } else if session.is_active() && self.has_to_beat(session, is_registered, is_strict) {
+        } else if session.is_active()
+            && (self.has_to_beat(session, is_registered, is_strict)
+                || world.is_suspected(session) && !session.is_heard)
+        {
             steps.push(Step::Beat(number));
+        }
+        if session.is_heard && world.is_suspected(session) {
+            steps.push(Step::Unmark(number));
         }
         if session.is_active() && (is_registered || is_strict) {
             steps.push(Step::Tell(number));
@@ -239,6 +249,9 @@ impl Protocol {
 
     fn trouble_of(&self, world: &World, number: usize, steps: &mut Vec<Step>) {
         let (left, session) = (&world.left, &world.sessions[number]);
+        if left.suspicions > 0 && world.is_registered(session) {
+            steps.push(Step::Suspect(number));
+        }
         if !session.is_active() {
             return;
         }
@@ -323,6 +336,8 @@ impl Model for Protocol {
             Truth,
             Finality,
             OneAttempt,
+            Heard,
+            Ahead,
             Quiet
         ];
         properties.push(Property::always(Invariant::Liveness.name(), |model: &Self, world: &World| {

@@ -92,6 +92,11 @@ fn overlap() -> Vec<Scenario> {
         ),
         scenario("a third joins", two(|b| (b.names, b.sessions, b.crashes) = (3, 2, 1))),
         scenario("a set", two(|b| (b.is_set, b.drains, b.crashes, b.failures) = (true, 1, 1, 1))),
+        scenario("suspicion", within(Overlap, |b| (b.suspicions, b.crashes) = (1, 1))),
+        scenario(
+            "suspicion, and a leader that lags",
+            within(Overlap, |b| (b.suspicions, b.instances) = (2, 2)),
+        ),
     ]
 }
 
@@ -153,6 +158,12 @@ fn exclusive() -> Vec<Scenario> {
         ),
         scenario("unreadable registration", strict(|b| (b.spoils, b.crashes) = (1, 1))),
         scenario("a set", set(|b| (b.crashes, b.deadlines, b.records, b.commits) = (1, 1, 1, 1))),
+        scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.pauses, b.drains) = (1, 1, 1, 0))),
+        scenario(
+            "suspicion, a forced end and a slow heartbeat",
+            strict(|b| (b.suspicions, b.ends, b.pauses, b.slow_beats, b.drains) = (1, 1, 1, 1, 0)),
+        ),
+        scenario("suspicion of one that drains", strict(|b| (b.suspicions, b.crashes) = (1, 1))),
         scenario("a set catches up", set(|b| (b.catch_up, b.failures, b.records) = (true, 1, 1))),
     ]
 }
@@ -175,6 +186,7 @@ fn routed() -> Vec<Scenario> {
         scenario("restart", strict(|b| (b.sessions, b.restarts, b.drains) = (1, 1, 0))),
         scenario("switched to exclusive", switched(Routed, Exclusive, |b| (b.routers, b.sessions) = (1, 0))),
         scenario("a set", strict(|b| (b.partitions, b.is_set, b.requests) = (2, true, 1))),
+        scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.drains) = (1, 1, 0))),
         scenario("no router", strict(|b| (b.routers, b.deadlines, b.failures) = (0, 1, 1))),
     ]
 }
@@ -251,6 +263,9 @@ fn overlap_faults() -> Vec<Fault> {
             switched(Overlap, Exclusive, |b| (b.sessions, b.twins) = (2, 1)),
             Invariant::SingleHolder,
         ),
+        fault("mark removed late", Variant::MarkRemovedLate, two(|b| b.suspicions = 1), Invariant::Heard),
+        fault("takeover unguarded", Variant::TakeoverUnguarded, two(|b| b.suspicions = 1), Invariant::Heard),
+        fault("ahead completes", Variant::AheadCompletes, two(|b| b.suspicions = 1), Invariant::Ahead),
         fault("never cleared", Variant::NeverCleared, two(|b| b.crashes = 1), Invariant::Liveness),
     ]
 }
@@ -287,6 +302,18 @@ fn exclusive_faults() -> Vec<Fault> {
             one,
         ),
         fault("asked early", Variant::AskedEarly, twin, one),
+        fault(
+            "ends and grants",
+            Variant::EndsAndGrants,
+            strict(|b| (b.suspicions, b.pauses, b.drains) = (1, 1, 0)),
+            one,
+        ),
+        fault(
+            "ahead drains",
+            Variant::AheadCompletes,
+            strict(|b| (b.suspicions, b.drains) = (1, 0)),
+            Invariant::Ahead,
+        ),
         fault(
             "undrained restarted",
             Variant::UndrainedRestarted,

@@ -68,6 +68,14 @@ pub enum Variant {
     LetGoEarly,
     /// A grant in `overlap` becomes a strict one while those who owned it before may still act.
     SwitchedAtOnce,
+    /// The mark of a session is removed after its heartbeat was confirmed.
+    MarkRemovedLate,
+    /// The end of a suspect's session is not guarded on its mark.
+    TakeoverUnguarded,
+    /// A suspect is ended and what it has granted in one write.
+    EndsAndGrants,
+    /// A handoff that prepares for the end of a session goes on as soon as its new owner is ready.
+    AheadCompletes,
     /// Nobody clears a handoff away that its old owner does not release.
     NeverCleared,
 }

@@ -55,6 +55,8 @@ pub struct World {
     pub excused: BTreeSet<TopicPartition>,
     /// True if the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
     pub has_three_phases: bool,
+    /// True if sessions are ended without regard to their marks, see [`crate::Variant::EndsAndGrants`].
+    pub has_blind_ends: bool,
     /// What is broken.
     pub broken: Option<Invariant>,
 }
@@ -141,6 +143,7 @@ impl World {
             left: bounds,
             excused: partitions,
             has_three_phases: false,
+            has_blind_ends: false,
             broken: None,
         };
         world.register(0, false);
@@ -201,6 +204,7 @@ impl World {
             life: Life::Fresh,
             claim: true,
             is_beating: false,
+            is_heard: true,
             alive: true,
             fenced: false,
             instance: usize::from(number) % self.views.len(),
@@ -270,6 +274,11 @@ impl World {
     pub(crate) fn registered_lease(&self, session: &Session) -> Option<LeaseId> {
         let key = self.now.state.layout().encode(&Key::Consumer(session.member.name.clone()));
         self.now.shelf.get(&key).map(|record| record.lease)
+    }
+
+    /// True if the registration of the session is marked as that of a dead process.
+    pub(crate) fn is_suspected(&self, session: &Session) -> bool {
+        self.now.state.suspicion(&session.member).is_some()
     }
 
     /// The number of live sessions, by the store's own account, that work on `at`.

@@ -17,6 +17,7 @@ mod i09_truth;
 mod i10_minimal;
 mod i11_fail_closed;
 mod i12_lint;
+mod i13_living;
 mod revoked;
 
 use std::collections::BTreeMap;
@@ -121,6 +122,7 @@ pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Vi
         Box::new(i10_minimal::Minimal::default()),
         Box::new(i11_fail_closed::FailClosed),
         Box::new(i12_lint::Lint),
+        Box::new(i13_living::Living::default()),
     ];
     let mut findings = Findings::default();
     let mut replay = Replay::new(entries, layout);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
+use kafka_assigner_core::reason::{FenceReason, Reason};
+use kafka_assigner_core::record::{Assignment, Consumer, HandoffRecord, Phase, Standing, decode};
 use kafka_assigner_router::Unsent;
 use kafka_assigner_types::kv::Change;
 
@@ -64,6 +65,9 @@ impl Coverage {
             "writes_lost_unknown",
             "watches_cut",
             "partitions_frozen",
+            "takeovers",
+            "handoffs_ahead",
+            "granted_warm",
             "requests_done",
             "requests_refused",
             "requests_unknown",
@@ -88,6 +92,27 @@ impl Coverage {
             What::Said { word: Word::Frozen, .. } => count(&mut self.coverage, "partitions_frozen"),
             What::Changed { changes, .. } => {
                 changes.iter().for_each(|change| self.handoff(layout, change));
+                changes.iter().for_each(|change| self.takeover(layout, change));
+            }
+            _ => {}
+        }
+    }
+
+    /// The registration of a session that is taken over is written once more, and a grant once.
+    fn takeover(&mut self, layout: &Layout, change: &Change) {
+        let Change::Put(record) = change else { return };
+        match layout.decode(&record.key) {
+            Some(Key::Consumer(_)) => {
+                let standing = decode::<Consumer>(&record.value).map(|consumer| consumer.standing);
+                if standing.is_ok_and(|standing| standing == Standing::Ending(FenceReason::Suspected)) {
+                    count(&mut self.coverage, "takeovers");
+                }
+            }
+            Some(Key::Assignment(_)) => {
+                let why = decode::<Assignment>(&record.value).map(|assignment| assignment.why);
+                if why.is_ok_and(|why| matches!(why, Reason::TookOverWarm { .. })) {
+                    count(&mut self.coverage, "granted_warm");
+                }
             }
             _ => {}
         }
@@ -109,6 +134,7 @@ impl Coverage {
             }
             Phase::Complete => count(&mut self.coverage, "handoffs_taken"),
             Phase::Cancelled => count(&mut self.coverage, "handoffs_cancelled"),
+            Phase::Warming if handoff.is_ahead() => count(&mut self.coverage, "handoffs_ahead"),
             Phase::Warming => count(&mut self.coverage, "handoffs_begun"),
             Phase::Freezing => count(&mut self.coverage, "handoffs_frozen"),
             Phase::Draining => count(&mut self.coverage, "handoffs_draining"),

@@ -18,6 +18,8 @@ pub enum Fault {
     /// The same, and somebody who takes it for dead deletes its registration: it works on for as long as its claim
     /// lasts, and hears of nothing.
     ConsumerWrittenOff,
+    /// A living consumer is marked as dead by its looks, and heard soon after.
+    ConsumerSuspected,
     /// Another process opens a session under a name that is in use.
     NameTakenTwice,
     /// A consumer hands everything over and leaves.
@@ -109,12 +111,13 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
         Self::ConsumerCutOff,
         Self::ConsumerWrittenOff,
+        Self::ConsumerSuspected,
         Self::NameTakenTwice,
         Self::ConsumerLeaves,
         Self::ConsumerSaysRestart,

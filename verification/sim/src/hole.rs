@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::record::{Consumer, Handoff, HandoffRecord, Phase, Taken, decode, encode};
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
-use kafka_assigner_types::kv::{Change, Must, Op, Record, Revision, Txn};
+use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Revision, Txn};
 use tonic::Status;
 
 /// One hole.
@@ -42,11 +42,13 @@ pub enum Hole {
     BrokenIsRefused,
     /// Nobody tells a consumer that its stream hears nothing: neither answers to heartbeats, nor the instance itself (I4).
     DeafUnnoticed,
+    /// Nobody removes the mark of a session that is heard (I13).
+    MarksKept,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -62,6 +64,7 @@ impl Hole {
         Self::RefusalAnswered,
         Self::BrokenIsRefused,
         Self::DeafUnnoticed,
+        Self::MarksKept,
     ];
 
     /// What the store makes of a transaction.
@@ -75,6 +78,10 @@ impl Hole {
                 txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)));
             }
             Self::ReleaseBeforeTaken => rewrite(layout, &mut txn, taken),
+            Self::MarksKept if unmarks(layout, &txn) => {
+                let never = txn.then.iter().filter_map(key_of).cloned().collect::<Vec<_>>();
+                txn.compares.extend(never.into_iter().map(|key| Compare::new(key, Must::BeAbsent)));
+            }
             Self::RoutersUnawaited => rewrite(layout, &mut txn, draining),
             _ => {}
         }
@@ -115,6 +122,20 @@ impl Hole {
 
 fn is_unreadable_consumer(layout: &Layout, record: &Record) -> bool {
     matches!(layout.decode(&record.key), Some(Key::Consumer(_))) && decode::<Consumer>(&record.value).is_err()
+}
+
+/// True if `txn` may take a mark out of a registration, and does nothing else.
+fn unmarks(layout: &Layout, txn: &Txn) -> bool {
+    let [Op::Put { key, value, .. }] = &txn.then[..] else { return false };
+    let is_rewrite = txn.compares.iter().any(|compare| matches!(compare.must, Must::HaveModRevision(_)));
+    let consumer =
+        matches!(layout.decode(key), Some(Key::Consumer(_))).then(|| decode::<Consumer>(value).ok());
+    let is_open = |consumer: &Consumer| consumer.suspected.is_none() && !consumer.is_ending();
+    is_rewrite && consumer.flatten().is_some_and(|consumer| is_open(&consumer))
+}
+
+const fn key_of(op: &Op) -> Option<&Bytes> {
+    if let Op::Put { key, .. } = op { Some(key) } else { None }
 }
 
 /// Replaces every handoff that is written and that `bend` has something to put in the place of.

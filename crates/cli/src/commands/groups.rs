@@ -97,6 +97,10 @@ pub(crate) struct SetGroup {
     /// The longest time for which a move holds requests back (routed); 4s to 1h [new groups: 10s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     hold_deadline: Option<u64>,
+    /// The time after which a consumer whose process seems to be dead is taken over (overlap); at most 1h, 0s = never
+    /// [new groups: 3s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    takeover_after: Option<u64>,
     /// The most moves in flight; at least 1 [new groups: 1000]
     #[arg(long, value_name = "COUNT")]
     max_moves_in_flight: Option<u32>,
@@ -131,6 +135,7 @@ impl SetGroup {
             phase_deadline_ms: self.phase_deadline,
             drain_deadline_ms: self.drain_deadline,
             hold_deadline_ms: self.hold_deadline,
+            takeover_after_ms: self.takeover_after,
             max_moves_in_flight: self.max_moves_in_flight,
             max_warming: self.max_warming,
             rejoin_grace_ms: self.rejoin_grace,

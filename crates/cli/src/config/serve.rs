@@ -108,6 +108,9 @@ settings! {
         group_drain_deadline: Duration = "5m",
         /// New groups: the longest time for which a move holds requests back (routed); 4s to 1h.
         group_hold_deadline: Duration = "10s",
+        /// New groups: the time after which a consumer whose process seems to be dead is taken over (overlap); at most 1h,
+        /// 0s = never.
+        group_takeover_after: Duration = "3s",
         /// New groups: the most moves in flight; at least 1.
         group_max_moves_in_flight: u32 = "1000",
         /// New groups: the most partitions that one consumer warms at a time; at least 1.
@@ -174,6 +177,7 @@ impl ServeConfig {
             phase_deadline_ms: millis(self.group_phase_deadline),
             drain_deadline_ms: millis(self.group_drain_deadline),
             hold_deadline_ms: millis(self.group_hold_deadline),
+            takeover_after_ms: millis(self.group_takeover_after),
             max_moves_in_flight: self.group_max_moves_in_flight,
             max_warming: self.group_max_warming,
             rejoin_grace_ms: millis(self.group_rejoin_grace),

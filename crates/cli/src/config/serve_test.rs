@@ -160,6 +160,7 @@ fn every_default_for_groups_is_refused_under_its_own_name() {
         "phase_deadline_ms",
         "drain_deadline_ms",
         "hold_deadline_ms",
+        "takeover_after_ms",
         "max_moves_in_flight",
         "max_warming",
         "rejoin_grace_ms",

@@ -38,6 +38,28 @@ pub(crate) struct ConsumerEntry {
     /// `null` = as much as others.
     capacity: Option<f64>,
     generation: Option<String>,
+    /// `null` = nothing speaks for the death of its process.
+    suspected: Option<ConsumerSuspicion>,
+}
+
+/// A sign that the process of a consumer is dead.
+#[derive(Debug, Serialize)]
+struct ConsumerSuspicion {
+    /// `detached`, `silent` or `unknown`.
+    sign: &'static str,
+    instance: Option<String>,
+    since_unix_ms: Option<i64>,
+}
+
+impl From<v1::Suspicion> for ConsumerSuspicion {
+    fn from(wire: v1::Suspicion) -> Self {
+        let sign = match wire.sign() {
+            v1::DeathSign::Detached => "detached",
+            v1::DeathSign::Silent => "silent",
+            v1::DeathSign::Unspecified => "unknown",
+        };
+        Self { sign, instance: some(wire.instance), since_unix_ms: known(wire.since_unix_ms) }
+    }
 }
 
 impl From<v1::Consumer> for ConsumerEntry {
@@ -61,6 +83,7 @@ impl From<v1::Consumer> for ConsumerEntry {
             rack: some(wire.rack),
             capacity: wire.capacity,
             generation: some(wire.generation),
+            suspected: wire.suspected.map(ConsumerSuspicion::from),
         }
     }
 }
@@ -84,6 +107,7 @@ const fn renewal(renewal: v1::Renewal) -> &'static str {
 impl ConsumerEntry {
     fn state_cell(&self) -> Cell {
         Cell::from(self.state).tone(match self.state {
+            _ if self.suspected.is_some() => Tone::Bad,
             "active" => Tone::Good,
             "draining" => Tone::Busy,
             _ => Tone::Bad,
@@ -94,11 +118,21 @@ impl ConsumerEntry {
         if self.topics.is_empty() { "all".to_owned() } else { self.topics.join(",") }
     }
 
+    /// The sign that it is dead, and for how long that has been seen.
+    fn suspected_cell(&self) -> Cell {
+        let words = |mark: &ConsumerSuspicion| format!("{} {}", mark.sign, age(mark.since_unix_ms));
+        self.suspected.as_ref().map_or_else(|| "-".into(), |mark| Cell::from(words(mark)).tone(Tone::Bad))
+    }
+
     /// The consumer in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let Self { name, state, owned, warming, releasing, .. } = self;
         let because = self.ending_because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        format!("consumer {name} {state}, owns {owned}, warms {warming}, releases {releasing}{because}")
+        let sign = |mark: &ConsumerSuspicion| format!(", suspected to be dead ({})", mark.sign);
+        let suspected = self.suspected.as_ref().map_or_else(String::new, sign);
+        format!(
+            "consumer {name} {state}, owns {owned}, warms {warming}, releases {releasing}{suspected}{because}"
+        )
     }
 }
 
@@ -110,6 +144,7 @@ impl Report for ConsumerList {
             "OWNED",
             "WARMING",
             "RELEASING",
+            "SUSPECTED",
             "TOPICS",
             "SESSION",
             "AGE",
@@ -117,7 +152,10 @@ impl Report for ConsumerList {
             "RACK",
             "CAPACITY",
         ])
-        .wide(&["TOPICS", "CLIENT", "RACK", "CAPACITY"]);
+        .wide(match self.consumers.iter().any(|consumer| consumer.suspected.is_some()) {
+            true => &["TOPICS", "CLIENT", "RACK", "CAPACITY"],
+            false => &["SUSPECTED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
+        });
         for consumer in &self.consumers {
             table.row([
                 (&consumer.name).into(),
@@ -125,6 +163,7 @@ impl Report for ConsumerList {
                 consumer.owned.into(),
                 consumer.warming.into(),
                 consumer.releasing.into(),
+                consumer.suspected_cell(),
                 consumer.topics_text().into(),
                 span(consumer.session_timeout_ms).into(),
                 age(consumer.since_unix_ms).into(),

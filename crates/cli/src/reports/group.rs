@@ -87,6 +87,7 @@ pub(crate) struct GroupSettings {
     phase_deadline_ms: Option<u64>,
     drain_deadline_ms: Option<u64>,
     hold_deadline_ms: Option<u64>,
+    takeover_after_ms: Option<u64>,
     max_moves_in_flight: Option<u32>,
     max_warming: Option<u32>,
     rejoin_grace_ms: Option<u64>,
@@ -107,6 +108,7 @@ impl From<v1::GroupConfig> for GroupSettings {
             phase_deadline_ms: wire.phase_deadline_ms,
             drain_deadline_ms: wire.drain_deadline_ms,
             hold_deadline_ms: wire.hold_deadline_ms,
+            takeover_after_ms: wire.takeover_after_ms,
             max_moves_in_flight: wire.max_moves_in_flight,
             max_warming: wire.max_warming,
             rejoin_grace_ms: wire.rejoin_grace_ms,
@@ -132,6 +134,7 @@ impl GroupSettings {
         table.row(["phase-deadline".into(), time(self.phase_deadline_ms).into()]);
         table.row(["drain-deadline".into(), time(self.drain_deadline_ms).into()]);
         table.row(["hold-deadline".into(), time(self.hold_deadline_ms).into()]);
+        table.row(["takeover-after".into(), time(self.takeover_after_ms).into()]);
         table.row(["max-moves-in-flight".into(), number(self.max_moves_in_flight).into()]);
         table.row(["max-warming".into(), number(self.max_warming).into()]);
         table.row(["rejoin-grace".into(), time(self.rejoin_grace_ms).into()]);

@@ -81,6 +81,7 @@ fn config() -> GroupConfig {
         phase_deadline_ms: Some(30_000),
         drain_deadline_ms: Some(300_000),
         hold_deadline_ms: Some(10_000),
+        takeover_after_ms: Some(3_000),
         max_moves_in_flight: Some(1_000),
         max_warming: Some(64),
         rejoin_grace_ms: Some(0),

@@ -8,6 +8,7 @@ use crate::claim::ClaimEnd;
 use crate::state::{GroupState, Touched};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::name::MemberName;
 
 /// How often everything is looked at though nothing happened: bounds what a missed event can cost.
 const TICK: Duration = Duration::from_secs(10);
@@ -62,10 +63,12 @@ impl Agenda {
         }
     }
 
-    /// Notes what was touched. Somebody's departure is planned for at once, everything else after a while in which
+    /// Notes what was touched. Somebody's departure or end is planned for at once, everything else after a while in which
     /// more of the kind may come.
     pub(super) fn note(&mut self, state: &GroupState, touched: &Touched, now: Moment) {
-        if touched.registrations.iter().any(|name| !state.consumers().contains_key(name)) {
+        let is_ending = |name: &MemberName| state.registration(name).is_some_and(|c| c.is_ending());
+        let is_over = |name: &MemberName| !state.consumers().contains_key(name) || is_ending(name);
+        if touched.registrations.iter().any(is_over) {
             self.plan_in(Duration::ZERO, now);
         } else if touched.calls_for_plan() {
             self.plan_in(Duration::from_millis(state.configured(|config| config.debounce_ms)), now);
@@ -81,7 +84,8 @@ impl Agenda {
         self.plan_in(Duration::ZERO, now);
     }
 
-    /// Has everything looked at once in a while, and when a claim ends for which somebody waits.
+    /// Has everything looked at once in a while, when a claim ends for which somebody waits, and when the passing of time
+    /// alone may change what is decided.
     pub(super) fn note_tick(&mut self, now: Moment) {
         if now >= self.next_tick {
             self.next_tick = now + TICK;
@@ -89,6 +93,10 @@ impl Agenda {
         }
         if self.claim_ends.is_some_and(|end| end <= now) {
             self.claim_ends = None;
+            self.note_everything(now);
+        }
+        if self.revisit.is_some_and(|at| at <= now) {
+            self.revisit = None;
             self.note_everything(now);
         }
     }

@@ -11,6 +11,7 @@ use kafka_assigner_types::claim::span;
 use super::back_off::BackOffs;
 use super::history_wait::HistoryWait;
 use super::phases::{EndedPhase, PhaseKey, PhaseSpan};
+use super::suspicions::Suspicions;
 use super::warm_up::WarmUp;
 use crate::claim::Leases;
 use crate::reason::CancelReason;
@@ -33,6 +34,7 @@ pub struct Memory {
     missed_freezes: BTreeMap<MemberName, Misses>,
     pub(super) history: HistoryWait,
     back_offs: BackOffs,
+    pub(super) suspicions: Suspicions,
 }
 
 /// How many freezes a router has missed in a row. Those that run at the same time are one: it is silent once.
@@ -66,9 +68,11 @@ impl Memory {
         let there = state.handoffs().keys().chain(state.assignments().keys());
         let seen = self.phases.keys().chain(self.avoids.keys()).chain(self.grants.keys());
         let units: BTreeSet<TopicPartition> = there.chain(seen).cloned().collect();
-        let progress = state.consumers().keys().cloned().collect();
+        let progress: BTreeSet<MemberName> = state.consumers().keys().cloned().collect();
+        let suspicions = progress.iter().chain(self.suspicions.names()).cloned().collect();
         self.history.see(state, now);
-        self.observe(state, &Touched { membership: true, units, progress, ..Touched::default() }, now)
+        let touched = Touched { membership: true, units, progress, suspicions, ..Touched::default() };
+        self.observe(state, &touched, now)
     }
 
     /// Takes in what was touched, and returns the phases that are over.
@@ -84,6 +88,9 @@ impl Memory {
         }
         if touched.membership {
             self.see_absences(state, now);
+        }
+        for name in touched.registrations.iter().chain(&touched.suspicions) {
+            self.suspicions.see(state, name, now);
         }
         ended
     }
@@ -270,8 +277,29 @@ impl Memory {
         let absent: BTreeSet<&MemberName> = state.absent_owners().collect();
         self.absences.retain(|name, _| absent.contains(name));
         for name in absent {
-            self.absences.entry(name.clone()).or_insert(now);
+            // The grace of one that was marked before its session ended counts from the mark.
+            let since = self.suspicions.sighting(name).map_or(now, |seen| seen.since);
+            self.absences.entry(name.clone()).or_insert(since);
         }
+    }
+
+    /// True if the owners of `at` die one after the other, and that of now is taken over: the end of its session is waited
+    /// for.
+    #[must_use]
+    pub fn owners_die(&self, state: &GroupState, at: &TopicPartition, now: Moment) -> bool {
+        let owner = state.owner(at).filter(|owner| state.is_taken_over(owner));
+        owner.is_some_and(|owner| self.suspicions.owners_die(at, &owner.incarnation, now))
+    }
+
+    /// Notes the leases that are asked about though their sessions are here: nothing is granted on what is left of them.
+    pub fn note_asked_early(&mut self, leases: impl IntoIterator<Item = LeaseId>) {
+        self.suspicions.note_asked(leases.into_iter().collect());
+    }
+
+    /// True if the rest of `lease` was asked for while its session was there.
+    #[must_use]
+    pub fn is_asked_early(&self, lease: LeaseId) -> bool {
+        self.suspicions.is_asked(lease)
     }
 
     /// True if the phase in which `handoff` stands has outlived its deadline.
@@ -331,7 +359,13 @@ impl Memory {
         let grace = rejoin_grace(state);
         let avoids = self.avoids.values().flatten().map(|seen| seen.until);
         let graces = self.absences.values().map(|since| *since + grace);
-        avoids.chain(graces).chain(self.back_offs.ends()).filter(|moment| *moment > now).min()
+        let takeovers = self.takeover_times(state, now);
+        avoids
+            .chain(graces)
+            .chain(self.back_offs.ends())
+            .chain(takeovers)
+            .filter(|moment| *moment > now)
+            .min()
     }
 }
 

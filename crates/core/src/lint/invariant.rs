@@ -38,6 +38,8 @@ pub enum Invariant {
     TargetsAreHere,
     /// A consumer that gains a partition takes new ones: it neither drains nor is being ended.
     TargetsAreActive,
+    /// A consumer that gains a partition is not suspected to be dead, but for one to whom it moved before.
+    TargetsAreHeard,
     /// A consumer that gains a partition has the capabilities that the mode needs.
     TargetsKeepModes,
     /// A consumer that gains a partition subscribes to its topic.
@@ -66,7 +68,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All invariants, in their order.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::EpochsRise,
         Self::EpochsOutliveRecords,
         Self::OneOwner,
@@ -83,6 +85,7 @@ impl Invariant {
         Self::RoutersFreezeFirst,
         Self::TargetsAreHere,
         Self::TargetsAreActive,
+        Self::TargetsAreHeard,
         Self::TargetsKeepModes,
         Self::TargetsSubscribe,
         Self::PartitionsExist,
@@ -115,6 +118,7 @@ impl Invariant {
             Self::RoutersFreezeFirst => "routers freeze before the old owner drains",
             Self::TargetsAreHere => "a new owner is registered",
             Self::TargetsAreActive => "a new owner takes partitions",
+            Self::TargetsAreHeard => "a new owner is not suspected to be dead",
             Self::TargetsKeepModes => "a new owner can keep the mode",
             Self::TargetsSubscribe => "a new owner subscribes to the topic",
             Self::PartitionsExist => "only existing partitions are given",

@@ -6,6 +6,7 @@ use super::Invariant;
 use crate::action::{Action, Step};
 use crate::facts::may_have;
 use crate::plan::Plan;
+use crate::reason::Reason;
 use crate::record::{Handoff, Phase};
 use crate::state::{GroupState, Presence};
 use kafka_assigner_types::id::TopicPartition;
@@ -28,6 +29,8 @@ impl<'a> Outlook<'a> {
         for Action { unit, step, .. } in &plan.actions {
             match step {
                 Step::Grant { to, from, .. } if from.as_ref() == Some(&to.name) => outlook.leave_open(unit),
+                // Its owner may be heard again: then it stays.
+                Step::Begin { why: Reason::OwnerSuspected { .. }, .. } => {}
                 Step::Grant { to, .. } | Step::Begin { to, .. } => outlook.give(unit, &to.name),
                 _ => {}
             }
@@ -63,9 +66,10 @@ impl<'a> Outlook<'a> {
         self.given.extend(unit.iter().map(|at| (at, to)));
     }
 
-    fn begun(&self) -> impl Iterator<Item = &'a MemberName> {
+    /// The targets of the handoffs that begin, and whether they only prepare for the end of a session.
+    fn begun(&self) -> impl Iterator<Item = (&'a MemberName, bool)> {
         self.plan.actions.iter().filter_map(|action| match &action.step {
-            Step::Begin { to, .. } => Some(&to.name),
+            Step::Begin { to, why, .. } => Some((&to.name, matches!(why, Reason::OwnerSuspected { .. }))),
             _ => None,
         })
     }
@@ -80,21 +84,27 @@ impl<'a> Outlook<'a> {
 
     fn moves_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_moves_in_flight) as usize;
-        let (moving, begun) = (self.in_flight().count(), self.begun().count());
+        let moving = self.in_flight().filter(|handoff| !self.state.only_prepares(handoff)).count();
+        let begun = self.begun().filter(|(_, is_ahead)| !is_ahead).count();
         (begun > 0 && moving + begun > limit)
             .then(|| format!("{begun} begin beside {moving} in flight, at most {limit}"))
     }
 
     fn warm_ups_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_warming) as usize;
-        let mut warming: BTreeMap<&MemberName, usize> = BTreeMap::new();
+        let mut warming: BTreeMap<&MemberName, (usize, usize)> = BTreeMap::new();
+        let mut add = |to, is_ahead| {
+            let (count, ahead) = warming.entry(to).or_default();
+            (*count, *ahead) = (*count + 1, *ahead + usize::from(is_ahead));
+            (*count, *ahead)
+        };
         for handoff in self.in_flight().filter(|handoff| handoff.phase == Phase::Warming) {
-            *warming.entry(&handoff.new.name).or_default() += 1;
+            add(&handoff.new.name, self.state.only_prepares(handoff));
         }
-        self.begun().find_map(|to| {
-            let count = warming.entry(to).or_default();
-            *count += 1;
-            (*count > limit).then(|| format!("{to} warms {count}, at most {limit}"))
+        self.begun().find_map(|(to, is_ahead)| {
+            let (count, ahead) = add(to, is_ahead);
+            let exceeds = count > limit || (is_ahead && ahead > limit.div_ceil(2));
+            exceeds.then(|| format!("{to} warms {count}, {ahead} of them ahead, at most {limit}"))
         })
     }
 
@@ -149,7 +159,8 @@ impl<'a> Outlook<'a> {
         if !self.state.exists(at) {
             return None;
         }
-        let moving = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight());
+        let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !self.state.only_prepares(handoff);
+        let moving = self.state.handoff_of(at).filter(moves);
         if let Some(handoff) = moving {
             let arrives = self.state.presence(&handoff.new) == Presence::Here
                 && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode);

@@ -2,12 +2,13 @@
 
 use super::effect::{Effect, Gain};
 use super::{Check, Invariant};
-use crate::record::{Consumer, Standing};
+use crate::record::{Consumer, Phase, Standing};
 use crate::state::{Presence, Versioned};
 
 pub(super) const CHECKS: &[Check] = &[
     (Invariant::TargetsAreHere, targets_are_here),
     (Invariant::TargetsAreActive, targets_are_active),
+    (Invariant::TargetsAreHeard, targets_are_heard),
     (Invariant::TargetsKeepModes, targets_keep_modes),
     (Invariant::TargetsSubscribe, targets_subscribe),
     (Invariant::PartitionsExist, partitions_exist),
@@ -27,6 +28,18 @@ fn targets_are_active(effect: &Effect<'_>) -> Option<String> {
         // The one that gives takes back what it never let go of, even if it leaves.
         let is_fit = *standing == Standing::Active || (gain.is_given_back && *standing == Standing::Draining);
         (!is_fit).then(|| format!("{}: {} is {standing:?}", gain.at, gain.member))
+    })
+}
+
+/// A handoff that has passed `Ready` goes on, since its old owner was told to stop.
+fn targets_are_heard(effect: &Effect<'_>) -> Option<String> {
+    let is_late = |gain: &Gain<'_>| {
+        let handoff = effect.before.handoff_of(gain.at).filter(|handoff| handoff.new == gain.member);
+        handoff.is_some_and(|handoff| !matches!(handoff.phase, Phase::Warming | Phase::Ready))
+    };
+    effect.gains().filter(|gain| !gain.is_given_back && !is_late(gain)).find_map(|gain| {
+        let mark = registration(effect, &gain)?.suspicion()?;
+        Some(format!("{}: {} is suspected to be dead ({:?})", gain.at, gain.member, mark.sign))
     })
 }
 

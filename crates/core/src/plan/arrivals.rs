@@ -24,8 +24,10 @@ struct Arriving {
 }
 
 impl<'a> Arrivals<'a> {
-    pub(super) fn new(state: &'a GroupState, sets: &[Set]) -> Self {
+    /// Handoffs that only prepare for the end of a session count where that `has_ended`.
+    pub(super) fn new(state: &'a GroupState, sets: &[Set], has_ended: bool) -> Self {
         let in_flight = state.handoffs().keys().filter_map(|at| state.handoff(at));
+        let in_flight = in_flight.filter(|handoff| has_ended || !state.only_prepares(handoff));
         let mut arriving: BTreeMap<&MemberName, Arriving> = BTreeMap::new();
         for handoff in in_flight.filter(|handoff| handoff.phase.is_in_flight()) {
             if limit(state, &handoff.new.name).is_some() {

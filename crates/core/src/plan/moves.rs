@@ -8,7 +8,7 @@ use crate::action::{Action, Step};
 use crate::draft::Draft;
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Handoff, Phase};
+use crate::record::{Awaited, Handoff, Phase};
 use crate::state::Presence;
 use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
@@ -62,7 +62,10 @@ impl Planner<'_> {
     /// The live owner of a partition that is not on the move.
     fn worker(&self, at: &TopicPartition) -> Option<Member> {
         let owner = self.state.assignment(at)?.owner.as_ref()?.member();
-        let moves = self.state.handoff_of(at).is_some_and(|handoff| handoff.phase.is_in_flight());
+        let moves = self
+            .state
+            .handoff_of(at)
+            .is_some_and(|handoff| handoff.phase.is_in_flight() && !self.state.only_prepares(handoff));
         (self.state.presence(&owner) == Presence::Here && !moves).then_some(owner)
     }
 
@@ -73,29 +76,48 @@ impl Planner<'_> {
             return self.defer(partitions, Some(target), why);
         };
         let new = Member { name: (*target).clone(), incarnation: registration.incarnation.clone() };
+        let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: (*because).to_owned() };
+        if self.yields(partitions, &new, &why) {
+            return;
+        }
         if let Some(why) = self.obstacle(&new, part) {
             return self.defer(partitions, Some(target), why);
         }
-        let id = ids.deal();
-        let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: (*because).to_owned() };
-        // The mode is that of the whole unit, however little of it moves: its grants have it too.
-        let modes = partitions.iter().map(|at| self.mode_of_grant(at, &unit.partitions));
-        let mode = modes.min().unwrap_or(Mode::Overlap);
+        self.begin_handoff((unit, partitions), (owner.clone(), new), why, None, ids);
+    }
+
+    /// Writes the handoff of a part of a unit from one consumer to another, which is here.
+    pub(super) fn begin_handoff(
+        &mut self,
+        (unit, part): (&Unit, &[TopicPartition]),
+        (owner, new): (Member, Member),
+        why: Reason,
+        awaits: Option<Awaited>,
+        ids: &mut HandoffIds,
+    ) {
+        let Some(registration) = self.active(&new.name) else { return };
+        let (id, mode) = (ids.deal(), self.mode_of_move(unit, part));
         let parties = (owner.clone(), new.clone());
-        let handoff =
-            Handoff::new(id.clone(), partitions.clone(), parties, mode, self.context.wall, why.clone());
+        let handoff = Handoff::new(id.clone(), part.to_vec(), parties, mode, self.context.wall, why.clone());
         let catch_up = handoff.catch_up || (mode == Mode::Exclusive && self.config.catch_up);
-        let handoff = Handoff { catch_up, ..handoff };
-        let begun = Draft::on(self.state).registered(target, registration).begin(&handoff);
-        let draft = partitions.iter().fold(begun, |draft, at| draft.unchanged(&Key::Assignment(at.clone())));
-        self.count(Phase::Warming, target);
-        let step = Step::Begin { id, from: owner.clone(), to: new, why };
-        self.plan.actions.push(Action { unit: partitions.clone(), step, write: draft.into_write() });
+        let handoff = Handoff { catch_up, awaits, ..handoff };
+        let begun = Draft::on(self.state).registered(&new.name, registration).begin(&handoff);
+        let draft = part.iter().fold(begun, |draft, at| draft.unchanged(&Key::Assignment(at.clone())));
+        self.count(Phase::Warming, &new.name, handoff.is_ahead());
+        let step = Step::Begin { id, from: owner, to: new, why };
+        self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
+    }
+
+    /// The mode of a handoff of a part of `unit`: that of the whole unit, however little of it moves, since its grants have
+    /// it too.
+    pub(super) fn mode_of_move(&self, unit: &Unit, part: &[TopicPartition]) -> Mode {
+        let modes = part.iter().map(|at| self.mode_of_grant(at, &unit.partitions));
+        modes.min().unwrap_or(Mode::Overlap)
     }
 
     /// A set that is switched in part waits for the rest: it moves in one mode, and in `overlap` two would work on what
     /// was granted to one alone.
-    fn half_switched(&self, part: &[TopicPartition]) -> Option<DeferReason> {
+    pub(super) fn half_switched(&self, part: &[TopicPartition]) -> Option<DeferReason> {
         let granted = part.iter().filter_map(|at| Some((at, self.state.assignment(at)?)));
         let (strict, before): (Vec<_>, Vec<_>) =
             granted.partition(|(_, assignment)| assignment.mode.is_strict());

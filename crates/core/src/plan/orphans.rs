@@ -7,7 +7,7 @@ use super::problem::{Desired, Unit};
 use crate::action::{Action, Step};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
-use crate::facts::{claim_end, is_readable, may_have};
+use crate::facts::{claim_end, is_readable, may_gain, may_have};
 use crate::handover::{Grant, awaiting};
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
@@ -35,6 +35,10 @@ impl Planner<'_> {
         let mut grants: BTreeMap<(MemberName, Option<MemberName>, Mode), Vec<TopicPartition>> =
             BTreeMap::new();
         for at in &unit.partitions {
+            if let Some(why) = self.owners_die(at).or_else(|| self.prepared_for(at)) {
+                self.defer(std::slice::from_ref(at), None, why);
+                continue;
+            }
             match self.claimant(at, unit, desired) {
                 Claimant::Working => {}
                 Claimant::Grant { to, from } => {
@@ -127,14 +131,34 @@ impl Planner<'_> {
         })
     }
 
+    /// A record that kills its owners must not do so faster than by the ends of their sessions.
+    fn owners_die(&self, at: &TopicPartition) -> Option<DeferReason> {
+        let owner = self.state.owner(at)?.name;
+        let die = self.context.memory.owners_die(self.state, at, self.context.moment);
+        die.then_some(DeferReason::OwnersDie { owner })
+    }
+
+    /// A handoff that was prepared for the end of a session is kept while its owner may come back.
+    fn prepared_for(&self, at: &TopicPartition) -> Option<DeferReason> {
+        let handoff = self.state.handoff_of(at).filter(|handoff| handoff.is_ahead())?;
+        let owner = self.state.owner(at).filter(|owner| *owner == handoff.old)?.name;
+        let is_absent = !self.state.consumers().contains_key(&owner);
+        let awaits = is_absent && self.context.memory.awaits(self.state, &owner, self.context.moment);
+        (awaits && self.takes(handoff)).then_some(DeferReason::AwaitingRejoin { owner })
+    }
+
+    /// A suspect that has not begun is given nothing; what is further goes on.
     fn takes(&self, handoff: &Handoff) -> bool {
+        let is_early = matches!(handoff.phase, Phase::Warming | Phase::Ready);
+        let is_heard = || self.state.suspicion(&handoff.new).is_none();
         self.state.presence(&handoff.new) == Presence::Here
+            && (!is_early || is_heard())
             && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode)
     }
 
     /// True if the vanished owner's name is here again and may have the unit.
     fn returned(&self, name: &MemberName, unit: &Unit) -> bool {
-        may_have(self.state, name, &unit.partitions, self.state.mode_of(&unit.partitions))
+        may_gain(self.state, name, &unit.partitions, self.state.mode_of(&unit.partitions))
     }
 
     fn grant(&mut self, to: &MemberName, from: Option<MemberName>, mode: Mode, unit: Vec<TopicPartition>) {

@@ -18,7 +18,7 @@ use super::sets::{Set, sets};
 use crate::facts::may_have;
 use crate::leader::LeaderContext;
 use crate::reason::DeferReason;
-use crate::record::{Consumer, GroupConfig, Handoff, Standing};
+use crate::record::{Consumer, GroupConfig, Handoff, Phase, Standing};
 use crate::state::{Entry, GroupState, Presence};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::name::{MemberName, TopicName};
@@ -107,15 +107,17 @@ fn why(reason: PartitionReason) -> String {
     }
 }
 
-/// Asks `strategy` who should own what.
+/// Asks `strategy` who should own what. A suspect keeps what it has and is given nothing; where what is `given` anyhow is
+/// named, the question is who should own what once all suspects are gone.
 pub(super) fn solve(
     state: &GroupState,
     now: LeaderContext<'_>,
     strategy: &dyn Strategy,
     what_if: &WhatIf,
+    given: Option<&[(TopicPartition, MemberName)]>,
 ) -> Result<Desired, InvalidProblem> {
     let sets = sets(state);
-    let mut telling = Telling::new(state, now, &sets);
+    let mut telling = Telling::new(state, now, &sets, given);
     telling.members(what_if);
     let units = sets.iter().flat_map(|set| telling.units(set)).collect();
     let problem = telling.builder.build()?;
@@ -142,10 +144,17 @@ struct Telling<'a> {
     handles: BTreeMap<MemberName, MemberHandle>,
     arrivals: Arrivals<'a>,
     nobody: Option<MemberHandle>,
+    /// The partitions that are given anyhow, where suspects count as gone.
+    given: Option<BTreeMap<&'a TopicPartition, &'a MemberName>>,
 }
 
 impl<'a> Telling<'a> {
-    fn new(state: &'a GroupState, now: LeaderContext<'a>, sets: &'a [Set]) -> Self {
+    fn new(
+        state: &'a GroupState,
+        now: LeaderContext<'a>,
+        sets: &'a [Set],
+        given: Option<&'a [(TopicPartition, MemberName)]>,
+    ) -> Self {
         let mut builder = Problem::builder();
         let spread_topics = state.configured(GroupConfig::topic_spread);
         builder.options(Options { spread_topics, ..Options::default() });
@@ -156,8 +165,10 @@ impl<'a> Telling<'a> {
             .map(|(name, partitions)| (name, builder.topic(name.shared(), partitions)))
             .collect();
         let interests = Interests::new(state, sets, &topics);
-        let (handles, arrivals) = (BTreeMap::new(), Arrivals::new(state, sets));
-        Self { state, now, builder, topics, interests, handles, arrivals, nobody: None }
+        let given: Option<BTreeMap<_, _>> =
+            given.map(|given| given.iter().map(|(at, to)| (at, to)).collect());
+        let (handles, arrivals) = (BTreeMap::new(), Arrivals::new(state, sets, given.is_some()));
+        Self { state, now, builder, topics, interests, handles, arrivals, nobody: None, given }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -179,11 +190,17 @@ impl<'a> Telling<'a> {
     }
 
     fn member(&mut self, name: &MemberName, consumer: &'a Consumer, is_out: bool) -> MemberSpec {
-        let drains = is_out || consumer.standing == Standing::Draining;
+        let is_suspect = consumer.suspicion().is_some();
+        let drains =
+            is_out || consumer.standing == Standing::Draining || (is_suspect && self.given.is_some());
         MemberSpec {
             subscription: self.interests.of(consumer),
             max_partitions: consumer.max_partitions.map(|limit| self.arrivals.room(name, limit)),
-            state: if drains { MemberState::Draining } else { MemberState::Active },
+            state: match drains {
+                true => MemberState::Draining,
+                false if is_suspect => MemberState::Hold,
+                false => MemberState::Active,
+            },
             // A record that says nonsense here must not keep the whole group from being planned.
             capacity: consumer.capacity.filter(|value| Capacity::new(*value).is_some()).unwrap_or(1.0),
             rack: (!consumer.rack.is_empty()).then(|| self.builder.rack(&consumer.rack.as_str().into())),
@@ -227,8 +244,16 @@ impl<'a> Telling<'a> {
     /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled, or brings a part to
     /// somebody who may not have the rest: that would wait for ever, or go to a consumer that does not take it.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
+        let given = partitions.iter().find_map(|at| self.given.as_ref()?.get(at));
+        if let Some(to) = given {
+            return self.handles.get(*to).copied();
+        }
         partitions.iter().find_map(|at| {
-            let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight())?;
+            let counts = |handoff: &&Handoff| {
+                let goes_through = self.given.is_some() || !self.state.only_prepares(handoff);
+                handoff.phase.is_in_flight() && goes_through && !self.is_lost(handoff)
+            };
+            let handoff = self.state.handoff_of(at).filter(counts)?;
             let may_arrive = match self.state.presence(&handoff.new) {
                 Presence::Here => self.may_have_all(handoff, partitions),
                 Presence::Unknown => true,
@@ -236,6 +261,13 @@ impl<'a> Telling<'a> {
             };
             self.handles.get(&handoff.new.name).copied().filter(|_| may_arrive)
         })
+    }
+
+    /// True if the old owner is gone, and the new one is a suspect that has not begun.
+    fn is_lost(&self, handoff: &Handoff) -> bool {
+        let is_early = matches!(handoff.phase, Phase::Warming | Phase::Ready);
+        let is_suspect = || self.state.suspicion(&handoff.new).is_some();
+        is_early && self.state.presence(&handoff.old).is_over() && is_suspect()
     }
 
     /// True if the new owner of `handoff` may have `partitions`, of which the handoff moves a part.

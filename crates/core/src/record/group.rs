@@ -51,6 +51,11 @@ pub struct GroupConfig {
     /// routers last half as long where they ask for nothing else, and a freeze seven tenths of it.
     #[serde(default = "default_hold_deadline")]
     pub hold_deadline_ms: u64,
+    /// The time after which a consumer whose process seems to be dead is taken over in `overlap`, from the mark in its
+    /// registration on: its session is ended, unless it is heard before. At most 1 h, default 3 s; 0 = never, in no mode:
+    /// the end of its session is waited for.
+    #[serde(default = "default_takeover_after")]
+    pub takeover_after_ms: u64,
     /// The most handoffs in flight; at least 1, default 1 000.
     #[serde(default = "default_moves_in_flight")]
     pub max_moves_in_flight: u32,
@@ -109,6 +114,10 @@ const fn default_hold_deadline() -> u64 {
     10_000
 }
 
+const fn default_takeover_after() -> u64 {
+    3_000
+}
+
 const fn default_moves_in_flight() -> u32 {
     1_000
 }
@@ -132,6 +141,7 @@ impl Default for GroupConfig {
             phase_deadline_ms: default_phase_deadline(),
             drain_deadline_ms: default_drain_deadline(),
             hold_deadline_ms: default_hold_deadline(),
+            takeover_after_ms: default_takeover_after(),
             max_moves_in_flight: default_moves_in_flight(),
             max_warming: default_warming(),
             rejoin_grace_ms: 0,
@@ -201,6 +211,7 @@ impl GroupConfig {
         within("phase_deadline_ms", self.phase_deadline_ms, 1_000, HOUR)?;
         within("drain_deadline_ms", self.drain_deadline_ms, 1_000, HOUR)?;
         within("hold_deadline_ms", self.hold_deadline_ms, 2 * shortest, HOUR)?;
+        within("takeover_after_ms", self.takeover_after_ms, 0, HOUR)?;
         within("max_moves_in_flight", self.max_moves_in_flight.into(), 1, 1_000_000)?;
         within("max_warming", self.max_warming.into(), 1, 1_000_000)?;
         within("rejoin_grace_ms", self.rejoin_grace_ms, 0, HOUR)?;

@@ -142,6 +142,9 @@ pub struct Handoff {
     pub mode: Mode,
     /// Its state.
     pub phase: Phase,
+    /// The end that it waits for once the new owner is ready; `None` = none: then the old owner gives the unit up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaited>,
     /// True if the new owner catches up before it becomes the owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub catch_up: bool,
@@ -174,6 +177,17 @@ pub struct Handoff {
     #[serde(flatten)]
     /// Fields that a newer writer added.
     pub extra: Extra,
+}
+
+/// The end that a handoff waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// That of the old owner's session: its process seems to be dead. The new owner warms up ahead of it.
+    EndOfSession,
+    /// One that this version does not know: nobody decides by it.
+    #[serde(untagged)]
+    Other(String),
 }
 
 /// A handoff of nothing would lie nowhere: it is as good as unreadable.
@@ -240,6 +254,7 @@ impl Handoff {
             new,
             mode,
             phase: Phase::Warming,
+            awaits: None,
             catch_up: mode == Mode::Routed,
             old_epochs: Vec::new(),
             said: BTreeSet::new(),
@@ -278,6 +293,18 @@ impl Handoff {
     #[must_use]
     pub fn final_offset(&self, partition: &TopicPartition) -> Option<Offset> {
         self.stopped_at.iter().find(|last| last.at == *partition).map(|last| last.offset)
+    }
+
+    /// True if the new owner only prepares for the end of the old owner's session, which may go on.
+    #[must_use]
+    pub fn is_ahead(&self) -> bool {
+        self.awaits == Some(Awaited::EndOfSession)
+    }
+
+    /// True if the new owner is ready, and nothing is left but the end of the old owner's session; no deadline runs.
+    #[must_use]
+    pub fn waits_for_end(&self) -> bool {
+        self.is_ahead() && self.phase == Phase::Ready
     }
 
     /// True if the old owner has said of the whole unit what the phase waits for.

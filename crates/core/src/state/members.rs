@@ -1,7 +1,8 @@
 //! The consumers of a group: what is known of their sessions, and where they have a role.
 
 use super::{Entry, GroupState, Versioned};
-use crate::record::Consumer;
+use crate::reason::FenceReason;
+use crate::record::{Consumer, Handoff, Owner, Standing, Suspicion};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::name::MemberName;
 
@@ -37,6 +38,32 @@ impl GroupState {
             Some(Entry::Readable(consumer)) if consumer.is_ending() => Presence::Ending,
             Some(Entry::Readable(_)) => Presence::Here,
         }
+    }
+
+    /// The mark that the process of `member` seems to be dead, while its session is here.
+    #[must_use]
+    pub fn suspicion(&self, member: &Member) -> Option<&Suspicion> {
+        let consumer = self.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
+        consumer.suspicion()
+    }
+
+    /// True if the session of `member` is being ended because its process seemed to be dead.
+    #[must_use]
+    pub fn is_taken_over(&self, member: &Member) -> bool {
+        let consumer = self.registration(&member.name).filter(|c| c.incarnation == member.incarnation);
+        consumer.is_some_and(|consumer| consumer.standing == Standing::Ending(FenceReason::Suspected))
+    }
+
+    /// True if the new owner of `handoff` prepares for an end of the old owner's session that may never come.
+    #[must_use]
+    pub fn only_prepares(&self, handoff: &Handoff) -> bool {
+        handoff.is_ahead() && handoff.phase.is_in_flight() && !self.presence(&handoff.old).is_over()
+    }
+
+    /// The owner of `at`, in its session.
+    #[must_use]
+    pub fn owner(&self, at: &TopicPartition) -> Option<Member> {
+        self.assignment(at)?.owner.as_ref().map(Owner::member)
     }
 
     /// True if `member` has said itself that its session is over and that it has stopped, as far as is remembered.

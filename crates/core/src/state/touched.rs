@@ -22,6 +22,8 @@ pub struct Touched {
     pub leader: bool,
     /// Consumers whose registration came, went or says something else of what they take.
     pub registrations: BTreeSet<MemberName>,
+    /// Consumers that were marked as dead by their looks, or are not any more.
+    pub suspicions: BTreeSet<MemberName>,
     /// Members whose view may differ now, and which part of it.
     pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
@@ -40,8 +42,8 @@ pub struct Touched {
 impl Touched {
     /// True if who should own what must be thought over.
     #[must_use]
-    pub const fn calls_for_plan(&self) -> bool {
-        self.membership || self.topics || self.config || self.readability
+    pub fn calls_for_plan(&self) -> bool {
+        self.membership || self.topics || self.config || self.readability || !self.suspicions.is_empty()
     }
 
     /// True if nothing was touched.
@@ -58,6 +60,7 @@ impl Touched {
         self.readability |= other.readability;
         self.leader |= other.leader;
         self.registrations.extend(other.registrations);
+        self.suspicions.extend(other.suspicions);
         other.members.into_iter().for_each(|(name, scope)| self.member(name).merge(scope));
         self.units.extend(other.units);
         other.moves.into_iter().for_each(|(why, moves)| *self.moves.entry(why).or_default() += moves);
@@ -80,6 +83,9 @@ impl Touched {
         match (before.and_then(Entry::readable), after.and_then(Entry::readable)) {
             (Some(before), Some(after)) if is_same_member(before, after) => {
                 self.progress.insert(name.clone());
+                if before.suspected != after.suspected {
+                    self.suspicions.insert(name.clone());
+                }
             }
             _ => {
                 self.membership = true;

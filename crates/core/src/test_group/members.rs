@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::TestGroup;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
 use crate::key::Key;
-use crate::record::{Capability, Consumer, Extra, Progress, Renewal, Router, Taken, encode};
+use crate::record::{
+    Capability, Consumer, DeathSign, Extra, Progress, Renewal, Router, Suspicion, Taken, encode,
+};
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::view::{ConsumerView, Role, consumer_view};
@@ -182,6 +184,46 @@ impl TestGroup {
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         let busy = if busy { BTreeMap::from([(at.to_string(), handoff)]) } else { BTreeMap::new() };
         self.rewrite(member, registration.lease, &Consumer { busy, ..(*registration).clone() });
+    }
+
+    /// An instance marks the member as dead by its looks. From now on it renews nothing, having renewed until now.
+    ///
+    /// # Panics
+    /// Where the member is not registered.
+    pub fn suspect(&mut self, member: &Member, sign: DeathSign) {
+        let ttl_ms = self.state.registration(&member.name).expect("it is registered").ttl_ms;
+        self.suspect_with_rest(member, sign, ttl_ms);
+    }
+
+    /// The same, where the instance found so many milliseconds left of the lease.
+    ///
+    /// # Panics
+    /// Where the member is not registered.
+    pub fn suspect_with_rest(&mut self, member: &Member, sign: DeathSign, rest_ms: u64) {
+        self.dealt += 1;
+        let registration = self.state.registration(&member.name).expect("it is registered").clone();
+        let mark = Suspicion {
+            sign,
+            by: "i".to_owned(),
+            stream: self.dealt,
+            rest_ms,
+            since: WallMillis(0),
+            extra: Extra::new(),
+        };
+        self.rewrite(
+            member,
+            registration.lease,
+            &Consumer { suspected: Some(mark), ..(*registration).clone() },
+        );
+    }
+
+    /// The member is heard: the mark goes before it is answered.
+    ///
+    /// # Panics
+    /// Where the member is not registered.
+    pub fn hear(&mut self, member: &Member) {
+        let registration = self.state.registration(&member.name).expect("it is registered").clone();
+        self.rewrite(member, registration.lease, &Consumer { suspected: None, ..(*registration).clone() });
     }
 
     fn rewrite(&mut self, member: &Member, lease: LeaseId, next: &Consumer) {

@@ -47,6 +47,7 @@ passes! {
     a_drain_before_the_routers_freeze: RoutersFreezeFirst,
     a_move_to_an_earlier_session: TargetsAreHere,
     a_move_to_a_draining_consumer: TargetsAreActive,
+    a_move_to_a_suspect: TargetsAreHeard,
     a_strict_move_to_a_consumer_without_capabilities: TargetsKeepModes,
     a_move_to_a_consumer_of_other_topics: TargetsSubscribe,
     a_grant_of_a_partition_that_does_not_exist: PartitionsExist,

@@ -18,6 +18,7 @@ mod restored;
 mod sessions;
 mod sets;
 mod strict;
+mod suspects;
 mod switching;
 mod table;
 mod views;

@@ -2973,6 +2973,10 @@ pub struct GroupConfig {
     /// "exclusive" and "routed" wait after the store was put back.
     #[prost(uint64, optional, tag = "20")]
     pub max_session_timeout_ms: ::core::option::Option<u64>,
+    /// The time after which a consumer whose process seems to be dead (Consumer.suspected) is taken over in the mode
+    /// "overlap": its session is ended, unless it is heard before. At most 3 600 000, default 3 000; 0 = never, in no mode.
+    #[prost(uint64, optional, tag = "16")]
+    pub takeover_after_ms: ::core::option::Option<u64>,
 }
 /// Changes a group's configuration.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3166,6 +3170,22 @@ pub struct Consumer {
     /// The label of the version that is deployed there; empty = none.
     #[prost(string, tag = "17")]
     pub generation: ::prost::alloc::string::String,
+    /// The sign that its process is dead; unset = none.
+    #[prost(message, optional, tag = "18")]
+    pub suspected: ::core::option::Option<Suspicion>,
+}
+/// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Suspicion {
+    /// The sign.
+    #[prost(enumeration = "DeathSign", tag = "1")]
+    pub sign: i32,
+    /// The instance that saw it.
+    #[prost(string, tag = "2")]
+    pub instance: ::prost::alloc::string::String,
+    /// The time at which it was seen, in milliseconds since 1970, for people; 0 = unknown.
+    #[prost(int64, tag = "3")]
+    pub since_unix_ms: i64,
 }
 /// Lists assignments.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3599,6 +3619,39 @@ impl TopicSource {
             "TOPIC_SOURCE_UNSPECIFIED" => Some(Self::Unspecified),
             "TOPIC_SOURCE_OPERATOR" => Some(Self::Operator),
             "TOPIC_SOURCE_KAFKA" => Some(Self::Kafka),
+            _ => None,
+        }
+    }
+}
+/// A sign of the death of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DeathSign {
+    /// A sign that this version does not know: nobody decides by it.
+    Unspecified = 0,
+    /// The client's side ended its stream, and no heartbeat followed.
+    Detached = 1,
+    /// Its heartbeats stopped.
+    Silent = 2,
+}
+impl DeathSign {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DEATH_SIGN_UNSPECIFIED",
+            Self::Detached => "DEATH_SIGN_DETACHED",
+            Self::Silent => "DEATH_SIGN_SILENT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DEATH_SIGN_UNSPECIFIED" => Some(Self::Unspecified),
+            "DEATH_SIGN_DETACHED" => Some(Self::Detached),
+            "DEATH_SIGN_SILENT" => Some(Self::Silent),
             _ => None,
         }
     }

@@ -200,6 +200,7 @@ fn changed(
     set(&mut config.phase_deadline_ms, wanted.phase_deadline_ms.as_ref());
     set(&mut config.drain_deadline_ms, wanted.drain_deadline_ms.as_ref());
     set(&mut config.hold_deadline_ms, wanted.hold_deadline_ms.as_ref());
+    set(&mut config.takeover_after_ms, wanted.takeover_after_ms.as_ref());
     set(&mut config.max_moves_in_flight, wanted.max_moves_in_flight.as_ref());
     set(&mut config.max_warming, wanted.max_warming.as_ref());
     set(&mut config.rejoin_grace_ms, wanted.rejoin_grace_ms.as_ref());

@@ -6,6 +6,7 @@ use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::claim::{self, Leases};
 use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::plan::{Deferral, NoPlan, Plan, WhatIf};
+use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
     ConsumerLoad, PlanRequest, PlanResponse, PlannedDeferral, PlannedMove, PlannedStep,
@@ -68,7 +69,7 @@ impl AdminService {
                 nonce: instance.entropy().number(),
                 strategies: &options.strategies,
             };
-            let leader = Leader::having_seen(&state, moment);
+            let leader = Leader::having_seen(&state, moment).having_seen_marks(inputs.wall);
             leader.preview(&state, &leases, inputs, &what_if)
         };
         let planned = background::run(is_long, plan).await;
@@ -170,6 +171,7 @@ fn loads(state: &GroupState, moves: &BTreeMap<&TopicPartition, PlannedMove>) -> 
 
 /// Who owns the partition once its move under way went through.
 fn destination<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s MemberName> {
-    let moving = state.handoff_of(at).filter(|handoff| handoff.phase.is_in_flight());
+    let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !state.only_prepares(handoff);
+    let moving = state.handoff_of(at).filter(moves);
     moving.map(|handoff| &handoff.new.name).or_else(|| show::owner(state, at))
 }

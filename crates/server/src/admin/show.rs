@@ -47,6 +47,7 @@ pub(super) fn config(config: &record::GroupConfig) -> v1::GroupConfig {
         phase_deadline_ms: Some(config.phase_deadline_ms),
         drain_deadline_ms: Some(config.drain_deadline_ms),
         hold_deadline_ms: Some(config.hold_deadline_ms),
+        takeover_after_ms: Some(config.takeover_after_ms),
         max_moves_in_flight: Some(config.max_moves_in_flight),
         max_warming: Some(config.max_warming),
         rejoin_grace_ms: Some(config.rejoin_grace_ms),
@@ -113,8 +114,18 @@ pub(super) fn consumer(
         client: consumer.client.clone(),
         instance: consumer.instance.clone(),
         ending_because,
+        suspected: consumer.suspected.as_ref().map(suspicion),
         ..shown
     }
+}
+
+fn suspicion(mark: &record::Suspicion) -> v1::Suspicion {
+    let sign = match &mark.sign {
+        record::DeathSign::Detached => v1::DeathSign::Detached,
+        record::DeathSign::Silent => v1::DeathSign::Silent,
+        record::DeathSign::Other(_) => v1::DeathSign::Unspecified,
+    };
+    v1::Suspicion { sign: sign.into(), instance: mark.by.clone(), since_unix_ms: unix_ms(mark.since) }
 }
 
 /// How many partitions a consumer has in which role; of one whose registration can't be read, those that name it.
@@ -195,7 +206,7 @@ pub(super) fn handoff(
         phase: phase.into(),
         since_unix_ms: unix_ms(handoff.since),
         phase_age_ms: time.map(|time| millis(time.age)),
-        deadline_ms: time.map(|time| millis(time.left)),
+        deadline_ms: time.filter(|_| !handoff.waits_for_end()).map(|time| millis(time.left)),
         progress: progress(state, handoff, at),
         taken: handoff.taken.is_some(),
         waiting_for: waits_for(state, handoff).to_string(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::leader::{EndedPhase, Pass};
 use kafka_assigner_core::plan::Deferral;
-use kafka_assigner_core::reason::DeferReason;
+use kafka_assigner_core::reason::{DeferReason, FenceReason};
 use kafka_assigner_core::state::Touched;
 use kafka_assigner_store::Store;
 use kafka_assigner_types::name::GroupName;
@@ -44,6 +44,8 @@ pub(super) struct Families {
     pub(super) late_heartbeats: Family<GroupLabel, Counter>,
     pub(super) behind_heartbeats: Family<GroupLabel, Counter>,
     pub(super) unattached: Family<GroupLabel, Counter>,
+    pub(super) takeovers: Family<GroupLabel, Counter>,
+    pub(super) suspected: Family<GroupLabel, Gauge>,
     pub(super) out_of_touch: Gauge,
     pub(super) streams: Family<ReasonLabel, Counter>,
     pub(super) route_streams: Family<ReasonLabel, Counter>,
@@ -83,6 +85,8 @@ impl Metrics {
             late_heartbeats: Family::default(),
             behind_heartbeats: Family::default(),
             unattached: Family::default(),
+            takeovers: Family::default(),
+            suspected: Family::default(),
             out_of_touch: Gauge::default(),
             streams: Family::default(),
             route_streams: Family::default(),
@@ -128,6 +132,9 @@ impl Metrics {
         self.0.steps.get_or_create(&because(group, action.step.label())).inc();
         if let Step::Cancel { why, .. } = &action.step {
             self.0.cancelled.get_or_create(&because(group, why.label())).inc();
+        }
+        if matches!(action.step, Step::EndSession { why: FenceReason::Suspected, .. }) {
+            self.0.takeovers.get_or_create(&of(group)).inc();
         }
     }
 
@@ -265,6 +272,11 @@ impl Families {
             self.unattached.clone(),
         );
         registry.register(
+            "takeovers",
+            "Sessions that were ended because their processes seemed to be dead",
+            self.takeovers.clone(),
+        );
+        registry.register(
             "groups_out_of_touch",
             "Groups with streams here of which it is not certain that the view is complete",
             self.out_of_touch.clone(),
@@ -325,6 +337,11 @@ impl Families {
     fn register_state(&self, registry: &mut Registry) {
         registry.register("leader", "1 while this instance leads the group", self.leader.clone());
         registry.register("sessions", "Registered consumers", self.sessions.clone());
+        registry.register(
+            "sessions_suspected",
+            "Registered consumers whose processes seem to be dead",
+            self.suspected.clone(),
+        );
         registry.register("routers", "Registered routers", self.routers.clone());
         registry.register(
             "partitions_switching",

@@ -89,6 +89,7 @@ impl Observer {
     fn show(&mut self, counted: &Census, oldest_phase: Duration) {
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.get_or_create(&group).set(whole(counted.consumers));
+        families.suspected.get_or_create(&group).set(whole(counted.suspected));
         families.routers.get_or_create(&group).set(whole(counted.routers));
         families.switching.get_or_create(&group).set(whole(counted.switching));
         families.unowned.get_or_create(&group).set(whole(counted.unowned));
@@ -148,6 +149,7 @@ impl Drop for Observer {
         self.show_warmth(None);
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.remove(&group);
+        families.suspected.remove(&group);
         families.routers.remove(&group);
         families.switching.remove(&group);
         families.unowned.remove(&group);

@@ -8,7 +8,7 @@ use kafka_assigner_core::ack::{Verdict, abort};
 use kafka_assigner_core::action::{Action, Step as Decision};
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::reason::Reason;
+use kafka_assigner_core::reason::{FenceReason, Reason};
 use kafka_assigner_core::record::{Assignment, LeaderRecord, Phase, decode, encode};
 use kafka_assigner_core::state::{Entry, Presence, SharedMap};
 use kafka_assigner_core::write::{Fence, Write};
@@ -110,12 +110,37 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
             let blind = view.without(|key| matches!(key, Key::Handoff(at) if is_untaken(at)));
             blind.decided(instance).cloned().collect()
         }
+        Variant::AheadCompletes => {
+            view.without_row("warm ahead").into_iter().chain(view.planned(instance).cloned()).collect()
+        }
+        Variant::EndsAndGrants => {
+            let ended = |action: &Action| end_and_grant(view, instance, action);
+            view.decided(instance)
+                .flat_map(|action| ended(action).unwrap_or_else(|| vec![action.clone()]))
+                .collect()
+        }
         Variant::NeverCleared => {
             let is_kept = |action: &&Action| !matches!(action.step, Decision::Clear { .. });
             view.decided(instance).filter(is_kept).cloned().collect()
         }
         _ => view.decided(instance).cloned().collect(),
     }
+}
+
+/// The end of a suspect's session and what is granted once it is seen, in one write that forgets the mark.
+fn end_and_grant(view: &Scene, instance: usize, action: &Action) -> Option<Vec<Action>> {
+    let Decision::EndSession { member, .. } = &action.step else { return None };
+    let lease = view.state.registration(&member.name)?.lease;
+    let rest = view.rests.remaining(lease)?;
+    let ended = view.written(action.write.ops.clone());
+    let ended = ended.answered([(lease, rest)].into_iter().collect(), BTreeSet::new(), false);
+    let grants = ended.decided(instance).filter(|next| matches!(next.step, Decision::Grant { .. }));
+    let whole = |grant: &Action| {
+        let mut whole = grant.clone();
+        whole.write.ops.extend(action.write.ops.clone());
+        whole
+    };
+    Some(grants.map(whole).collect())
 }
 
 /// The freezes that as many routers have spoken of as are registered.
@@ -140,6 +165,11 @@ pub(super) fn is_left_while_awaited(view: &Scene, action: &Action) -> bool {
 
 fn perform(protocol: &Protocol, world: &mut World, instance: usize, decision: &Action) -> Option<()> {
     let txn = transaction(protocol, world, instance, decision);
+    if let Decision::EndSession { member, why: FenceReason::Suspected } = &decision.step {
+        // Whoever is taken over counts as dead from here on.
+        let taken_over = world.sessions.iter().position(|session| session.member == *member);
+        taken_over.into_iter().for_each(|number| world.note_death(number));
+    }
     if protocol.variant == Variant::TwoTransactions {
         return halves(world, instance, &txn);
     }
@@ -202,6 +232,7 @@ fn transaction(protocol: &Protocol, world: &World, instance: usize, decision: &A
                 write.ops.push(Op::delete(key_of_handoff));
             }
         }
+        (Variant::TakeoverUnguarded, Decision::EndSession { .. }) => write.guards.clear(),
         (Variant::BareDelete, Decision::Cancel { .. }) => {
             write = Write { guards: Vec::new(), ops: vec![Op::delete(key_of_handoff)] };
         }
@@ -268,8 +299,10 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
         if world.left.waits_out { leases.gone().filter(is_over).collect() } else { BTreeSet::new() };
     let is_quiet = known.is_quiet || (waits_to_switch(known) && is_quiet(protocol, world, instance));
     let is_news = known.leases != leases || known.waited_out != waited_out || known.is_quiet != is_quiet;
-    is_news.then_some(())?;
-    world.views[instance] = Arc::new(known.answered(leases, waited_out, is_quiet));
+    let suspects = known.suspects_to_ask();
+    let rests: Leases = suspects.into_iter().map(|lease| (lease, world.remaining(lease))).collect();
+    (is_news || known.rests != rests).then_some(())?;
+    world.views[instance] = Arc::new(known.answered(leases, waited_out, is_quiet).rested(rests));
     Some(())
 }
 

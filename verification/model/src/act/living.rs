@@ -2,7 +2,7 @@
 
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{Consumer, GroupConfig, encode};
+use kafka_assigner_core::record::{Consumer, DeathSign, Extra, GroupConfig, Suspicion, encode};
 use kafka_assigner_core::session::{Leaving, check, end, leave};
 use kafka_assigner_types::kv::{Lease, Op, Txn};
 use kafka_assigner_types::moment::WallMillis;
@@ -23,7 +23,9 @@ pub(super) fn live(protocol: &Protocol, world: &mut World, step: &Step) -> Optio
         Step::Age(session) => age(protocol, world, session)?,
         Step::Beat(session) => beat(protocol, world, session)?,
         Step::SlowBeat(session) => begin_beat(world, session)?,
-        Step::BeatAnswered(session) => answer_beat(world, session)?,
+        Step::BeatAnswered(session) => answer_beat(protocol, world, session)?,
+        Step::Suspect(session) => suspect(world, session)?,
+        Step::Unmark(session) => unmark(world, session)?,
         Step::Revoke(session) => revoke(protocol, world, session)?,
         Step::End(session) => end_by_force(protocol, world, session)?,
         Step::Register(number) => register(protocol, world, number)?,
@@ -94,7 +96,7 @@ fn beat(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
         return Some(());
     }
     begin_beat_unbounded(world, number)?;
-    answer_beat(world, number)
+    answer_beat(protocol, world, number)
 }
 
 fn confirm(session: &mut Session) {
@@ -116,15 +118,52 @@ fn begin_beat_unbounded(world: &mut World, number: usize) -> Option<()> {
     Some(())
 }
 
-/// The second read decides.
-fn answer_beat(world: &mut World, number: usize) -> Option<()> {
+/// The second read decides. The mark of a session goes before it is answered.
+fn answer_beat(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
     world.sessions[number].is_beating.then_some(())?;
     if is_known(world, number) {
+        if protocol.variant != Variant::MarkRemovedLate && world.is_suspected(&world.sessions[number]) {
+            unmark(world, number)?;
+        }
+        world.sessions[number].is_heard = true;
         confirm(&mut world.sessions[number]);
     } else {
         stop(world, number, true);
     }
     Some(())
+}
+
+/// An instance saw its stream end, and has not heard it since.
+fn suspect(world: &mut World, number: usize) -> Option<()> {
+    let session = &world.sessions[number];
+    (!world.is_suspected(session)).then_some(())?;
+    let mark = Suspicion {
+        sign: DeathSign::Detached,
+        by: "0".to_owned(),
+        stream: 1,
+        rest_ms: 30_000,
+        since: WallMillis(0),
+        extra: Extra::new(),
+    };
+    world.left.suspicions -= 1;
+    remark(world, number, Some(mark))?;
+    world.sessions[number].is_heard = false;
+    Some(())
+}
+
+fn unmark(world: &mut World, number: usize) -> Option<()> {
+    remark(world, number, None)
+}
+
+fn remark(world: &mut World, number: usize, suspected: Option<Suspicion>) -> Option<()> {
+    let session = &world.sessions[number];
+    let registration = world.now.state.registration(&session.member.name)?;
+    let is_its = registration.incarnation == session.member.incarnation && !registration.is_ending();
+    is_its.then_some(())?;
+    let next = Consumer { suspected, ..(**registration).clone() };
+    let key = world.now.state.layout().encode(&Key::Consumer(session.member.name.clone()));
+    let put = Op::put_leased(key, encode(&next), session.lease);
+    world.apply(&Txn::guarded(Vec::new(), vec![put])).then_some(())
 }
 
 fn is_known(world: &World, number: usize) -> bool {

@@ -43,6 +43,11 @@ caught! {
     a_reconnect_that_registers_again_brings_back_what_is_gone: "reconnect registers";
     a_stricter_mode_that_begins_at_once_meets_those_who_owned_it_before: "switched at once";
     a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
+    a_mark_that_is_removed_after_the_answer_ends_one_who_was_heard: "mark removed late";
+    an_end_that_is_not_guarded_on_the_mark_ends_one_who_was_heard: "takeover unguarded";
+    a_prepared_move_that_goes_on_takes_from_a_session_that_is_here: "ahead completes";
+    a_prepared_move_that_goes_on_drains_a_session_that_is_here: "ahead drains";
+    an_end_with_its_grants_in_one_write_makes_two_owners: "ends and grants";
     a_claim_as_long_as_its_lease_meets_the_next_owner: "no margin";
     a_forced_end_that_revokes_the_lease_makes_two_owners: "end revokes";
     the_first_word_on_a_set_taken_for_all_speaks_for_what_is_not_ready: "first word for all";

@@ -73,6 +73,14 @@ fn a_revocation_is_waited_out_where_that_is_wanted() {
 }
 
 #[test]
+fn a_suspect_is_ended_by_its_mark_or_heard_before() {
+    holds(Mode::Overlap, "suspicion");
+    holds(Mode::Exclusive, "suspicion");
+    holds(Mode::Exclusive, "suspicion, a forced end and a slow heartbeat");
+    holds(Mode::Routed, "suspicion");
+}
+
+#[test]
 fn a_freeze_passes_a_router_that_joins_late_and_says_nothing() {
     holds(Mode::Routed, "a router joins late");
 }

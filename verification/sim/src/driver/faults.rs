@@ -23,6 +23,9 @@ const FEWEST_STAYING: usize = 4;
 /// More partitions would only make a world slower.
 const MOST_PARTITIONS: u32 = 18;
 
+/// An instance marks a session so long after its last stream ended.
+const SUSPECT_AFTER: Duration = Duration::from_secs(1);
+
 /// How often another kind is tried where one can't happen now.
 const ATTEMPTS: usize = 5;
 
@@ -51,6 +54,7 @@ impl Driver {
             Fault::ConsumerFrozen => self.freeze_consumer(),
             Fault::ConsumerCutOff => self.cut_consumer_off(),
             Fault::ConsumerWrittenOff => self.write_consumer_off().await,
+            Fault::ConsumerSuspected => self.suspect_consumer().await,
             Fault::NameTakenTwice => self.take_name_twice(),
             Fault::ConsumerLeaves => self.let_leave(),
             Fault::ConsumerSaysRestart => self.let_restart(),
@@ -114,12 +118,28 @@ impl Driver {
         let process = self.victim(|_| true)?;
         let consumer = self.world.kill(process)?;
         self.world.history.excuse(&consumer, Duration::ZERO);
+        // Its instance notices the end of the connection, where no other process has the name.
+        let session = self.world.session_of(&consumer).filter(|_| self.world.process_of(&consumer).is_none());
+        if let Some(session) = session {
+            self.later(SUSPECT_AFTER, Restore::Suspected(session));
+        }
         let after = match fault {
             Fault::ConsumerRestarted => self.world.shape.ttl().mul_f64(self.dice.random_range(0.02..=0.5)),
             _ => self.beyond_ttl(),
         };
         self.later(after, Restore::Spawn(Arc::clone(&consumer)));
         Some(consumer.to_string())
+    }
+
+    /// Whoever hears it removes the mark, long before it counts.
+    async fn suspect_consumer(&mut self) -> Option<String> {
+        let process = self.victim(|_| true)?;
+        let session = self.world.session_of(&self.consumer(process))?;
+        let span = self.millis(100, 2_500);
+        self.world.suspect(&session).await.then(|| {
+            self.later(span, Restore::Heard(session.clone()));
+            session.name.to_string()
+        })
     }
 
     fn freeze_consumer(&mut self) -> Option<String> {

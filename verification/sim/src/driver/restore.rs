@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kafka_assigner_store::faulty::{FaultyStore, Rates};
+use kafka_assigner_types::id::Member;
 use tokio::time::Duration;
 
 use super::{Act, Driver};
@@ -16,6 +17,10 @@ pub(super) enum Restore {
     Spawn(Arc<str>),
     /// A new consumer takes the place of one that is gone.
     Join,
+    /// A session of a process that is dead is marked.
+    Suspected(Member),
+    /// A session that was marked is heard.
+    Heard(Member),
     /// A frozen process goes on.
     Thaw(u32),
     /// So many routers join.
@@ -56,6 +61,10 @@ impl Driver {
         match restore {
             Restore::Spawn(consumer) => drop(self.world.spawn(&consumer)),
             Restore::Join => drop(self.world.join()),
+            Restore::Suspected(session) => {
+                let _is_marked = self.world.suspect(&session).await;
+            }
+            Restore::Heard(session) => self.world.hear(&session).await,
             Restore::Thaw(process) => self.world.thaw(process),
             Restore::Routers(count) => (0..count).for_each(|_| drop(self.world.join_router())),
             Restore::SpawnRouter(name) => drop(self.world.spawn_router(&name)),

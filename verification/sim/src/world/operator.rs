@@ -2,17 +2,22 @@
 
 use bytes::Bytes;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{GroupConfig, Source, Topic, encode};
+use kafka_assigner_core::record::{
+    Consumer, DeathSign, Extra, GroupConfig, Source, Suspicion, Topic, decode, encode,
+};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::Store as _;
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Record, Txn};
+use kafka_assigner_types::moment::{WallMillis, millis};
 use kafka_assigner_types::name::MemberName;
 use rand::RngExt as _;
 use tokio::task::yield_now;
 
 use super::World;
 use super::topics::topic;
+use crate::hole::Hole;
 
 /// A record of a version that nobody knows.
 const UNREADABLE: &[u8] = br#"{"version":99}"#;
@@ -45,6 +50,50 @@ impl World {
         let key = self.layout.encode(&Key::GroupConfig);
         let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
         self.write(Txn::guarded(vec![guard], vec![Op::put(key, encode(&config))])).await
+    }
+
+    /// The session that is registered under `consumer`.
+    pub(crate) fn session_of(&self, consumer: &str) -> Option<Member> {
+        let name = name(consumer);
+        let incarnation = self.read(|state| Some(state.registration(&name)?.incarnation.clone()))?;
+        Some(Member { name, incarnation })
+    }
+
+    /// Marks the session as one of a dead process, as an instance does.
+    pub(crate) async fn suspect(&self, session: &Member) -> bool {
+        let Some((record, consumer)) = self.registered(session).await else { return false };
+        let rest = self.store.time_to_live(record.lease).await.ok().flatten().unwrap_or_default();
+        let mark = Suspicion {
+            sign: DeathSign::Detached,
+            by: "world".to_owned(),
+            stream: 1,
+            rest_ms: millis(rest),
+            since: WallMillis(millis(self.history.now())),
+            extra: Extra::new(),
+        };
+        let is_free = consumer.suspected.is_none() && !consumer.is_ending();
+        let marked = Consumer { suspected: Some(mark), ..consumer };
+        is_free && self.replace(&record, &record.value, encode(&marked)).await
+    }
+
+    /// Removes the mark of a session that is heard, whoever else writes to its registration.
+    pub(crate) async fn hear(&self, session: &Member) {
+        if self.hole == Some(Hole::MarksKept) {
+            return;
+        }
+        while let Some((record, consumer)) = self.registered(session).await {
+            let heard = Consumer { suspected: None, ..consumer.clone() };
+            let is_open = consumer.suspected.is_some() && !consumer.is_ending();
+            if !is_open || self.replace(&record, &record.value, encode(&heard)).await {
+                return;
+            }
+        }
+    }
+
+    async fn registered(&self, session: &Member) -> Option<(Record, Consumer)> {
+        let record = self.record(&Key::Consumer(session.name.clone())).await?;
+        let consumer = decode::<Consumer>(&record.value).ok()?;
+        (consumer.incarnation == session.incarnation).then_some((record, consumer))
     }
 
     /// Revokes the lease of the session of `consumer`.

@@ -7,7 +7,7 @@ use kafka_assigner_core::leader::Pass;
 use kafka_assigner_core::plan::Plan;
 use kafka_assigner_core::reason::Reason;
 use kafka_assigner_core::record::{
-    Assignment, GroupConfig, Handoff, HandoffRecord, Owner, Phase, Standing, decode, encode,
+    Assignment, DeathSign, GroupConfig, Handoff, HandoffRecord, Owner, Phase, Standing, decode, encode,
 };
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::write::Write;
@@ -303,6 +303,13 @@ pub(super) fn a_move_to_a_draining_consumer() -> Broken {
     let (mut group, a, _) = two_consumers(&GroupConfig::default());
     let c = group.join_as("c", |consumer| consumer.standing = Standing::Draining);
     let action = begin(&group, &tp("t", 1), &a, &c, Mode::Overlap);
+    steps(group, action)
+}
+
+pub(super) fn a_move_to_a_suspect() -> Broken {
+    let (mut group, a, b) = two_consumers(&GroupConfig::default());
+    group.suspect(&b, DeathSign::Detached);
+    let action = begin(&group, &tp("t", 1), &a, &b, Mode::Overlap);
     steps(group, action)
 }
 

@@ -1,0 +1,151 @@
+//! Sessions whose processes seem to be dead: their ends, and what others prepare for them.
+
+use std::collections::BTreeMap;
+
+use super::Planner;
+use super::problem::{Desired, Unit};
+use crate::action::{Action, Step};
+use crate::advance::end_session;
+use crate::draft::Draft;
+use crate::leader::SuspectFate;
+use crate::reason::{CancelReason, DeferReason, FenceReason, Reason};
+use crate::record::{Awaited, Handoff, Phase, Standing};
+use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
+use kafka_assigner_types::moment::millis;
+use kafka_assigner_types::name::MemberName;
+
+impl Planner<'_> {
+    /// Ends the sessions of suspects whose time has come, each guarded on the registration with that very mark. What they
+    /// own is granted by a later plan, which sees the ends.
+    pub(super) fn take_over_suspects(&mut self) {
+        let ended: Vec<MemberName> = self.takeovers.ended().cloned().collect();
+        for name in ended {
+            let Some(registration) = self.state.registration(&name) else { continue };
+            let member = Member { name: name.clone(), incarnation: registration.incarnation.clone() };
+            let why = FenceReason::Suspected;
+            let Some(draft) = end_session(self.state, &member, why.clone()) else { continue };
+            let owned =
+                self.state.concerned(&name).filter(|at| self.state.owner(at).as_ref() == Some(&member));
+            let (unit, step) = (owned.cloned().collect(), Step::EndSession { member: member.clone(), why });
+            self.plan.actions.push(Action { unit, step, write: draft.into_write() });
+        }
+    }
+
+    /// True if a suspect owns something.
+    pub(super) fn has_suspects(&self) -> bool {
+        self.state.consumers().values().any(|entry| entry.readable().is_some_and(|c| c.suspicion().is_some()))
+    }
+
+    /// The partitions that this plan gives, with their consumers, so that what is prepared fits beside them.
+    pub(super) fn given(&self) -> Vec<(TopicPartition, MemberName)> {
+        let given = self.plan.actions.iter().filter_map(|action| match &action.step {
+            Step::Grant { to, .. } | Step::Begin { to, .. } => Some((action, &to.name)),
+            _ => None,
+        });
+        given.flat_map(|(action, to)| action.unit.iter().map(|at| (at.clone(), to.clone()))).collect()
+    }
+
+    /// Has another consumer warm up what a suspect owns, ahead of the end of its session. `desired` is what should be once
+    /// all suspects are gone.
+    pub(super) fn prepare_ahead(&mut self, unit: &Unit, desired: &Desired, ids: &mut HandoffIds) {
+        let Some(owner) = self.suspected_owner(&unit.partitions) else { return };
+        let why = match self.warm_ahead(unit, &owner, desired, ids) {
+            Ok(()) => return,
+            Err(Some(why)) if why.is_for_room() => why,
+            Err(_) => self.why_suspected(&owner),
+        };
+        self.defer(&unit.partitions, None, why);
+    }
+
+    /// The suspect that owns all of `unit`.
+    fn suspected_owner(&self, unit: &[TopicPartition]) -> Option<Member> {
+        let owner = self.state.owner(unit.first()?)?;
+        let is_its = |at: &TopicPartition| self.state.owner(at).as_ref() == Some(&owner);
+        (self.state.suspicion(&owner).is_some() && unit.iter().all(is_its)).then_some(owner)
+    }
+
+    /// The reason for which a suspect still owns what it has.
+    fn why_suspected(&self, owner: &Member) -> DeferReason {
+        let owner = owner.name.clone();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        match self.takeovers.fate(&owner) {
+            Some(SuspectFate::Ended) => DeferReason::OwnerSuspected { owner, left_ms: Some(0) },
+            Some(SuspectFate::EndedIn(left)) => {
+                DeferReason::OwnerSuspected { owner, left_ms: Some(millis(left)) }
+            }
+            Some(SuspectFate::OneOfMany { processes, limit }) => {
+                DeferReason::ManySuspected { owner, processes: count(processes), limit: count(limit) }
+            }
+            Some(SuspectFate::LeftToEnd) | None => DeferReason::OwnerSuspected { owner, left_ms: None },
+        }
+    }
+
+    /// Begins to prepare; where that can't be, an obstacle that passes, or none.
+    fn warm_ahead(
+        &mut self,
+        unit: &Unit,
+        owner: &Member,
+        desired: &Desired,
+        ids: &mut HandoffIds,
+    ) -> Result<(), Option<DeferReason>> {
+        let partitions = &unit.partitions;
+        let is_busy =
+            |at: &TopicPartition| self.renewed.contains(at) || self.state.handoffs().contains_key(at);
+        // One that drains hands over in the ordinary way.
+        let drains = self.state.registration(&owner.name).is_some_and(|c| c.standing == Standing::Draining);
+        if unit.unreadable.is_some() || drains || partitions.iter().any(is_busy) {
+            return Err(None);
+        }
+        let target = desired.target(unit).filter(|target| **target != owner.name).ok_or(None)?;
+        let registration = self.active(target).ok_or(None)?;
+        let new = Member { name: target.clone(), incarnation: registration.incarnation.clone() };
+        let is_avoided = |at| self.context.memory.avoids(at, &new, self.context.moment);
+        let lacks = registration.lacks(self.mode_of_move(unit, partitions));
+        if lacks.is_some() || partitions.iter().any(is_avoided) || self.half_switched(partitions).is_some() {
+            return Err(None);
+        }
+        self.room_ahead(&new.name)?;
+        let why = Reason::OwnerSuspected { owner: owner.name.clone() };
+        self.begin_handoff((unit, partitions), (owner.clone(), new), why, Some(Awaited::EndOfSession), ids);
+        Ok(())
+    }
+
+    /// Half of what a consumer may warm stays for what moves.
+    fn room_ahead(&self, target: &MemberName) -> Result<(), DeferReason> {
+        let limit = self.config.max_warming;
+        let half = limit.div_ceil(2);
+        let count = |warming: &BTreeMap<MemberName, u32>| warming.get(target).copied().unwrap_or_default();
+        if count(&self.warming_ahead) >= half {
+            return Err(DeferReason::Warming { consumer: target.clone(), limit: half });
+        }
+        match count(&self.warming) >= limit {
+            true => Err(DeferReason::Warming { consumer: target.clone(), limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// A handoff that prepares for the end of a session yields to a move of `partitions` to `target`: it becomes that move where it
+    /// goes to the same consumer, and is cancelled elsewhere. False where nothing of the kind lies there.
+    pub(super) fn yields(&mut self, partitions: &[TopicPartition], target: &Member, why: &Reason) -> bool {
+        let Some(handoff) = partitions.iter().find_map(|at| self.state.handoff_of(at)) else { return false };
+        if !self.state.only_prepares(handoff) {
+            return false;
+        }
+        let is_same = handoff.unit == partitions && handoff.new == *target;
+        let id = handoff.id.clone();
+        let (step, next) = match is_same {
+            true => {
+                let next = Handoff { awaits: None, why: why.clone(), ..handoff.clone() };
+                (Step::Advance { id, phase: handoff.phase }, next)
+            }
+            false => {
+                let why = CancelReason::Replanned;
+                let next = Handoff { cancelled: Some(why.clone()), ..handoff.in_phase(Phase::Cancelled) };
+                (Step::Cancel { id, to: handoff.new.clone(), why }, next)
+            }
+        };
+        let (unit, write) = (handoff.unit.clone(), Draft::on(self.state).rewrite(&next).into_write());
+        self.plan.actions.push(Action { unit, step, write });
+        true
+    }
+}

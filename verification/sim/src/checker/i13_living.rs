@@ -1,0 +1,92 @@
+//! I13: a session is taken over only by a mark that has stood for as long as it must, and never one that has a stream, or
+//! had one within the time in which a living client has another.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kafka_assigner_core::key::Key;
+use kafka_assigner_core::record::{Consumer, DeathSign, Suspicion};
+use kafka_assigner_core::state::{GroupState, Versioned};
+use kafka_assigner_types::id::Member;
+use kafka_assigner_types::name::MemberName;
+
+use super::{Findings, Invariant, Step};
+use crate::history::{Entry, What};
+
+/// A client that lives has a stream again, or is heard, within that time.
+const REATTACHED: Duration = Duration::from_secs(4);
+
+/// The streams that members have, the last ends of those, and the marks that stand.
+#[derive(Debug, Default)]
+pub(super) struct Living {
+    streams: BTreeMap<u64, Member>,
+    ended: BTreeMap<Member, Duration>,
+    marks: BTreeMap<MemberName, (Suspicion, Duration)>,
+}
+
+impl Living {
+    fn look(&mut self, step: &Step<'_>, name: &MemberName, findings: &mut Findings) {
+        let before = registration(step.before, name);
+        let Some(after) = registration(step.after, name) else { return drop(self.marks.remove(name)) };
+        let member = Member { name: name.clone(), incarnation: after.incarnation.clone() };
+        let is_taken_over = step.after.is_taken_over(&member) && !step.before.is_taken_over(&member);
+        if is_taken_over && let Some(fault) = self.fault(step, &member, before) {
+            findings.report("I13", step.at, format!("{member} was taken over: {fault}"));
+        }
+        match &after.suspected {
+            Some(mark) if self.marks.get(name).is_none_or(|(known, _)| known != mark) => {
+                self.marks.insert(name.clone(), (mark.clone(), step.at));
+            }
+            Some(_) => {}
+            None => drop(self.marks.remove(name)),
+        }
+    }
+
+    fn fault(&self, step: &Step<'_>, member: &Member, before: Option<&Consumer>) -> Option<String> {
+        let marked = before.and_then(|consumer| consumer.suspected.as_ref());
+        let Some((mark, since)) = self.marks.get(&member.name).filter(|(mark, _)| marked == Some(mark))
+        else {
+            return Some("no mark stood".to_owned());
+        };
+        let stood = step.at - *since;
+        let least = step.before.configured(|config| config.takeover_after_ms);
+        if stood < Duration::from_millis(least) {
+            return Some(format!("the mark stood for {stood:?}"));
+        }
+        if mark.sign != DeathSign::Detached {
+            return None;
+        }
+        if self.streams.values().any(|attached| attached == member) {
+            return Some("it has a stream".to_owned());
+        }
+        let detached = self.ended.get(member).map(|ended| step.at - *ended);
+        let is_early = |detached: &Duration| *detached < REATTACHED;
+        detached.filter(is_early).map(|detached| format!("it had a stream {detached:?} ago"))
+    }
+}
+
+fn registration<'s>(state: &'s GroupState, name: &MemberName) -> Option<&'s Consumer> {
+    state.registration(name).map(|registration: &Versioned<Consumer>| &**registration)
+}
+
+impl Invariant for Living {
+    fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
+        for (key, _) in step.changes {
+            if let Key::Consumer(name) = key {
+                self.look(step, name, findings);
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, _findings: &mut Findings) {
+        match &entry.what {
+            What::Attached { stream, member, .. } => drop(self.streams.insert(*stream, member.clone())),
+            What::Detached { stream } => {
+                if let Some(member) = self.streams.remove(stream) {
+                    self.ended.insert(member, entry.at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
