@@ -40,6 +40,17 @@ pub async fn create(kafka: &str, name: &str, partitions: i32) -> Result<()> {
     all_done(admin(kafka)?.create_topics(&[topic], &options()).await?)
 }
 
+/// Deletes the topic `name`.
+///
+/// # Errors
+/// When Kafka refuses, as where there is no such topic, or does not answer.
+///
+/// # Cancel safety
+/// Cancelled, the topic may be gone.
+pub async fn delete(kafka: &str, name: &str) -> Result<()> {
+    all_done(admin(kafka)?.delete_topics(&[name], &options()).await?)
+}
+
 /// Adds partitions to the topic `name`, so that it has `partitions` in all.
 ///
 /// # Errors

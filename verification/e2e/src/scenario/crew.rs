@@ -1,0 +1,77 @@
+//! The processes of a scenario's consumers.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kafka_assigner_rig::NamedProcess;
+
+/// The longest departure: 30 s to hand over, 10 s for what is in the works, and the machine.
+const LEAVE: Duration = Duration::from_secs(60);
+
+/// The consumers of some groups, each a process.
+#[derive(Debug)]
+pub(crate) struct Crew {
+    program: PathBuf,
+    folder: PathBuf,
+    arguments: Vec<String>,
+    running: Vec<NamedProcess>,
+}
+
+impl Crew {
+    /// None yet. `arguments` are those that all have in common.
+    pub(crate) const fn new(program: PathBuf, folder: PathBuf, arguments: Vec<String>) -> Self {
+        Self { program, folder, arguments, running: Vec::new() }
+    }
+
+    /// The same crew with one more argument for those that join from now on.
+    pub(crate) fn with(mut self, option: &str, value: impl ToString) -> Self {
+        self.arguments.extend([option.to_owned(), value.to_string()]);
+        self
+    }
+
+    /// The consumer `name` joins the groups of the crew.
+    pub(crate) fn join(&mut self, name: &str) -> Result<()> {
+        let log = self.folder.join(format!("{name}.log"));
+        let mut command = Command::new(&self.program);
+        command.arg("work").args(["--name", name]).args(&self.arguments);
+        self.running.push(NamedProcess::start(name, command, log)?);
+        Ok(())
+    }
+
+    /// The number of those that run.
+    pub(crate) const fn size(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Takes the process with the name `name` out of the crew.
+    fn take(&mut self, name: &str) -> Result<NamedProcess> {
+        let place = self.running.iter().position(|process| process.name() == name);
+        Ok(self.running.remove(place.with_context(|| format!("{name} does not run"))?))
+    }
+
+    /// The consumer `name` is asked to leave; returns when it has.
+    pub(crate) async fn leave(&mut self, name: &str) -> Result<()> {
+        self.take(name)?.stop(LEAVE).await
+    }
+
+    /// The number of those that ended although nobody asked them to.
+    pub(crate) fn deaths(&mut self) -> Result<usize> {
+        let deaths: Result<Vec<_>> = self.running.iter_mut().map(NamedProcess::death).collect();
+        Ok(deaths?.into_iter().flatten().count())
+    }
+
+    /// All that run are asked to leave at once, and have to.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        for process in &mut self.running {
+            if process.death()?.is_none() {
+                process.terminate()?;
+            }
+        }
+        for process in &mut self.running {
+            process.ends(LEAVE).await?;
+        }
+        Ok(())
+    }
+}
