@@ -15,6 +15,7 @@
 
 mod chronicle;
 mod crew;
+mod killed;
 mod moves;
 mod recreate;
 mod report;
@@ -36,6 +37,7 @@ pub(crate) use worker::work;
 /// Plays a scenario, prints its report, and returns the code of its judgement.
 pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     Ok(match settings.scenario {
+        Scenario::Killed => report::conclude(&killed::play(settings).await?, settings.json),
         Scenario::Recreate => report::conclude(&recreate::play(settings).await?, settings.json),
         Scenario::RestoredStore => report::conclude(&restored_store::play(settings).await?, settings.json),
         Scenario::SlowDrain => report::conclude(&slow_drain::play(settings).await?, settings.json),

@@ -63,6 +63,16 @@ pub async fn grow(kafka: &str, name: &str, partitions: usize) -> Result<()> {
     all_done(admin(kafka)?.create_partitions([&partitions], &options()).await?)
 }
 
+/// The number of partitions that the broker `kafka` shows of the topic `name`; 0 where it shows none. Blocks for up to 10 s.
+///
+/// # Errors
+/// When Kafka does not answer.
+pub fn partitions(kafka: &str, name: &str) -> Result<usize> {
+    let consumer: BaseConsumer = ClientConfig::new().set("bootstrap.servers", kafka).create()?;
+    let metadata = consumer.fetch_metadata(Some(name), ANSWER)?;
+    Ok(metadata.topics().iter().map(|topic| topic.partitions().len()).sum())
+}
+
 /// Asks Kafka how far a group is in a topic; never joins the group.
 pub struct Committed {
     consumer: BaseConsumer,

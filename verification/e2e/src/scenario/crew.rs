@@ -5,7 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use kafka_assigner_audit::Micros;
 use kafka_assigner_rig::NamedProcess;
+use kafka_assigner_rig::clock::wall;
 
 /// The longest departure: 30 s to hand over, 10 s for what is in the works, and the machine.
 const LEAVE: Duration = Duration::from_secs(60);
@@ -17,6 +19,17 @@ pub(crate) struct Crew {
     folder: PathBuf,
     arguments: Vec<String>,
     running: Vec<NamedProcess>,
+}
+
+/// A consumer that was killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Killed {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its process, as sinks have it.
+    pub(crate) process: String,
+    /// The time.
+    pub(crate) at: Micros,
 }
 
 impl Crew {
@@ -49,6 +62,15 @@ impl Crew {
     fn take(&mut self, name: &str) -> Result<NamedProcess> {
         let place = self.running.iter().position(|process| process.name() == name);
         Ok(self.running.remove(place.with_context(|| format!("{name} does not run"))?))
+    }
+
+    /// Kills the consumer `name`.
+    pub(crate) fn kill(&mut self, name: &str) -> Result<Killed> {
+        let process = self.take(name)?;
+        let killed =
+            Killed { name: name.to_owned(), process: format!("{name}#{}", process.id()), at: wall() };
+        drop(process);
+        Ok(killed)
     }
 
     /// The consumer `name` is asked to leave; returns when it has.

@@ -11,9 +11,10 @@ use kafka_assigner_audit::Micros;
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::record::{Topic, decode};
 use kafka_assigner_rig::clock::wall;
-use kafka_assigner_rig::{topics, within};
+use kafka_assigner_rig::{topics, until, within};
 use kafka_assigner_types::kv::{Change, Revision};
 use kafka_assigner_types::mode::Mode;
+use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 use self::report::{Growth, RecreateCase, RecreateReport};
@@ -161,7 +162,15 @@ impl Turn {
             }
             sleep(Duration::from_millis(20)).await;
         }
-        Ok(wall())
+        let created = wall();
+        // Until it shows the new partitions, whoever asks may be told of the former ones.
+        let wanted = usize::try_from(partitions)?;
+        let is_shown = || {
+            let shown = block_in_place(|| topics::partitions(&settings.kafka, &self.name))?;
+            Ok((shown == wanted).then_some(()))
+        };
+        until("the new topic", SEEN, is_shown).await?;
+        Ok(created)
     }
 
     async fn sight(&self, chronicle: &Chronicle) -> Result<Option<Sight>> {

@@ -6,6 +6,8 @@ use std::time::Duration;
 /// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
+    /// Consumers are killed
+    Killed,
     /// Topics are deleted and created again
     Recreate,
     /// etcd is put back to an earlier state under load
@@ -63,6 +65,9 @@ pub(crate) struct WorkerSettings {
     /// The time that each state takes to build, in milliseconds
     #[arg(long, default_value_t = 0)]
     pub(crate) state_ms: u64,
+    /// The time that Kafka may wait for records before it answers a fetch, in milliseconds
+    #[arg(long, default_value_t = 20)]
+    pub(crate) fetch_wait_ms: u64,
 }
 
 impl WorkerSettings {

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use kafka_assigner_core::key::DEFAULT_PREFIX;
-use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::record::Assignment;
+use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_rig::instances::{Instances, Service};
 use kafka_assigner_rig::observer::Observing;
 use kafka_assigner_rig::report::Narrator;
 use kafka_assigner_rig::{Etcd, EtcdConfig, topics, within};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 use tokio::task::block_in_place;
@@ -119,6 +121,19 @@ impl Site {
         Ok(())
     }
 
+    /// The words of each instance about the owner of a partition, as `kafka-assigner explain` prints them.
+    pub(crate) fn explains(&self, group: &str, partition: u32) -> Result<String> {
+        let mut explained = String::new();
+        for address in self.instances.addresses() {
+            let mut command = Command::new(self.settings.programs.join("kafka-assigner"));
+            command.args(["explain", group, group, &partition.to_string()]);
+            command.args(["--server", &format!("http://{address}")]);
+            let answer = command.stdin(Stdio::null()).output()?;
+            explained += &String::from_utf8_lossy(&answer.stdout);
+        }
+        Ok(explained)
+    }
+
     /// The instances that ended although nobody ended them.
     pub(crate) fn deaths(&mut self) -> Result<usize> {
         Ok(self.instances.deaths()?.len())
@@ -156,6 +171,23 @@ impl Group {
             site.tell(&format!("{}: not settled after {} s: {owned:?}", self.name, bound.as_secs()));
         }
         Ok(())
+    }
+}
+
+impl Group {
+    /// The consumer that owns a partition of its topic.
+    pub(crate) fn owner_of(&self, partition: u32) -> Option<String> {
+        self.owners().into_iter().find(|(at, _)| *at == partition).map(|(_, owner)| owner)
+    }
+
+    /// The partitions of its topic, each with its owner.
+    pub(crate) fn owners(&self) -> Vec<(u32, String)> {
+        let seen = self.observing.look();
+        let owned = seen.state.assignments().iter().filter(|(at, _)| seen.state.exists(at));
+        let owner = |(at, entry): (&TopicPartition, &Entry<Assignment>)| {
+            Some((at.partition, entry.last_good()?.owner.as_ref()?.name.to_string()))
+        };
+        owned.filter_map(owner).collect()
     }
 }
 

@@ -39,7 +39,9 @@ async fn consume(settings: &WorkerSettings, group: &str, stop: CancellationToken
         topics: vec![group.to_owned()],
         ..ConsumerOptions::new(&settings.name, settings.endpoints.clone())
     };
-    let runner = KafkaRunner::new(&KafkaOptions::new(&settings.brokers, group), handler)?;
+    let mut kafka = KafkaOptions::new(&settings.brokers, group);
+    kafka.settings.push(("fetch.wait.max.ms".to_owned(), settings.fetch_wait_ms.to_string()));
+    let runner = KafkaRunner::new(&kafka, handler)?;
     Consumer::new(options)?.run(runner, stop).await?;
     Ok(())
 }

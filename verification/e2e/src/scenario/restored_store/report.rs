@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn two_processes_at_once_and_lost_records_are_counted() {
-        let both = [effect("a", 3, 1_000), effect("b", 5, 2_000), effect("a", 3, 2_500)];
+        let both =
+            [effect("a", 3, 1_000), effect("b", 5, 2_000), effect("b", 5, 2_500), effect("a", 3, 3_000)];
         let case = RestoredCase::new(Mode::Exclusive, Way::Folder, None).count("t", &both, &[1_000, 7]);
         assert_eq!((case.two_owner_ms, case.lost), (0.5, 1));
     }
