@@ -25,7 +25,11 @@ fn at_offset(number: i64) -> Offset {
 }
 
 fn warming(id: &str) -> ConsumerRole {
-    ConsumerRole::Warming(WarmingRole { handoff: id.into(), current_owner: Some("other".into()) })
+    ConsumerRole::Warming(WarmingRole {
+        handoff: id.into(),
+        current_owner: Some("other".into()),
+        start: None,
+    })
 }
 
 fn owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
@@ -80,11 +84,14 @@ fn ended(number: u32, result: Result<(), &str>) -> RoleEvent {
 
 fn warm_call(number: u32, id: &str) -> RoleAction {
     let provenance = Provenance::Handoff(id.into());
-    RoleAction::Call(p(number), Call::Warm { provenance, current_owner: Some("other".into()) })
+    RoleAction::Call(p(number), Call::Warm { provenance, current_owner: Some("other".into()), start: None })
 }
 
 fn direct_warm(number: u32, run: u64) -> RoleAction {
-    RoleAction::Call(p(number), Call::Warm { provenance: Provenance::Run(Epoch(run)), current_owner: None })
+    RoleAction::Call(
+        p(number),
+        Call::Warm { provenance: Provenance::Run(Epoch(run)), current_owner: None, start: None },
+    )
 }
 
 fn assigned_call(number: u32, epoch: u64) -> RoleAction {

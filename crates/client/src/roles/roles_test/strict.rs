@@ -59,7 +59,7 @@ fn a_failure_to_catch_up_is_declined_and_not_tried_again() {
 #[test]
 fn a_new_owner_that_lost_its_preparation_makes_another_before_it_catches_up() {
     let mut roles = Roles::new(8);
-    let warm = Call::Warm { provenance: Provenance::Handoff("h".into()), current_owner: None };
+    let warm = Call::Warm { provenance: Provenance::Handoff("h".into()), current_owner: None, start: None };
     let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
@@ -372,7 +372,8 @@ fn a_lapsed_claim_changes_nothing_in_overlap() {
 #[test]
 fn an_owner_that_is_granted_a_stricter_mode_without_a_claim_is_lost() {
     let mut roles = owning();
-    let warm = Call::Warm { provenance: Provenance::Handoff("token".into()), current_owner: None };
+    let warm =
+        Call::Warm { provenance: Provenance::Handoff("token".into()), current_owner: None, start: None };
     script(
         &mut roles,
         [
