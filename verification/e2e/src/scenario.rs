@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  scenario ─► Site ─┬─► its own etcd, instances: 2 × kafka-assigner serve
-//!                    ├─► Crew: processes of this program, each with a consumer for every group that it is given
+//!                    ├─► Workers: processes of this program, each a consumer in every group that it is given
 //!                    │     └─► sink: a file for each group, to which all of them append what they do
 //!                    ├─► Chronicle: every change of the store, with its time
 //!                    └─► Supply: records, and which of them Kafka acknowledged
@@ -11,10 +11,9 @@
 //!
 //! The order of a sink's lines is the order in which effects took place, whichever process wrote them: a line is
 //! appended with one write. Each scenario counts in a pure function over sink and chronicle, and judges its report in one
-//! place, [`ScenarioReport::failures`].
+//! place, [`report::ScenarioReport::failures`].
 
 mod chronicle;
-mod crew;
 mod killed;
 mod moves;
 mod recreate;
@@ -26,6 +25,7 @@ mod site;
 mod slow_drain;
 mod supply;
 mod worker;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -17,13 +17,13 @@ use kafka_assigner_types::moment::micros;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
-use self::report::{Death, KilledReport};
+use self::report::{CrashGap, KilledReport};
 use super::chronicle::Chronicle;
-use super::crew::{Crew, Killed};
 use super::settings::Settings;
 use super::sink::{self, times};
 use super::site::{Group, Site};
 use super::supply::Supply;
+use super::workers::{Killed, Workers};
 
 /// Groups in `overlap`, without a state.
 const OVERLAP: u32 = 10;
@@ -40,8 +40,8 @@ const CONSUMERS: usize = 3;
 /// Partitions of each topic.
 const PARTITIONS: u32 = 6;
 
-/// The partition whose owner is killed.
-const VICTIM: u32 = 0;
+/// The partition whose owner is killed each time.
+const WATCHED: u32 = 0;
 
 /// The time to live of sessions, which is the default.
 const TTL: Duration = Duration::from_secs(30);
@@ -63,7 +63,7 @@ const FETCH_WAIT: Duration = Duration::from_millis(100);
 const SETTLES: Duration = Duration::from_secs(90);
 
 /// A partition that nobody handles for so long after a kill has no owner in time to come.
-const MOURNING: Duration = Duration::from_secs(50);
+const LONGEST_GAP: Duration = Duration::from_secs(50);
 
 /// How often a sink is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -78,9 +78,9 @@ const STANDSTILL: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 struct Outcome {
     lost: usize,
-    deaths: Vec<Death>,
-    /// The death that is not to be taken over, and if that was shown.
-    third: Option<(Death, bool)>,
+    gaps: Vec<CrashGap>,
+    /// The gap after the third kill, and if it was shown that the owners die.
+    third: Option<(CrashGap, bool)>,
 }
 
 /// Plays it.
@@ -92,19 +92,19 @@ pub(crate) async fn play(settings: &Settings) -> Result<KilledReport> {
     let turns = (0..).zip(overlap.chain(exclusive));
     let groups = turns.map(|(turn, (mode, number))| {
         let name = format!("{}-{mode}-{number}", site.name());
-        Mourners { settings, site: &site, chronicle: &chronicle, name, mode, wait: STEP * turn }
+        KilledGroup { settings, site: &site, chronicle: &chronicle, name, mode, wait: STEP * turn }
             .play(number == 0)
     });
     let outcomes: Vec<Outcome> = try_join_all(groups).await?;
     site.stop().await?;
-    let (deaths, third): (Vec<_>, Vec<_>) =
-        outcomes.iter().map(|outcome| (outcome.deaths.clone(), outcome.third.clone())).unzip();
+    let (gaps, third): (Vec<_>, Vec<_>) =
+        outcomes.iter().map(|outcome| (outcome.gaps.clone(), outcome.third.clone())).unzip();
     let lost = outcomes.iter().map(|outcome| outcome.lost).sum();
-    Ok(KilledReport::count(lost, &deaths.concat(), third.into_iter().flatten().next(), TTL))
+    Ok(KilledReport::count(lost, &gaps.concat(), third.into_iter().flatten().next(), TTL))
 }
 
 /// A group whose consumers are killed.
-struct Mourners<'a> {
+struct KilledGroup<'a> {
     settings: &'a Settings,
     site: &'a Site,
     chronicle: &'a Chronicle,
@@ -113,42 +113,42 @@ struct Mourners<'a> {
     wait: Duration,
 }
 
-impl Mourners<'_> {
+impl KilledGroup<'_> {
     async fn play(self, has_third: bool) -> Result<Outcome> {
         let partitions = PARTITIONS.cast_signed();
         let group = self.site.group(&self.name, self.mode, partitions, &[]).await?;
         let supply = Supply::start(&self.settings.kafka, &self.name, partitions, INTERVAL, 0)?;
-        let mut crew = self.site.crew(&[&self.name]).with("--fetch-wait-ms", FETCH_WAIT.as_millis());
+        let mut workers = self.site.workers(&[&self.name]).with("--fetch-wait-ms", FETCH_WAIT.as_millis());
         if self.mode.is_strict() {
-            crew = crew.with("--state-ms", STATE.as_millis());
+            workers = workers.with("--state-ms", STATE.as_millis());
         }
         for number in 1..=CONSUMERS {
-            crew.join(&self.worker(number))?;
+            workers.join(&self.worker(number))?;
         }
         group.settles(self.site, CONSUMERS, PARTITIONS, SETTLES).await?;
         self.all_work().await?;
         sleep(self.wait).await;
 
-        let mut deaths = Vec::new();
+        let mut gaps = Vec::new();
         let kills = if self.mode.is_strict() { 1 } else { 2 };
         for kill in 1..=kills {
-            let killed = self.kill(&group, &mut crew)?;
-            deaths.extend(self.mourn(&killed).await?);
-            crew.join(&self.worker(CONSUMERS + kill))?;
+            let killed = self.kill(&group, &mut workers)?;
+            gaps.extend(self.wait_for_others(&killed).await?);
+            workers.join(&self.worker(CONSUMERS + kill))?;
             group.settles(self.site, CONSUMERS, PARTITIONS, SETTLES).await?;
             sleep(PAUSE.saturating_sub(Duration::from_micros(wall().saturating_sub(killed.0.at)))).await;
         }
         let third = match has_third && !self.mode.is_strict() {
-            true => Some(self.third(&group, &mut crew).await?),
+            true => Some(self.third(&group, &mut workers).await?),
             false => None,
         };
         let supplied = supply.stop().await?;
         supplied.is_handled(&self.settings.folder, STANDSTILL).await?;
-        crew.end().await?;
+        workers.end().await?;
         self.site.tell(&format!("{}: over", self.name));
         let times = times(&sink::read(&self.settings.folder, &self.name)?);
         let lost = supplied.ids().iter().filter(|id| !times.contains_key(id)).count();
-        Ok(Outcome { lost, deaths, third })
+        Ok(Outcome { lost, gaps, third })
     }
 
     fn worker(&self, number: usize) -> String {
@@ -165,18 +165,18 @@ impl Mourners<'_> {
         within(SETTLES, LOOK, all).await?.with_context(|| format!("{}: nobody works", self.name))
     }
 
-    /// Kills the owner of the victim; returns who it was and what it owned.
-    fn kill(&self, group: &Group, crew: &mut Crew) -> Result<(Killed, Vec<u32>)> {
-        let name = group.owner_of(VICTIM).context("the partition has no owner")?;
+    /// Kills the owner of the watched partition; returns who it was and what it owned.
+    fn kill(&self, group: &Group, workers: &mut Workers) -> Result<(Killed, Vec<u32>)> {
+        let name = group.owner_of(WATCHED).context("the partition has no owner")?;
         let owned =
             group.owners().into_iter().filter(|(_, owner)| *owner == name).map(|(at, _)| at).collect();
-        let killed = crew.kill(&name)?;
+        let killed = workers.kill(&name)?;
         self.site.tell(&format!("{name} is killed"));
         Ok((killed, owned))
     }
 
     /// Waits until others handle what the killed one owned, and tells for each partition how long that took.
-    async fn mourn(&self, (killed, owned): &(Killed, Vec<u32>)) -> Result<Vec<Death>> {
+    async fn wait_for_others(&self, (killed, owned): &(Killed, Vec<u32>)) -> Result<Vec<CrashGap>> {
         let gaps = || {
             let effects = sink::read(&self.settings.folder, &self.name)?;
             let gap = |at: &u32| {
@@ -187,16 +187,16 @@ impl Mourners<'_> {
             };
             Ok::<Vec<Option<Micros>>, anyhow::Error>(owned.iter().map(gap).collect())
         };
-        within(MOURNING, LOOK, || Ok(gaps()?.iter().all(Option::is_some).then_some(()))).await?;
-        let late = killed.at + micros(MOURNING);
+        within(LONGEST_GAP, LOOK, || Ok(gaps()?.iter().all(Option::is_some).then_some(()))).await?;
+        let late = killed.at + micros(LONGEST_GAP);
         let ended = self.ended(killed)?;
-        let death = |(partition, again): (&u32, Option<Micros>)| Death {
+        let gap = |(partition, again): (&u32, Option<Micros>)| CrashGap {
             mode: self.mode,
             partition: *partition,
             gap: Duration::from_micros(again.unwrap_or(late).saturating_sub(killed.at)),
             session: ended.map(|ended| Duration::from_micros(ended.saturating_sub(killed.at))),
         };
-        Ok(owned.iter().zip(gaps()?).map(death).collect())
+        Ok(owned.iter().zip(gaps()?).map(gap).collect())
     }
 
     /// When the session of a killed consumer was over.
@@ -206,26 +206,26 @@ impl Mourners<'_> {
         Ok(report::end_of_session(&seen, &layout, &killed.name, killed.at))
     }
 
-    /// The third death of an owner of the same partition: it is looked at while it is waited for.
-    async fn third(&self, group: &Group, crew: &mut Crew) -> Result<(Death, bool)> {
-        let killed = self.kill(group, crew)?;
+    /// The third kill of an owner of the same partition: `explain` is asked while others are waited for.
+    async fn third(&self, group: &Group, workers: &mut Workers) -> Result<(CrashGap, bool)> {
+        let killed = self.kill(group, workers)?;
         let (is_over, is_shown) = (AtomicBool::new(false), AtomicBool::new(false));
-        let mourning = async {
-            let deaths = self.mourn(&killed).await;
+        let waiting = async {
+            let gaps = self.wait_for_others(&killed).await;
             is_over.store(true, Ordering::Relaxed);
-            deaths
+            gaps
         };
         let watching = async {
             while !is_over.load(Ordering::Relaxed) {
-                let explained = block_in_place(|| self.site.explains(&self.name, VICTIM))?;
+                let explained = block_in_place(|| self.site.explains(&self.name, WATCHED))?;
                 is_shown.fetch_or(explained.contains(OWNERS_DIE), Ordering::Relaxed);
                 sleep(Duration::from_secs(1)).await;
             }
             anyhow::Ok(())
         };
-        let (deaths, watched) = futures::join!(mourning, watching);
+        let (gaps, watched) = futures::join!(waiting, watching);
         watched?;
-        let victim = deaths?.into_iter().find(|death| death.partition == VICTIM);
-        Ok((victim.context("it owned the partition")?, is_shown.into_inner()))
+        let watched_one = gaps?.into_iter().find(|gap| gap.partition == WATCHED);
+        Ok((watched_one.context("it owned the partition")?, is_shown.into_inner()))
     }
 }

@@ -19,11 +19,11 @@ use tokio::time::sleep;
 
 use self::report::{Growth, RecreateCase, RecreateReport};
 use super::chronicle::{Chronicle, Seen};
-use super::crew::Crew;
 use super::settings::Settings;
 use super::sink;
 use super::site::{Group, Site};
 use super::supply::Supply;
+use super::workers::Workers;
 
 /// Partitions of each topic at first.
 const PARTITIONS: u32 = 4;
@@ -76,13 +76,13 @@ pub(crate) async fn play(settings: &Settings) -> Result<RecreateReport> {
     let turns = turns(site.name());
     let groups = try_join_all(turns.iter().map(|turn| turn.group(&site))).await?;
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    let mut crew: Crew = site.crew(&names);
+    let mut workers: Workers = site.workers(&names);
     for number in 1..=CONSUMERS {
-        crew.join(&format!("{}-{number}", site.name()))?;
+        workers.join(&format!("{}-{number}", site.name()))?;
     }
     let cases = turns.iter().zip(&groups).map(|(turn, group)| turn.play(settings, &site, &chronicle, group));
     let cases = try_join_all(cases).await?;
-    crew.end().await?;
+    workers.end().await?;
     site.stop().await?;
     Ok(RecreateReport { cases })
 }

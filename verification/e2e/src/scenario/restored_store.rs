@@ -66,13 +66,13 @@ async fn case(settings: &Settings, mode: Mode, way: Way) -> Result<RestoredCase>
     let times = ["--session-timeout", &ttl, "--max-session-timeout", &ttl];
     let group = site.group(&name, mode, PARTITIONS.cast_signed(), &times).await?;
     let supply = Supply::start(&settings.kafka, &name, PARTITIONS.cast_signed(), INTERVAL, 0)?;
-    let mut crew = site.crew(&[&name]);
+    let mut workers = site.workers(&[&name]);
     for number in [1, 2] {
-        crew.join(&format!("{name}-{number}"))?;
+        workers.join(&format!("{name}-{number}"))?;
     }
     group.settles(&site, 2, PARTITIONS, SETTLES).await?;
     let backup = block_in_place(|| site.etcd().back_up())?;
-    crew.join(&format!("{name}-3"))?;
+    workers.join(&format!("{name}-3"))?;
     group.settles(&site, 3, PARTITIONS, SETTLES).await?;
     write_more(&site).await?;
 
@@ -81,11 +81,11 @@ async fn case(settings: &Settings, mode: Mode, way: Way) -> Result<RestoredCase>
     let noticed = noticed(&site).await?.map(|at| Duration::from_micros(at.saturating_sub(back)));
     let wait = TTL * if mode.is_strict() { 2 } else { 1 } + GRACE;
     sleep(wait.saturating_sub(Duration::from_micros(wall().saturating_sub(back)))).await;
-    let restarts = crew.deaths()? + site.deaths()?;
+    let restarts = workers.deaths()? + site.deaths()?;
     let supplied = supply.stop().await?;
     supplied.is_handled(&settings.folder, STANDSTILL).await?;
     site.tell(&format!("{name}: over"));
-    crew.end().await?;
+    workers.end().await?;
     site.stop().await?;
     let effects = sink::read(&settings.folder, &name)?;
     let case = RestoredCase { restarts, ..RestoredCase::new(mode, way, noticed) };

@@ -19,8 +19,8 @@ use kafka_assigner_types::name::MemberName;
 use tokio::task::block_in_place;
 
 use super::chronicle::Chronicle;
-use super::crew::Crew;
 use super::settings::Settings;
+use super::workers::Workers;
 
 /// How many instances there are.
 const INSTANCES: usize = 2;
@@ -91,12 +91,13 @@ impl Site {
         Ok(Group { name: name.to_owned(), observing })
     }
 
-    /// A crew for these groups.
-    pub(crate) fn crew(&self, groups: &[&str]) -> Crew {
+    /// A workers for these groups.
+    pub(crate) fn workers(&self, groups: &[&str]) -> Workers {
         let program = self.settings.programs.join("kafka-assigner-e2e");
-        let crew = Crew::new(program, self.settings.folder.clone(), Vec::new());
-        let crew = crew.with("--groups", groups.join(",")).with("--endpoints", self.instances.endpoints());
-        crew.with("--brokers", &self.settings.kafka).with("--sinks", self.settings.folder.display())
+        let workers = Workers::new(program, self.settings.folder.clone(), Vec::new());
+        let workers =
+            workers.with("--groups", groups.join(",")).with("--endpoints", self.instances.endpoints());
+        workers.with("--brokers", &self.settings.kafka).with("--sinks", self.settings.folder.display())
     }
 
     /// Its etcd.

@@ -51,24 +51,24 @@ pub(crate) async fn play(settings: &Settings) -> Result<SlowDrainReport> {
 async fn case(settings: &Settings, site: &Site, chronicle: &Chronicle, mode: Mode) -> Result<SlowDrainCase> {
     let name = format!("{}-{mode}", site.name());
     let group = site.group(&name, mode, PARTITIONS.cast_signed(), &[]).await?;
-    let mut crew = site.crew(&[&name]).with("--record-ms", RECORD.as_millis());
+    let mut workers = site.workers(&[&name]).with("--record-ms", RECORD.as_millis());
     let worker = |number: usize| format!("{name}-{number}");
     let supply = Supply::start(&settings.kafka, &name, PARTITIONS.cast_signed(), INTERVAL, 0)?;
 
-    crew.join(&worker(1))?;
+    workers.join(&worker(1))?;
     group.settles(site, 1, PARTITIONS, SETTLES).await?;
     for number in [2, 3] {
         records_begin(settings, &group).await?;
         site.tell(&format!("{mode}: a consumer joins"));
-        crew.join(&worker(number))?;
+        workers.join(&worker(number))?;
         group.settles(site, number, PARTITIONS, SETTLES).await?;
     }
     records_begin(settings, &group).await?;
     site.tell(&format!("{mode}: a consumer is asked to leave"));
     let asked = Instant::now();
-    crew.leave(&worker(1)).await?;
+    workers.leave(&worker(1)).await?;
     let stop = asked.elapsed();
-    group.settles(site, crew.size(), PARTITIONS, SETTLES).await?;
+    group.settles(site, workers.size(), PARTITIONS, SETTLES).await?;
     let (seen, now) = (chronicle.read()?, wall());
 
     let supplied = supply.stop().await?;
@@ -76,7 +76,7 @@ async fn case(settings: &Settings, site: &Site, chronicle: &Chronicle, mode: Mod
     let layout = Layout::new(DEFAULT_PREFIX, name.parse()?);
     let history = GroupHistory::read(&seen, &layout, &[&worker(1)]);
     let case = SlowDrainCase::count(mode, &history, now, stop);
-    crew.end().await?;
+    workers.end().await?;
     site.tell(&format!("{mode}: over"));
     Ok(case.with_records(&supplied.ids(), &sink::read(&settings.folder, &name)?))
 }

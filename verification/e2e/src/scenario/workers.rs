@@ -14,7 +14,7 @@ const LEAVE: Duration = Duration::from_secs(60);
 
 /// The consumers of some groups, each a process.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct Workers {
     program: PathBuf,
     folder: PathBuf,
     arguments: Vec<String>,
@@ -32,19 +32,19 @@ pub(crate) struct Killed {
     pub(crate) at: Micros,
 }
 
-impl Crew {
+impl Workers {
     /// None yet. `arguments` are those that all have in common.
     pub(crate) const fn new(program: PathBuf, folder: PathBuf, arguments: Vec<String>) -> Self {
         Self { program, folder, arguments, running: Vec::new() }
     }
 
-    /// The same crew with one more argument for those that join from now on.
+    /// The same workers with one more argument for those that join from now on.
     pub(crate) fn with(mut self, option: &str, value: impl ToString) -> Self {
         self.arguments.extend([option.to_owned(), value.to_string()]);
         self
     }
 
-    /// The consumer `name` joins the groups of the crew.
+    /// The consumer `name` joins the groups of the workers.
     pub(crate) fn join(&mut self, name: &str) -> Result<()> {
         let log = self.folder.join(format!("{name}.log"));
         let mut command = Command::new(&self.program);
@@ -58,7 +58,7 @@ impl Crew {
         self.running.len()
     }
 
-    /// Takes the process with the name `name` out of the crew.
+    /// Takes the process with the name `name` out of the workers.
     fn take(&mut self, name: &str) -> Result<NamedProcess> {
         let place = self.running.iter().position(|process| process.name() == name);
         Ok(self.running.remove(place.with_context(|| format!("{name} does not run"))?))

@@ -24,7 +24,7 @@ const MOST_MS: f64 = 2_000.0;
 
 /// What one partition of a killed consumer went through.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Death {
+pub(crate) struct CrashGap {
     /// What the group promises.
     pub(crate) mode: Mode,
     /// The partition.
@@ -55,25 +55,29 @@ pub(crate) struct KilledReport {
 }
 
 impl KilledReport {
-    /// Adds up `deaths`, and the `third` one of a partition's owners with the word if it was shown.
-    pub(crate) fn count(lost: usize, deaths: &[Death], third: Option<(Death, bool)>, ttl: Duration) -> Self {
-        let gaps = |is_strict: bool| {
-            let of_mode = deaths.iter().filter(|death| death.mode.is_strict() == is_strict);
-            Spread::of(of_mode.map(|death| micros(death.gap)).collect())
+    /// Adds up `gaps`, and the `third` one of a partition's owners with the word if it was shown.
+    pub(crate) fn count(
+        lost: usize,
+        gaps: &[CrashGap],
+        third: Option<(CrashGap, bool)>,
+        ttl: Duration,
+    ) -> Self {
+        let spread = |is_strict: bool| {
+            let of_mode = gaps.iter().filter(|gap| gap.mode.is_strict() == is_strict);
+            Spread::of(of_mode.map(|gap| micros(gap.gap)).collect())
         };
         // Heartbeats come each third of the time to live, so a lease has two thirds left at least.
-        let is_early = |death: &&Death| death.session.is_some_and(|session| session < ttl * 2 / 3);
-        let mut early: Vec<Duration> =
-            deaths.iter().filter(is_early).filter_map(|death| death.session).collect();
+        let is_early = |gap: &&CrashGap| gap.session.is_some_and(|session| session < ttl * 2 / 3);
+        let mut early: Vec<Duration> = gaps.iter().filter(is_early).filter_map(|gap| gap.session).collect();
         // All partitions of one consumer have the end of its session in common.
         early.sort_unstable();
         early.dedup();
         Self {
             lost,
             takeovers: early.len(),
-            crash_gap_ms: gaps(false),
-            strict_gap_ms: gaps(true),
-            third_gap_ms: third.as_ref().map_or(0, |(death, _)| millis(death.gap)),
+            crash_gap_ms: spread(false),
+            strict_gap_ms: spread(true),
+            third_gap_ms: third.as_ref().map_or(0, |(gap, _)| millis(gap.gap)),
             third_shown: third.is_some_and(|(_, is_shown)| is_shown),
             session_timeout_ms: millis(ttl),
         }
@@ -146,10 +150,7 @@ impl ScenarioReport for KilledReport {
             ),
             (
                 self.third_gap_ms < self.two_thirds(),
-                format!(
-                    "the third death of a partition's owner was not waited for: {} ms",
-                    self.third_gap_ms
-                ),
+                format!("the session of the third killed owner was not waited for: {} ms", self.third_gap_ms),
             ),
             (!self.third_shown, "it was not shown that the owners of a partition die".to_owned()),
         ])
@@ -162,19 +163,19 @@ mod tests {
 
     const TTL: Duration = Duration::from_secs(30);
 
-    fn death(mode: Mode, gap_ms: u64, session_ms: u64) -> Death {
+    fn gap(mode: Mode, gap_ms: u64, session_ms: u64) -> CrashGap {
         let session = Some(Duration::from_millis(session_ms));
-        Death { mode, partition: 0, gap: Duration::from_millis(gap_ms), session }
+        CrashGap { mode, partition: 0, gap: Duration::from_millis(gap_ms), session }
     }
 
     fn good() -> KilledReport {
-        let deaths = [
-            death(Mode::Overlap, 4_300, 4_100),
-            death(Mode::Overlap, 4_200, 4_100),
-            death(Mode::Overlap, 5_900, 4_400),
-            death(Mode::Exclusive, 21_900, 20_000),
+        let gaps = [
+            gap(Mode::Overlap, 4_300, 4_100),
+            gap(Mode::Overlap, 4_200, 4_100),
+            gap(Mode::Overlap, 5_900, 4_400),
+            gap(Mode::Exclusive, 21_900, 20_000),
         ];
-        KilledReport::count(0, &deaths, Some((death(Mode::Overlap, 28_000, 27_500), true)), TTL)
+        KilledReport::count(0, &gaps, Some((gap(Mode::Overlap, 28_000, 27_500), true)), TTL)
     }
 
     #[test]
