@@ -147,6 +147,18 @@ impl Layout {
         Bytes::from(format!("{}{below}", self.prefix))
     }
 
+    /// The prefix of all registrations of consumers.
+    #[must_use]
+    pub fn consumers(&self) -> Bytes {
+        Bytes::from(format!("{}consumers/", self.prefix))
+    }
+
+    /// The prefix of all assignments.
+    #[must_use]
+    pub fn assignments(&self) -> Bytes {
+        Bytes::from(format!("{}assignments/", self.prefix))
+    }
+
     /// The prefix of everything that routers say of the handoff at `partition`.
     #[must_use]
     pub fn router_acks(&self, partition: &TopicPartition) -> Bytes {

@@ -213,6 +213,8 @@ pub enum FenceReason {
     Unattached,
     /// Its client has seen more than the store holds: the store was put back to an earlier state.
     StoreRestored,
+    /// Its stream ended, or its heartbeats stopped, and nothing more was heard of it.
+    Suspected,
     /// A reason that this version does not know, by its word.
     #[serde(untagged)]
     Other(String),
@@ -229,6 +231,7 @@ impl fmt::Display for FenceReason {
             Self::Left => "it left",
             Self::Unattached => "it was renewed and had no stream for too long",
             Self::StoreRestored => "the store was put back to an earlier state",
+            Self::Suspected => "nothing was heard of it: its process seemed to be dead",
             Self::Other(word) => {
                 return write!(f, "{} (a reason of a newer version)", word.replace('_', " "));
             }

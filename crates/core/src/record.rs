@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use assignment::{Assignment, Avoid, Owner};
 pub use cluster::{ClusterRecord, HistoryNote};
-pub use consumer::{Capability, Consumer, Progress, Rejoin, Renewal, Standing};
+pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
 pub use group::{GroupConfig, InvalidConfig};
 pub use handoff::{FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use kafka_assigner_types::kv::{Compare, Limits, Op, Txn};
+use crate::key::Key;
+use crate::state::{Entry, GroupState};
+use kafka_assigner_types::kv::{Compare, Limits, Must, Op, Txn};
 
 /// The changes of one decision with the guards under which they apply. They are never split.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,6 +25,15 @@ impl Write {
         self.ops.extend(other.ops);
         self
     }
+}
+
+/// The guard of a write that must land neither in a group that was deleted since `state` nor in one that was created in
+/// its place. A state without a configuration is no group: then no write lands.
+#[must_use]
+pub fn same_group(state: &GroupState) -> Compare {
+    let created = state.config_entry().and_then(Entry::readable).map(|config| config.create_revision);
+    let must = created.map_or(Must::Exist, Must::HaveCreateRevision);
+    Compare::new(state.layout().encode(&Key::GroupConfig), must)
 }
 
 /// A leader's right to write: its election key, created in the revision that began its term, in the history of the store
@@ -162,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use kafka_assigner_types::kv::{Must, Revision};
+    use kafka_assigner_types::kv::Revision;
 
     fn fence() -> Fence {
         Fence::new(Compare::new("leader", Must::HaveCreateRevision(Revision(9))))

@@ -77,12 +77,43 @@ pub(crate) fn create(
     Txn::guarded(vec![Compare::new(key, Must::BeAbsent), store.guard()], ops)
 }
 
-/// Deletes a group with all its records where its configuration is as it was read.
-pub(crate) fn delete(prefix: &str, layout: &Layout, config: Option<Revision>) -> Txn {
+/// Deletes a group with all its records where its configuration is as it was read, no consumer has registered, and
+/// nothing was granted since the revision `read`.
+pub(crate) fn delete(prefix: &str, layout: &Layout, config: Option<Revision>, read: Revision) -> Txn {
     let key = layout.encode(&Key::GroupConfig);
     let must = config.map_or(Must::BeAbsent, Must::HaveModRevision);
     Txn::guarded(
-        vec![Compare::new(key, must)],
+        vec![
+            Compare::new(key, must),
+            Compare::new(layout.consumers(), Must::HaveNoKeys),
+            Compare::new(layout.assignments(), Must::HaveNoChangesSince(read)),
+        ],
         vec![Op::DeletePrefix { prefix: layout.prefix() }, Op::delete(entry(prefix, layout.group()))],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_store::{MemoryStore, Store as _};
+
+    use super::*;
+
+    const PREFIX: &str = "/p/";
+
+    /// True if a group is deleted on what was read before `key` was written.
+    async fn is_deleted_although(key: &str) -> bool {
+        let (store, layout) = (MemoryStore::new(), Layout::new(PREFIX, "g".parse().unwrap()));
+        let config = Op::put(layout.encode(&Key::GroupConfig), "{}");
+        let created = store.txn(Txn::guarded(Vec::new(), vec![config])).await.unwrap().revision;
+        let put = Op::put(format!("{PREFIX}{key}"), "{}");
+        store.txn(Txn::guarded(Vec::new(), vec![put])).await.unwrap();
+        store.txn(delete(PREFIX, &layout, Some(created), created)).await.unwrap().succeeded
+    }
+
+    #[tokio::test]
+    async fn a_group_into_which_somebody_came_meanwhile_is_not_deleted() {
+        assert!(!is_deleted_although("g/consumers/a").await);
+        assert!(!is_deleted_although("g/assignments/t/0").await);
+        assert!(is_deleted_although("g/topics/t").await && is_deleted_although("other/consumers/a").await);
+    }
 }

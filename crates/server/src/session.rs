@@ -8,6 +8,7 @@ use bytes::Bytes;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::session::{self, Admission, Opening, Registration};
 use kafka_assigner_core::state::{Concern, Entry, GroupState};
+use kafka_assigner_core::write::same_group;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status, status_after};
 use kafka_assigner_store::{Error, Store};
@@ -175,17 +176,21 @@ impl<'a, R: Registration> Registered<'a, R> {
     }
 
     /// Grants a lease and writes the registration under it, once, with the time to live that was granted; refused where
-    /// somebody else registered under the name meanwhile. Where that has no definite answer the client comes again as
-    /// another incarnation.
+    /// somebody else registered under the name meanwhile, or the group was deleted. Where that has no definite answer the
+    /// client comes again as another incarnation.
     pub(crate) async fn open(&self, registration: R, takes_over: Option<Revision>) -> Result<Opened, Status> {
         let confirmed = Instant::now();
         let lease = self.store.grant(registration.ttl()).await.map_err(|e| refusal::store(&e))?;
         let registration = registration.with_ttl(lease.ttl);
-        let write = session::open(self.group.layout(), &self.member.name, &registration, lease, takes_over);
+        let (layout, name) = (self.group.layout(), &self.member.name);
+        let mut write = session::open(layout, name, &registration, lease, takes_over);
+        write.guards.push(self.group.read(same_group));
         let outcome = self.store.txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
         if !outcome.succeeded {
-            let message =
-                format!("{} {} was registered by somebody else meanwhile", R::KIND, self.member.name);
+            let message = format!(
+                "{} {name} was registered by somebody else meanwhile, or the group was deleted; try again",
+                R::KIND
+            );
             return Err(status(Reason::LostRace, message));
         }
         Ok(Opened { lease, confirmed, revision: outcome.revision })

@@ -116,10 +116,10 @@ pub struct Snapshot {
     pub revision: Revision,
 }
 
-/// A condition of a transaction on one key.
+/// A condition of a transaction on one key, or on all keys with one prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Compare {
-    /// The key that is looked at.
+    /// The key that is looked at; for a condition on a range the prefix of its keys.
     pub key: Bytes,
     /// The condition on that key.
     pub must: Must,
@@ -140,6 +140,11 @@ pub enum Must {
     HaveLease(LeaseId),
     /// The key exists with exactly this value.
     HaveValue(Bytes),
+    /// It is a prefix with which no key begins.
+    HaveNoKeys,
+    /// It is a prefix, and no key that begins with it was written after this revision. Keys that were deleted since do not
+    /// count.
+    HaveNoChangesSince(Revision),
 }
 
 impl Compare {

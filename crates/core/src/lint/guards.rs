@@ -59,7 +59,9 @@ fn holds(state: &GroupState, guard: &Compare) -> bool {
         Must::Exist => revision.is_some(),
         Must::HaveModRevision(wanted) => revision == Some(*wanted),
         Must::HaveLease(wanted) => lease(state, &key).is_none_or(|lease| lease == *wanted),
-        Must::HaveCreateRevision(_) | Must::HaveValue(_) => true,
+        Must::HaveCreateRevision(_) | Must::HaveValue(_) | Must::HaveNoKeys | Must::HaveNoChangesSince(_) => {
+            true
+        }
     }
 }
 

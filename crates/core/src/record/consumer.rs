@@ -56,6 +56,10 @@ pub struct Consumer {
     /// been told to stop, or has not finished its first record. At most [`MOST_PROGRESS`](Self::MOST_PROGRESS).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub busy: BTreeMap<String, HandoffId>,
+    /// The mark that its process seems to be dead; `None`: nothing speaks for it. Whoever confirms a heartbeat or a resume
+    /// of the session removes it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspected: Option<Suspicion>,
     /// The address for requests for its partitions, for routers; empty: it takes none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub endpoint: String,
@@ -65,6 +69,9 @@ pub struct Consumer {
     /// The client's description of itself (version, host), for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
+    /// The process that it is a part of, in the client's words; empty: a process of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub process: String,
     /// The time at which the session began.
     pub since: WallMillis,
     #[serde(flatten)]
@@ -107,9 +114,48 @@ pub enum Capability {
     Drain,
     /// It reads the rest of the log before it becomes the owner, and says when it has.
     CatchUp,
+    /// It sends a heartbeat at once when its stream ended, and each second until it has another one.
+    Present,
     /// One that a newer version knows: it is passed over, and kept as it came.
     #[serde(untagged)]
     Other(String),
+}
+
+/// The mark of a session whose process seems to be dead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspicion {
+    /// What speaks for it.
+    pub sign: DeathSign,
+    /// The instance that saw it.
+    pub by: String,
+    /// The number of the stream that ended, within that instance; 0 where none did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stream: u64,
+    /// The rest of the session's lease when the mark was made, in milliseconds: the last sign of life is a time to live
+    /// less this rest before the mark.
+    pub rest_ms: u64,
+    /// The time of the mark, for people.
+    pub since: WallMillis,
+    #[serde(flatten)]
+    /// Fields that a newer writer added.
+    pub extra: Extra,
+}
+
+/// What speaks for the death of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeathSign {
+    /// Its side closed the session's last stream, and no heartbeat followed.
+    Detached,
+    /// Its heartbeats stopped, at an instance that could reach the store all the time.
+    Silent,
+    /// A sign that this version does not know: nobody decides by it.
+    #[serde(untagged)]
+    Other(String),
+}
+
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The progress of one warm-up.
@@ -150,9 +196,11 @@ impl Consumer {
             capabilities: BTreeSet::new(),
             progress: BTreeMap::new(),
             busy: BTreeMap::new(),
+            suspected: None,
             endpoint: String::new(),
             instance: String::new(),
             client: String::new(),
+            process: String::new(),
             since,
             extra: Extra::new(),
         }

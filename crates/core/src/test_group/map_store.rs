@@ -37,7 +37,13 @@ impl MapStore {
             Must::HaveCreateRevision(revision) => record.is_some_and(|r| r.create_revision == *revision),
             Must::HaveLease(lease) => record.is_some_and(|r| r.lease == *lease),
             Must::HaveValue(value) => record.is_some_and(|r| r.value == *value),
+            Must::HaveNoKeys => self.below(&compare.key).next().is_none(),
+            Must::HaveNoChangesSince(since) => self.below(&compare.key).all(|r| r.mod_revision <= *since),
         }
+    }
+
+    fn below<'s>(&'s self, prefix: &'s [u8]) -> impl Iterator<Item = &'s Record> {
+        self.records.values().filter(move |record| record.key.starts_with(prefix))
     }
 
     /// The removal of a prefix as the removals of its keys.

@@ -74,6 +74,10 @@ pub struct RegisterRequest {
     /// At most 200 characters; empty = it takes none, or routers know it by its name.
     #[prost(string, tag = "18")]
     pub endpoint: ::prost::alloc::string::String,
+    /// The process that the consumer is a part of, for example host and process id: consumers with the same word are
+    /// counted as one where several seem to die at once. At most 200 characters; empty = a process of its own.
+    #[prost(string, tag = "19")]
+    pub process: ::prost::alloc::string::String,
 }
 /// For people only; nothing is decided by it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -771,6 +775,10 @@ pub enum Capability {
     Drain = 3,
     /// The client obeys CatchUp.
     CatchUp = 4,
+    /// The client sends a heartbeat at once when its stream ended, to another instance first, and then one each second
+    /// until it has had a stream for 3 s. Only such a client is suspected to be dead when its stream ends and nothing is
+    /// heard of it. Only with RENEWAL_CLIENT.
+    Present = 5,
 }
 impl Capability {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -784,6 +792,7 @@ impl Capability {
             Self::Taken => "CAPABILITY_TAKEN",
             Self::Drain => "CAPABILITY_DRAIN",
             Self::CatchUp => "CAPABILITY_CATCH_UP",
+            Self::Present => "CAPABILITY_PRESENT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -794,6 +803,7 @@ impl Capability {
             "CAPABILITY_TAKEN" => Some(Self::Taken),
             "CAPABILITY_DRAIN" => Some(Self::Drain),
             "CAPABILITY_CATCH_UP" => Some(Self::CatchUp),
+            "CAPABILITY_PRESENT" => Some(Self::Present),
             _ => None,
         }
     }
@@ -899,6 +909,9 @@ pub enum FenceReason {
     /// The client has seen more than the store holds: the store was put back to an earlier state. A client forgets what it
     /// has seen (Seen).
     StoreRestored = 8,
+    /// Its stream ended, or its heartbeats stopped, and nothing more was heard of it: its process seemed to be dead. One that
+    /// lives begins a new session.
+    Suspected = 9,
 }
 impl FenceReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -916,6 +929,7 @@ impl FenceReason {
             Self::Deregistered => "FENCE_REASON_DEREGISTERED",
             Self::Unattached => "FENCE_REASON_UNATTACHED",
             Self::StoreRestored => "FENCE_REASON_STORE_RESTORED",
+            Self::Suspected => "FENCE_REASON_SUSPECTED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -930,6 +944,7 @@ impl FenceReason {
             "FENCE_REASON_DEREGISTERED" => Some(Self::Deregistered),
             "FENCE_REASON_UNATTACHED" => Some(Self::Unattached),
             "FENCE_REASON_STORE_RESTORED" => Some(Self::StoreRestored),
+            "FENCE_REASON_SUSPECTED" => Some(Self::Suspected),
             _ => None,
         }
     }
@@ -3882,7 +3897,8 @@ pub mod admin_client {
                 .insert(GrpcMethod::new("kafka_assigner.v1.Admin", "SetGroupConfig"));
             self.inner.unary(req, path, codec).await
         }
-        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are registered.
+        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are
+        /// registered, or the session of an owner runs.
         pub async fn delete_group(
             &mut self,
             request: impl tonic::IntoRequest<super::DeleteGroupRequest>,
@@ -4219,7 +4235,8 @@ pub mod admin_server {
             tonic::Response<super::SetGroupConfigResponse>,
             tonic::Status,
         >;
-        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are registered.
+        /// Deletes a group with all its records. Refused (FAILED_PRECONDITION) while consumers are
+        /// registered, or the session of an owner runs.
         async fn delete_group(
             &self,
             request: tonic::Request<super::DeleteGroupRequest>,

@@ -1,5 +1,9 @@
 //! Creates, changes and deletes groups.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{GroupConfig, encode};
 use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
@@ -8,7 +12,7 @@ use kafka_assigner_proto::v1::{
 };
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_strategies::Registry;
-use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Txn};
 use kafka_assigner_types::name::GroupName;
 use tonic::{Code, Status};
 
@@ -16,7 +20,7 @@ use super::service::{ATTEMPTS, AdminService, lost_race};
 use super::{modes, show};
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
-use crate::{directory, refusal};
+use crate::{directory, leases, refusal};
 
 impl AdminService {
     /// Creates a group or changes its configuration. Cancel safe: repeating it is harmless.
@@ -31,7 +35,11 @@ impl AdminService {
         let wanted = request.config.unwrap_or_default();
         for _ in 0..ATTEMPTS {
             let written = match self.instance.group(&name).await {
-                Ok(group) => self.reconfigure(&group, &wanted).await?,
+                Ok(group) if group.read(|state| state.config_entry().is_some()) => {
+                    self.reconfigure(&group, &wanted).await?
+                }
+                // What is left of a group without its configuration is none: somebody deleted it.
+                Ok(_) => self.create(&name, &wanted).await?,
                 Err(refused) if refused.code() == Code::NotFound => self.create(&name, &wanted).await?,
                 Err(other) => return Err(other),
             };
@@ -68,7 +76,7 @@ impl AdminService {
         wanted: &v1::GroupConfig,
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let key = group.layout().encode(&Key::GroupConfig);
-        let (before, must) = group.read(before)?;
+        let Some((before, must)) = group.read(before)? else { return Ok(None) };
         let config = changed(before.clone(), wanted, &self.instance.options().strategies)?;
         if config.mode != before.mode {
             group.read(|state| {
@@ -96,9 +104,12 @@ impl AdminService {
         }
         for _ in 0..ATTEMPTS {
             let group = self.current(&request.group).await?;
-            let (records, config) = group.read(|state| deletable(state, &group))?;
+            let state = group.snapshot();
+            let (records, config) = deletable(&state, &group)?;
+            // Whoever acts now must not do so in a group that is created in its place.
+            refuse_claims(&state, &leases::ask(&**self.instance.store(), &owners(&state)).await)?;
             let prefix = &self.instance.options().prefix;
-            let txn = directory::delete(prefix, group.layout(), config);
+            let txn = directory::delete(prefix, group.layout(), config, state.revision());
             let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
             if outcome.succeeded {
                 tracing::info!(group = %group.name(), records, "group deleted by an operator");
@@ -110,11 +121,13 @@ impl AdminService {
     }
 }
 
-/// The configuration to change, and the guard under which it may be.
-fn before(state: &GroupState) -> Result<(GroupConfig, Must), Status> {
+/// The configuration to change, and the guard under which it may be; `None` where the group was deleted.
+fn before(state: &GroupState) -> Result<Option<(GroupConfig, Must)>, Status> {
     match state.config_entry() {
-        None => Ok((GroupConfig::default(), Must::BeAbsent)),
-        Some(Entry::Readable(config)) => Ok(((**config).clone(), Must::HaveModRevision(config.mod_revision))),
+        None => Ok(None),
+        Some(Entry::Readable(config)) => {
+            Ok(Some(((**config).clone(), Must::HaveModRevision(config.mod_revision))))
+        }
         Some(Entry::Unreadable(_)) => {
             let group = state.layout().group();
             let message =
@@ -122,6 +135,28 @@ fn before(state: &GroupState) -> Result<(GroupConfig, Must), Status> {
             Err(status(Reason::RecordUnreadable, message))
         }
     }
+}
+
+/// The leases of all owners.
+fn owners(state: &GroupState) -> BTreeMap<LeaseId, Duration> {
+    let assignments = state.assignments().values().filter_map(Entry::last_good);
+    let owners = assignments.filter_map(|assignment| assignment.owner.as_ref());
+    owners.map(|owner| (owner.lease, Duration::from_millis(owner.ttl_ms))).collect()
+}
+
+/// Refuses to delete a group while the lease of an owner runs, or the store has not said whether it does.
+fn refuse_claims(state: &GroupState, leases: &Leases) -> Result<(), Status> {
+    let group = state.layout().group();
+    for lease in owners(state).into_keys() {
+        let left = match leases.remaining(lease) {
+            Some(Remaining::Gone) => continue,
+            Some(Remaining::Left(left)) => left.as_secs(),
+            None => return Err(lost_race(&format!("group {group}: what is left of its sessions"))),
+        };
+        let message = format!("an owner of group {group} may still act: its session ends in {left} s");
+        return Err(status(Reason::GroupInUse, message));
+    }
+    Ok(())
 }
 
 /// How many records a group has that may be deleted, and the revision of its configuration.

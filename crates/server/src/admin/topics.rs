@@ -7,6 +7,7 @@ use kafka_assigner_core::plan::check_sets;
 use kafka_assigner_core::record::{MAX_PARTITIONS, Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::topics::TopicLook;
+use kafka_assigner_core::write::same_group;
 use kafka_assigner_proto::v1::{
     DeleteTopicRequest, DeleteTopicResponse, ListTopicsRequest, ListTopicsResponse, SetTopicRequest,
     SetTopicResponse,
@@ -173,7 +174,8 @@ impl Wanted {
         }
         let txn = (before != Some(&topic)).then(|| {
             let key = state.layout().encode(&Key::Topic(self.name.clone()));
-            Txn::guarded(vec![Compare::new(key.clone(), must)], vec![Op::put(key, encode(&topic))])
+            let guards = vec![Compare::new(key.clone(), must), same_group(state)];
+            Txn::guarded(guards, vec![Op::put(key, encode(&topic))])
         });
         Ok(TopicWrite { txn, creates: before.is_none() })
     }

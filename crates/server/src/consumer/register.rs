@@ -31,7 +31,11 @@ impl ConsumerService {
         let entropy = self.instance.entropy();
         let registration = CheckedRegister::check(request, || entropy.id())?;
         room_for_a_stream(&self.instance)?;
-        let group = self.instance.group_or_create(&registration.group).await?;
+        let group = match registration.opening {
+            Opening::New => self.instance.group_or_create(&registration.group).await?,
+            // A session of a group that was deleted is over; it does not bring the group back.
+            Opening::Resume(_) => self.instance.group(&registration.group).await?,
+        };
         in_touch(&self.instance, &group)?;
         match self.admit(&group, &registration).await? {
             Ok(opened) => self.attach(group, registration, opened).await,
@@ -84,6 +88,7 @@ impl ConsumerService {
             max_poll_interval_ms: registration.max_poll_interval_ms,
             capabilities: registration.capabilities.clone(),
             endpoint: registration.endpoint.clone(),
+            process: registration.process.clone(),
             instance: self.instance.options().id.clone(),
             client: registration.client.clone(),
             ..Consumer::new(registration.incarnation.clone(), ttl_ms, registration.renewal, wall)

@@ -40,6 +40,7 @@ pub(super) struct CheckedRegister {
     pub(super) max_poll_interval_ms: Option<u64>,
     pub(super) seen: v1::Seen,
     pub(super) endpoint: String,
+    pub(super) process: String,
     pub(super) client: String,
 }
 
@@ -76,6 +77,7 @@ impl CheckedRegister {
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
             seen: request.seen.unwrap_or_default(),
             endpoint: label("endpoint", &request.endpoint)?,
+            process: label("process", &request.process)?,
             client: request.client.map(|client| describe(&client)).unwrap_or_default(),
         })
     }
@@ -198,6 +200,7 @@ const fn capability(wire: v1::Capability) -> Option<Capability> {
         v1::Capability::Taken => Some(Capability::Taken),
         v1::Capability::Drain => Some(Capability::Drain),
         v1::Capability::CatchUp => Some(Capability::CatchUp),
+        v1::Capability::Present => Some(Capability::Present),
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
         FenceReason::Left => Wire::Deregistered,
         FenceReason::Unattached => Wire::Unattached,
         FenceReason::StoreRestored => Wire::StoreRestored,
+        FenceReason::Suspected => Wire::Suspected,
         FenceReason::Other(_) => Wire::Unspecified,
     };
     Fenced { reason: wire.into(), message: format!("the session is over: {reason}") }

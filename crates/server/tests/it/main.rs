@@ -5,6 +5,7 @@ mod bad_input;
 mod claims;
 mod cluster;
 mod deaf;
+mod deleted;
 mod exclusive;
 mod faults;
 mod handoffs;

@@ -12,6 +12,7 @@ use crate::error::Error;
 list_cases![
     every_kind_of_compare_holds_and_fails_where_it_should,
     on_an_absent_key_only_absence_holds,
+    a_guard_over_a_range_looks_at_every_key_of_it,
     a_failed_guard_applies_the_other_branch_alone,
     one_failed_compare_of_many_fails_the_guard,
     a_transaction_is_one_revision,
@@ -54,6 +55,22 @@ async fn every_kind_of_compare_holds_and_fails_where_it_should(bench: Bench) -> 
     bench.put("a", "new").await?;
     assert!(guard(&bench, "a", Must::HaveLease(LeaseId::NONE)).await?, "it hangs on no lease");
     Ok(bench.store.revoke(lease).await?)
+}
+
+async fn a_guard_over_a_range_looks_at_every_key_of_it(bench: Bench) -> Outcome {
+    let before = bench.put("neighbour", "").await?;
+    assert!(guard(&bench, "d/", Must::HaveNoKeys).await?, "there is none");
+    assert!(guard(&bench, "d/", Must::HaveNoChangesSince(Revision(1))).await?, "there is none");
+    let first = bench.put("d/a", "").await?;
+    let second = bench.put("d/b", "").await?;
+    bench.put("e", "").await?;
+    assert!(!guard(&bench, "d/", Must::HaveNoKeys).await?);
+    for (since, holds) in [(before, false), (first, false), (second, true)] {
+        assert_eq!(guard(&bench, "d/", Must::HaveNoChangesSince(since)).await?, holds, "{since}");
+    }
+    bench.apply(vec![Op::delete(bench.key("d/b"))]).await?;
+    assert!(guard(&bench, "d/", Must::HaveNoChangesSince(first)).await?, "what is gone does not count");
+    Ok(())
 }
 
 async fn on_an_absent_key_only_absence_holds(bench: Bench) -> Outcome {

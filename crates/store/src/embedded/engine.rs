@@ -149,9 +149,16 @@ impl Engine {
     }
 
     fn holds(&self, compare: &Compare) -> bool {
+        match compare.must {
+            Must::HaveNoKeys => return self.under(&compare.key).next().is_none(),
+            Must::HaveNoChangesSince(since) => {
+                return self.under(&compare.key).all(|record| record.mod_revision <= since);
+            }
+            _ => {}
+        }
         let Some(record) = self.records.get(&compare.key) else { return compare.must == Must::BeAbsent };
         match &compare.must {
-            Must::BeAbsent => false,
+            Must::BeAbsent | Must::HaveNoKeys | Must::HaveNoChangesSince(_) => false,
             Must::Exist => true,
             Must::HaveModRevision(revision) => record.mod_revision == *revision,
             Must::HaveCreateRevision(revision) => record.create_revision == *revision,

@@ -115,6 +115,8 @@ fn operation(op: Op) -> Result<wire::RequestOp, Error> {
 fn compares(Compare { key, must }: Compare) -> impl Iterator<Item = wire::Compare> {
     let equal = CompareResult::Equal;
     let created = |revision| TargetUnion::CreateRevision(revision);
+    let is_range = matches!(must, Must::HaveNoKeys | Must::HaveNoChangesSince(_));
+    let (key, range_end) = if is_range { key_range(&key) } else { (key, Bytes::new()) };
     let (result, target, union, may_be_absent) = match must {
         Must::BeAbsent => (equal, CompareTarget::Create, created(0), false),
         Must::Exist => (CompareResult::Greater, CompareTarget::Create, created(0), false),
@@ -130,12 +132,18 @@ fn compares(Compare { key, must }: Compare) -> impl Iterator<Item = wire::Compar
             (equal, CompareTarget::Lease, TargetUnion::Lease(lease.0), lease == LeaseId::NONE)
         }
         Must::HaveValue(value) => (equal, CompareTarget::Value, TargetUnion::Value(value), false),
+        Must::HaveNoKeys => (equal, CompareTarget::Create, created(0), false),
+        Must::HaveNoChangesSince(since) => {
+            let next = TargetUnion::ModRevision(wire_revision(since.next()));
+            (CompareResult::Less, CompareTarget::Mod, next, false)
+        }
     };
     let compare = |key: Bytes, result: CompareResult, target: CompareTarget, union| wire::Compare {
         result: result.into(),
         target: target.into(),
         key,
         target_union: Some(union),
+        range_end: range_end.clone(),
     };
     let exists = may_be_absent
         .then(|| compare(key.clone(), CompareResult::Greater, CompareTarget::Create, created(0)));

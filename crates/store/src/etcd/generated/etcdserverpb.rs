@@ -159,6 +159,9 @@ pub struct Compare {
     pub target: i32,
     #[prost(bytes = "bytes", tag = "3")]
     pub key: ::prost::bytes::Bytes,
+    /// All keys from `key` to here; each must hold. Without any, one that is absent is compared.
+    #[prost(bytes = "bytes", tag = "64")]
+    pub range_end: ::prost::bytes::Bytes,
     /// An absent key compares as all zeros, except that it has no value at all.
     #[prost(oneof = "compare::TargetUnion", tags = "5, 6, 7, 8")]
     pub target_union: ::core::option::Option<compare::TargetUnion>,
@@ -180,6 +183,7 @@ pub mod compare {
     pub enum CompareResult {
         Equal = 0,
         Greater = 1,
+        Less = 2,
     }
     impl CompareResult {
         /// String value of the enum field names used in the ProtoBuf definition.
@@ -190,6 +194,7 @@ pub mod compare {
             match self {
                 Self::Equal => "EQUAL",
                 Self::Greater => "GREATER",
+                Self::Less => "LESS",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
@@ -197,6 +202,7 @@ pub mod compare {
             match value {
                 "EQUAL" => Some(Self::Equal),
                 "GREATER" => Some(Self::Greater),
+                "LESS" => Some(Self::Less),
                 _ => None,
             }
         }
