@@ -118,9 +118,10 @@ impl KilledGroup<'_> {
         let partitions = PARTITIONS.cast_signed();
         let group = self.site.group(&self.name, self.mode, partitions, &[]).await?;
         let supply = Supply::start(&self.settings.kafka, &self.name, partitions, INTERVAL, 0)?;
-        let mut workers = self.site.workers(&[&self.name]).with("--fetch-wait-ms", FETCH_WAIT.as_millis());
+        let mut workers =
+            self.site.workers(&[&self.name]).with("--fetch-wait-ms", FETCH_WAIT.as_millis().to_string());
         if self.mode.is_strict() {
-            workers = workers.with("--state-ms", STATE.as_millis());
+            workers = workers.with("--state-ms", STATE.as_millis().to_string());
         }
         for number in 1..=CONSUMERS {
             workers.join(&self.worker(number))?;

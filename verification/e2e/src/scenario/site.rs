@@ -97,7 +97,9 @@ impl Site {
         let workers = Workers::new(program, self.settings.folder.clone(), Vec::new());
         let workers =
             workers.with("--groups", groups.join(",")).with("--endpoints", self.instances.endpoints());
-        workers.with("--brokers", &self.settings.kafka).with("--sinks", self.settings.folder.display())
+        workers
+            .with("--brokers", &self.settings.kafka)
+            .with("--sinks", self.settings.folder.to_string_lossy())
     }
 
     /// Its etcd.

@@ -51,7 +51,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<SlowDrainReport> {
 async fn case(settings: &Settings, site: &Site, chronicle: &Chronicle, mode: Mode) -> Result<SlowDrainCase> {
     let name = format!("{}-{mode}", site.name());
     let group = site.group(&name, mode, PARTITIONS.cast_signed(), &[]).await?;
-    let mut workers = site.workers(&[&name]).with("--record-ms", RECORD.as_millis());
+    let mut workers = site.workers(&[&name]).with("--record-ms", RECORD.as_millis().to_string());
     let worker = |number: usize| format!("{name}-{number}");
     let supply = Supply::start(&settings.kafka, &name, PARTITIONS.cast_signed(), INTERVAL, 0)?;
 

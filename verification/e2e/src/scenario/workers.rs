@@ -39,8 +39,8 @@ impl Workers {
     }
 
     /// The same workers with one more argument for those that join from now on.
-    pub(crate) fn with(mut self, option: &str, value: impl ToString) -> Self {
-        self.arguments.extend([option.to_owned(), value.to_string()]);
+    pub(crate) fn with(mut self, option: &str, value: impl Into<String>) -> Self {
+        self.arguments.extend([option.to_owned(), value.into()]);
         self
     }
 

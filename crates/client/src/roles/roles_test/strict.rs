@@ -127,7 +127,7 @@ fn a_released_owner_starts_as_new_when_it_is_granted_again() {
             (change([(0, releasing("h"))]), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![]),
             (change([(0, ConsumerRole::None)]), vec![RoleAction::Forget(p(0))]),
-            (change([(0, starting_at(60, strict_owner(12, 12, "")))]), vec![direct_warm(0, 12)]),
+            (change([(0, starting_at(60, strict_owner(12, 12, "")))]), vec![direct_warm_to(60, 0, 12)]),
             (ended(0, Ok(())), vec![strictly_assigned(0, 12, Some(60), false)]),
         ],
     );
@@ -162,7 +162,7 @@ fn a_member_that_started_no_epoch_of_the_run_answers_a_drain_with_the_start_of_i
         script(
             &mut roles,
             [
-                (change([(0, granted)]), vec![direct_warm(0, 5)]),
+                (change([(0, granted)]), vec![direct_warm_to(3, 0, 5)]),
                 (ended(0, Ok(())), vec![strictly_assigned(0, 9, Some(3), false)]),
             ],
         );
@@ -175,7 +175,7 @@ fn a_preparation_for_a_grant_is_cut_short_by_a_drain_which_does_not_wait_for_it(
     script(
         &mut roles,
         [
-            (change([(0, starting_at(3, strict_owner(5, 5, "")))]), vec![direct_warm(0, 5)]),
+            (change([(0, starting_at(3, strict_owner(5, 5, "")))]), vec![direct_warm_to(3, 0, 5)]),
             (change([(0, draining("h", 5, Some(3)))]), vec![RoleAction::Cancel(p(0))]),
         ],
     );
