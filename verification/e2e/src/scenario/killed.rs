@@ -207,6 +207,15 @@ impl KilledGroup<'_> {
         Ok(report::end_of_session(&seen, &layout, &killed.name, killed.at))
     }
 
+    /// True if it is shown that the owners of the partition die: by `explain`, or as what the plan waits for.
+    fn owners_die(&self) -> Result<bool> {
+        let counted = format!("plan_deferred{{group=\"{}\",reason=\"owners_die\"}} ", self.name);
+        let metrics = self.site.metrics()?;
+        let count =
+            metrics.lines().filter_map(|line| line.split_once(&counted)?.1.parse::<u64>().ok()).sum::<u64>();
+        Ok(count > 0 || self.site.explains(&self.name, WATCHED)?.contains(OWNERS_DIE))
+    }
+
     /// The third kill of an owner of the same partition: `explain` is asked while others are waited for.
     async fn third(&self, group: &Group, workers: &mut Workers) -> Result<(CrashGap, bool)> {
         let killed = self.kill(group, workers)?;
@@ -218,8 +227,7 @@ impl KilledGroup<'_> {
         };
         let watching = async {
             while !is_over.load(Ordering::Relaxed) {
-                let explained = block_in_place(|| self.site.explains(&self.name, WATCHED))?;
-                is_shown.fetch_or(explained.contains(OWNERS_DIE), Ordering::Relaxed);
+                is_shown.fetch_or(block_in_place(|| self.owners_die())?, Ordering::Relaxed);
                 sleep(Duration::from_secs(1)).await;
             }
             anyhow::Ok(())

@@ -1,6 +1,8 @@
 //! An etcd with instances on it, and what is made of its own for each group.
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -135,6 +137,22 @@ impl Site {
             explained += &String::from_utf8_lossy(&answer.stdout);
         }
         Ok(explained)
+    }
+
+    /// The metrics of all instances, each of which has written into its log where it tells them.
+    pub(crate) fn metrics(&self) -> Result<String> {
+        let metrics = |place| {
+            let log = self.instances.running(place)?.log();
+            let listens = log.lines().find(|line| line.contains("listening")).unwrap_or_default();
+            let port = listens.rsplit("127.0.0.1:").next().unwrap_or_default();
+            let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+            let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        (0..INSTANCES).map(metrics).collect()
     }
 
     /// The instances that ended although nobody ended them.
