@@ -1,5 +1,6 @@
 //! The options of a consumer.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use kafka_assigner_types::moment::millis;
@@ -8,8 +9,16 @@ use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
 /// The capabilities of this version beyond the smallest client.
-const CAPABILITIES: [v1::Capability; 4] =
-    [v1::Capability::Snapshot, v1::Capability::Taken, v1::Capability::Drain, v1::Capability::CatchUp];
+const CAPABILITIES: [v1::Capability; 5] = [
+    v1::Capability::Snapshot,
+    v1::Capability::Taken,
+    v1::Capability::Drain,
+    v1::Capability::CatchUp,
+    v1::Capability::Present,
+];
+
+/// The part of a host's name that is told of the process: with the rest it stays below what the service takes, 200.
+const MOST_OF_HOST: usize = 150;
 
 /// The options of a consumer: its name, its group, and the bounds of joining and leaving.
 ///
@@ -66,6 +75,9 @@ pub struct ConsumerOptions {
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
     pub seed: Option<u64>,
+    /// The process that the consumer is a part of, at most 200 characters: consumers with the same word die together, and
+    /// count as one where several seem to be dead. Empty (the default) = this process, by host, process id and a number.
+    pub process: String,
     /// The version of the program, for people; empty (the default) = not shown.
     pub version: String,
 }
@@ -95,6 +107,9 @@ pub enum OptionsError {
     /// The endpoint is longer than the service takes.
     #[error("endpoint has {0} characters, and 200 are the most")]
     Endpoint(usize),
+    /// The word for the process is longer than the service takes.
+    #[error("process has {0} characters, and 200 are the most")]
+    Process(usize),
     /// The session timeout is too short for heartbeats to fit in.
     #[error("session timeout {0:?} must be at least 2s")]
     SessionTimeout(Duration),
@@ -121,6 +136,7 @@ impl ConsumerOptions {
             drain_timeout: Duration::from_secs(30),
             close_timeout: Duration::from_secs(10),
             seed: None,
+            process: String::new(),
             version: String::new(),
         }
     }
@@ -140,6 +156,10 @@ impl ConsumerOptions {
         let length = self.endpoint.chars().count();
         if length > 200 {
             return Err(OptionsError::Endpoint(length));
+        }
+        let length = self.process.chars().count();
+        if length > 200 {
+            return Err(OptionsError::Process(length));
         }
         if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
             return Err(OptionsError::Capacity(capacity));
@@ -165,6 +185,7 @@ impl ConsumerOptions {
             renewal: v1::Renewal::Client.into(),
             max_poll_interval_ms: self.max_poll_interval.map_or(0, millis),
             protocol_version: PROTOCOL_VERSION,
+            process: if self.process.is_empty() { process().to_owned() } else { self.process.clone() },
             capabilities: CAPABILITIES.map(i32::from).to_vec(),
             client: Some(self.client_info()),
             ..v1::RegisterRequest::default()
@@ -178,6 +199,17 @@ impl ConsumerOptions {
             version: self.version.clone(),
         }
     }
+}
+
+/// The word for this process, which all its consumers share: host, process id, and a number that is drawn at first, since
+/// ids come again.
+fn process() -> &'static str {
+    static PROCESS: OnceLock<String> = OnceLock::new();
+    PROCESS.get_or_init(|| {
+        let host = std::env::var("HOSTNAME").unwrap_or_default();
+        let host: String = host.chars().filter(|c| !c.is_control()).take(MOST_OF_HOST).collect();
+        format!("{host}/{}/{:08x}", std::process::id(), rand::random::<u32>())
+    })
 }
 
 #[cfg(test)]
@@ -209,8 +241,19 @@ mod tests {
         assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
         let endpoint = ConsumerOptions { endpoint: "e".repeat(201), ..valid() };
         assert_eq!(endpoint.validate(), Err(OptionsError::Endpoint(201)));
+        let process = ConsumerOptions { process: "p".repeat(201), ..valid() };
+        assert_eq!(process.validate(), Err(OptionsError::Process(201)));
         let timeout = ConsumerOptions { session_timeout: Some(Duration::from_secs(1)), ..valid() };
         assert_eq!(timeout.validate(), Err(OptionsError::SessionTimeout(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn all_consumers_of_a_process_name_the_same_one() {
+        let one = valid().register_request().process;
+        assert_eq!(one, ConsumerOptions { name: "b".into(), ..valid() }.register_request().process);
+        assert!(one.contains(&std::process::id().to_string()) && one.len() <= 200, "{one}");
+        let another = ConsumerOptions { process: "p".into(), ..valid() };
+        assert_eq!(another.register_request().process, "p");
     }
 
     #[test]

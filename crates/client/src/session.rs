@@ -22,6 +22,8 @@
 //!   The digest alone is believed once in a while only, so that a fault in it can't make streams go round for ever.
 //! - A stream is moved away from an instance without its store only to one that has confirmed the session, so that in an
 //!   outage of the store for all of them nobody moves.
+//! - An instance that sees a stream end can't tell a death from a reconnect. So a client that lives says so: a heartbeat at
+//!   once, elsewhere first, and at least one each second until it has had another stream for 3 s.
 //! - Superseded means that another process runs under the same name. Registering again would take the name back
 //!   and start an endless exchange, so the machine stops. The one exception is a takeover by this client's own
 //!   abandoned Register, which can arrive late; within [`GHOST_BOUND`] it counts as a plain loss.
@@ -33,6 +35,7 @@ mod departure;
 mod dialect;
 mod endpoints;
 mod heartbeat;
+mod insistence;
 mod known_store;
 mod life;
 mod machine;

@@ -4,6 +4,7 @@
 //! asks, writes and answers.
 
 mod acks;
+mod detached;
 mod heartbeat;
 mod leave;
 mod progress;

@@ -21,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::pulse::Pulses;
+use crate::suspicion::{StoreContact, StreamEnds, look_for_silence};
 use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
 use crate::touch;
 use served_history::ServedHistory;
@@ -43,6 +44,8 @@ struct Inner {
     entropy: Arc<Entropy>,
     metrics: Metrics,
     pulses: Pulses,
+    stream_ends: Arc<StreamEnds>,
+    store_contact: StoreContact,
     /// Always there once the instance has started.
     history: RwLock<Option<Arc<ServedHistory>>>,
     /// Cut at once: everything but the streams' farewell.
@@ -71,6 +74,8 @@ impl Instance {
         let instance = Self(Arc::new(Inner {
             metrics,
             pulses: Pulses::default(),
+            stream_ends: Arc::default(),
+            store_contact: StoreContact::default(),
             clock: Monotonic::start(),
             history: RwLock::default(),
             stop: CancellationToken::new(),
@@ -86,6 +91,7 @@ impl Instance {
         *instance.0.history.write().expect("nobody else has it yet") = Some(history);
         instance.0.tasks.spawn(watch::run(instance.clone()));
         instance.0.tasks.spawn(touch::stay_in_touch(instance.clone()));
+        instance.0.tasks.spawn(look_for_silence(instance.clone()));
         if let Some(refresher) = instance.refresher() {
             instance.0.tasks.spawn(refresher.run(instance.0.stop.clone()));
         }
@@ -168,6 +174,15 @@ impl Instance {
 
     pub(crate) fn pulses(&self) -> &Pulses {
         &self.0.pulses
+    }
+
+    /// The processes that have streams here.
+    pub(crate) fn stream_ends(&self) -> &Arc<StreamEnds> {
+        &self.0.stream_ends
+    }
+
+    pub(crate) fn store_contact(&self) -> &StoreContact {
+        &self.0.store_contact
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

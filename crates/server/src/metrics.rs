@@ -8,6 +8,7 @@ mod labels;
 mod looks;
 mod metered;
 mod observer;
+mod suspicions;
 
 pub use families::Metrics;
 pub(crate) use observer::observe;

@@ -39,6 +39,9 @@ pub struct Options {
     /// The time for which the view may be out of touch with the store before the streams are told, and new ones are refused;
     /// default 5 s, and at least 4 s: a view that nothing is wrong with is certain to be complete every 3 s.
     pub stream_patience: Duration,
+    /// The time after the end of a consumer's last stream here at which it is suspected to be dead, unless it is heard;
+    /// default 1 s. Zero: never, and neither is one whose heartbeats stop.
+    pub suspect_after: Duration,
     /// The start of the instance's random numbers. Take a random one, except to repeat a run.
     pub seed: u64,
     /// The wall clock, for what people read.
@@ -86,6 +89,7 @@ impl Options {
             topic_refresh: Duration::from_secs(10),
             view_patience: Duration::from_secs(5),
             stream_patience: Duration::from_secs(5),
+            suspect_after: Duration::from_secs(1),
             seed,
             wall: WallClock::system(),
             on_violation: None,

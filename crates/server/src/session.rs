@@ -8,6 +8,7 @@ use bytes::Bytes;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::session::{self, Admission, Opening, Registration};
 use kafka_assigner_core::state::{Concern, Entry, GroupState};
+use kafka_assigner_core::suspicion;
 use kafka_assigner_core::write::same_group;
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status, status_after};
@@ -27,6 +28,9 @@ use crate::refusal;
 /// what the client waits: it still hears that the store is silent, and knows that this instance is not.
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often the removal of a mark is tried anew when the registration changed under it (by a progress report, say).
+const ATTEMPTS: usize = 5;
 
 /// The wait that a refused stream is told, where this instance has lost touch with its store: at least this, and up to so
 /// much more, so that not all come back at once.
@@ -207,14 +211,52 @@ impl<'a, R: Registration> Registered<'a, R> {
             Err(error) => return Err(refusal::store(&error)),
         };
         let (registered, revision) = self.read().await?;
-        Ok(match self.check(registered.as_ref(), id) {
-            Ok(()) => Entrance::Resumed(Opened { lease, confirmed, revision }),
+        if let Err(reason) = self.check(registered.as_ref(), id) {
+            return Ok(Entrance::Over(Over { reason, revision }));
+        }
+        let acquitted = self.acquit(id, registered, "resume").await.map_err(|e| refusal::store(&e))?;
+        Ok(match acquitted {
+            Ok(acquitted) => {
+                Entrance::Resumed(Opened { lease, confirmed, revision: acquitted.unwrap_or(revision) })
+            }
             Err(reason) => Entrance::Over(Over { reason, revision }),
         })
     }
 
-    fn check(&self, registered: Option<&Record>, lease: LeaseId) -> Result<(), FenceReason> {
-        session::check::<R>(registered, &self.member.incarnation, lease).map(drop)
+    /// Removes the mark that the process seems to be dead, before anybody is told that the session goes on; returns the
+    /// revision of that, where there was one. Whoever ends the session by the mark was first, or is too late.
+    async fn acquit(
+        &self,
+        lease: LeaseId,
+        mut registered: Option<Record>,
+        by: &'static str,
+    ) -> Result<Result<Option<Revision>, FenceReason>, Error> {
+        for _ in 0..ATTEMPTS {
+            let Some(write) = registered.as_ref().and_then(suspicion::acquit::<R>) else {
+                return Ok(Ok(None));
+            };
+            let written = self.store.txn(write.unfenced()).await?;
+            if written.succeeded {
+                self.note_acquitted(by);
+                return Ok(Ok(Some(written.revision)));
+            }
+            (registered, _) = self.store.get(&self.key()).await?;
+            if let Err(reason) = self.check(registered.as_ref(), lease) {
+                return Ok(Err(reason));
+            }
+        }
+        // Nobody knows what became of it: the client asks again.
+        Err(Error::Unknown { operation: "the removal of a suspicion", source: None })
+    }
+
+    fn note_acquitted(&self, by: &'static str) {
+        let (group, member) = (self.group.name(), self.member);
+        self.instance.metrics().acquitted(group, by);
+        tracing::info!(%group, %member, by, "lives: suspected no more");
+    }
+
+    fn check(&self, registered: Option<&Record>, lease: LeaseId) -> Result<Option<R>, FenceReason> {
+        session::check::<R>(registered, &self.member.incarnation, lease)
     }
 
     /// The session's time to live. Where the view does not show it, the group's counts.
@@ -249,25 +291,36 @@ impl<'a, R: Registration> Registered<'a, R> {
             Err(Error::LeaseNotFound(_)) => return Confirmation::Over(FenceReason::Gone),
             Err(error) => return Confirmation::Silent(error),
         }
-        match self.look(lease, first.written).await {
-            // No read goes back behind what was seen of the same store, and a second one was no chance.
-            Ok(second) if first.read_at.max(second.read_at) < seen => {
-                self.note_ahead(seen, second.read_at);
-                Confirmation::Over(FenceReason::StoreRestored)
-            }
-            Ok(_) => Confirmation::Confirmed,
-            Err(outcome) => outcome,
+        let second = match self.look(lease, Some(&first)).await {
+            Ok(look) => look,
+            Err(outcome) => return outcome,
+        };
+        // No read goes back behind what was seen of the same store, and a second one was no chance.
+        if first.read_at.max(second.read_at) < seen {
+            self.note_ahead(seen, second.read_at);
+            return Confirmation::Over(FenceReason::StoreRestored);
+        }
+        match self.acquit(lease, second.marked, "heartbeat").await {
+            Ok(Ok(_)) => Confirmation::Confirmed,
+            Ok(Err(reason)) => Confirmation::Over(reason),
+            Err(error) => Confirmation::Silent(error),
         }
     }
 
-    /// Reads the registration. One that was not written since `seen` says what it said then.
-    async fn look(&self, lease: LeaseId, seen: Option<Revision>) -> Result<RegistrationLook, Confirmation> {
+    /// Reads the registration. One that was not written since the look `before` says what it said then.
+    async fn look(
+        &self,
+        lease: LeaseId,
+        before: Option<&RegistrationLook>,
+    ) -> Result<RegistrationLook, Confirmation> {
         let (record, read_at) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
         let written = record.as_ref().map(|record| record.mod_revision);
-        if written.is_none() || written != seen {
-            self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
+        if let Some(before) = before.filter(|before| written.is_some() && before.written == written) {
+            return Ok(RegistrationLook { written, read_at, marked: before.marked.clone() });
         }
-        Ok(RegistrationLook { written, read_at })
+        let registered = self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
+        let is_marked = registered.and_then(R::acquitted).is_some();
+        Ok(RegistrationLook { written, read_at, marked: record.filter(|_| is_marked) })
     }
 }
 
@@ -277,6 +330,8 @@ struct RegistrationLook {
     written: Option<Revision>,
     /// The revision of the store at that time.
     read_at: Revision,
+    /// The record, where it has the mark that the process seems to be dead.
+    marked: Option<Record>,
 }
 
 fn patience(ttl: Duration) -> Duration {

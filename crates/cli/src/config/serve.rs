@@ -81,6 +81,9 @@ settings! {
         auto_create: bool = "true",
         /// The time after a leader's last renewal at which another instance takes its place; 2s to 1m.
         leader_ttl: Duration = "5s",
+        /// The time after the end of a consumer's last stream at which its process is suspected to be dead, unless it is
+        /// heard; at most 1m, 0s = never.
+        suspect_after: Duration = "1s",
 
         /// The log lines that are written to the standard error.
         log_level: LogLevel = "info",
@@ -155,6 +158,7 @@ impl ServeConfig {
         resolved.check_listeners()?;
         resolved.check_advertise()?;
         resolved.check_leader_ttl()?;
+        resolved.check_suspect_after()?;
         resolved.check_group()?;
         Ok(resolved)
     }
@@ -272,6 +276,15 @@ impl Resolved<ServeConfig> {
             Ok(())
         } else {
             Err(self.refuse("leader_ttl", "2s to 1m"))
+        }
+    }
+
+    /// After a minute most sessions are over by themselves.
+    fn check_suspect_after(&self) -> Result<(), ConfigError> {
+        if self.config.suspect_after <= Duration::from_secs(60) {
+            Ok(())
+        } else {
+            Err(self.refuse("suspect_after", "at most 1m"))
         }
     }
 

@@ -33,6 +33,7 @@ fn what_is_printed_gives_the_same_configuration_when_it_is_read() {
         kafka_user = "me"
         kafka_password_file = "/run/secrets/kafka"
         leader_ttl = "2500ms"
+        suspect_after = "0s"
         log_format = "json"
         group_max_warming = 3
     "#;
@@ -146,6 +147,7 @@ fn a_refused_default_for_groups_is_named_as_it_is_set() {
     assert!(refusal("group_max_warming = 0").contains("group_max_warming = 0"));
     assert!(refusal("group_strategy = \"best\"").contains("one of balanced, sticky-balanced"));
     assert!(refusal("leader_ttl = \"1s\"").contains("it must be 2s to 1m"));
+    assert!(refusal("suspect_after = \"2m\"").contains("it must be at most 1m"));
 }
 
 #[test]

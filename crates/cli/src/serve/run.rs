@@ -112,6 +112,7 @@ fn options(config: &ServeConfig, bound: SocketAddr) -> Options {
     Options {
         prefix: config.prefix.to_string(),
         leader_ttl: config.leader_ttl,
+        suspect_after: config.suspect_after,
         auto_create: config.auto_create,
         group_defaults: config.group_config(),
         ..Options::new(id, address, rand::random())

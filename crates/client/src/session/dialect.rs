@@ -17,6 +17,9 @@ pub trait Dialect: Debug {
     /// The change that is passed on to the member.
     type News: Debug;
 
+    /// True if the member says that it lives when its stream ended: then the service may take one that does not for dead.
+    const IS_PRESENT: bool = false;
+
     /// Takes a message apart.
     fn hear(command: Self::Command) -> Heard<Self::Snapshot, Self::News>;
 
@@ -73,6 +76,8 @@ impl Dialect for ConsumerDialect {
     type Command = AssignmentCommand;
     type Snapshot = Snapshot;
     type News = RoleChange;
+
+    const IS_PRESENT: bool = true;
 
     fn hear(command: AssignmentCommand) -> Heard<Snapshot, RoleChange> {
         let AssignmentCommand { cluster_id, revision, command } = command;

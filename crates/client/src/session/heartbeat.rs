@@ -80,15 +80,15 @@ impl Heartbeats {
         (self.ttl / 10).clamp(BOUNDS.0, BOUNDS.1)
     }
 
-    /// The one that was sent at `sent` was confirmed.
-    pub(super) fn confirmed(&mut self, sent: Moment) {
+    /// The one that was sent at `sent` was confirmed: the next one follows `interval` later.
+    pub(super) fn confirmed(&mut self, sent: Moment, interval: Duration) {
         self.retry.reset();
-        self.plan(sent + claim::renewal_interval(self.ttl));
+        self.plan(sent + interval);
     }
 
-    /// The last one was of no use: the next follows after a short wait.
-    pub(super) fn retry(&mut self, now: Moment, dice: &mut Dice) {
-        let wait = self.retry.next(dice);
+    /// The last one was of no use: the next follows after a short wait, `longest` at the most.
+    pub(super) fn retry(&mut self, now: Moment, longest: Duration, dice: &mut Dice) {
+        let wait = self.retry.next(dice).min(longest);
         self.plan(now + wait);
     }
 

@@ -17,6 +17,7 @@ use super::departure::{Departure, DepartureAnswer};
 use super::dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 use super::endpoints::Endpoints;
 use super::heartbeat::Heartbeats;
+use super::insistence::Insistence;
 use super::known_store::KnownStore;
 use super::life::{Life, Live};
 use super::refusal::is_refusal;
@@ -55,6 +56,7 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     /// The words of the heartbeat that is under way.
     said: Option<SaidHeartbeat>,
     detachment: Detachment,
+    insistence: Insistence,
     /// The refusals in a row that asked for a wait.
     asked_to_wait: usize,
     /// Until then a digest alone makes no stream deaf.
@@ -85,6 +87,7 @@ impl<D: Dialect> Session<D> {
             heartbeats: Heartbeats::default(),
             said: None,
             detachment: Detachment::default(),
+            insistence: Insistence::default(),
             asked_to_wait: 0,
             digest_paused_until: None,
             ghost_until: None,
@@ -192,8 +195,14 @@ impl<D: Dialect> Session<D> {
         self.retry_stream(now);
     }
 
-    /// Gives the stream up and tries again, elsewhere and after a wait.
+    /// Gives the stream up, which its instance may take for a death, and tries again.
     fn retry_stream(&mut self, now: Moment) {
+        self.insist(now);
+        self.replace_stream(now);
+    }
+
+    /// Tries another stream, elsewhere and after a wait.
+    fn replace_stream(&mut self, now: Moment) {
         self.abandon_register(now);
         if let Some(stream) = self.stream.take() {
             self.detachment.refused(&stream.endpoint);
@@ -284,6 +293,7 @@ impl<D: Dialect> Session<D> {
         self.endpoints.pin(&endpoint);
         self.reconnect.reset();
         self.detachment.over();
+        self.insistence.stream_began(now);
         self.asked_to_wait = 0;
         if let Life::Opening { incarnation } = &self.life {
             let incarnation = incarnation.clone();
@@ -316,7 +326,7 @@ impl<D: Dialect> Session<D> {
     /// The wait before the next stream is short, and keeps instances that all go away from being a busy loop.
     fn go_away(&mut self, now: Moment, go_away: &GoAway) {
         self.endpoints.learn(&go_away.endpoints);
-        self.retry_stream(now);
+        self.replace_stream(now);
     }
 
     fn fenced(&mut self, now: Moment, fenced: Fenced) {
@@ -392,6 +402,7 @@ impl<D: Dialect> Session<D> {
     fn end_session(&mut self, loss: Loss) {
         self.stream = None;
         self.detachment.over();
+        self.insistence.end();
         self.heartbeats.stop();
         self.actions.push(SessionAction::Claim(None));
         self.actions.push(SessionAction::CloseStream);

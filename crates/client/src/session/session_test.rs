@@ -4,6 +4,7 @@ mod attachment;
 mod claim;
 mod ending;
 mod hearing;
+mod insistence;
 mod stream;
 
 use std::time::Duration;

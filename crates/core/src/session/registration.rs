@@ -36,6 +36,9 @@ pub trait Registration: Serialize + DeserializeOwned {
     /// The same registration with the time to live that the store granted.
     #[must_use]
     fn with_ttl(self, ttl: Duration) -> Self;
+
+    /// The same registration without the mark that its process seems to be dead; `None` where it has none.
+    fn acquitted(self) -> Option<Self>;
 }
 
 impl Registration for Consumer {
@@ -67,6 +70,10 @@ impl Registration for Consumer {
     fn with_ttl(self, ttl: Duration) -> Self {
         Self { ttl_ms: millis(ttl), ..self }
     }
+
+    fn acquitted(self) -> Option<Self> {
+        self.suspected.is_some().then_some(Self { suspected: None, ..self })
+    }
 }
 
 /// A router's registration is written once in its session, since its revision tells which freezes wait for it. So
@@ -96,5 +103,9 @@ impl Registration for Router {
 
     fn with_ttl(self, ttl: Duration) -> Self {
         Self { ttl_ms: millis(ttl), ..self }
+    }
+
+    fn acquitted(self) -> Option<Self> {
+        None
     }
 }

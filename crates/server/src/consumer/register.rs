@@ -16,18 +16,23 @@ use super::service::ConsumerService;
 use super::session::ConsumerSession;
 use super::stream::fenced_stream;
 use crate::commands::Commands;
+use crate::connection_end::ConnectionEnd;
 use crate::group::ServedGroup;
 use crate::refusal;
 use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream, time_to_live};
 
 impl ConsumerService {
-    /// Opens, takes over or resumes a session, and attaches a stream to it.
+    /// Opens, takes over or resumes a session, and attaches a stream to it, which is read over `connection`.
     ///
     /// A dropped call may leave a registration behind whose lease runs out by itself.
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn register(&self, request: RegisterRequest) -> Result<Commands, Status> {
+    pub async fn register(
+        &self,
+        request: RegisterRequest,
+        connection: ConnectionEnd,
+    ) -> Result<Commands, Status> {
         let entropy = self.instance.entropy();
         let registration = CheckedRegister::check(request, || entropy.id())?;
         room_for_a_stream(&self.instance)?;
@@ -38,7 +43,10 @@ impl ConsumerService {
         };
         in_touch(&self.instance, &group)?;
         match self.admit(&group, &registration).await? {
-            Ok(opened) => self.attach(group, registration, opened).await,
+            Ok(opened) => {
+                let session = self.attach(group, registration, opened).await?;
+                Ok(self.start_stream(session, connection))
+            }
             Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
         }
     }
@@ -95,17 +103,17 @@ impl ConsumerService {
         }
     }
 
-    /// Attaches a stream.
+    /// The session that a stream is attached to, once the view is as new as it has to be.
     async fn attach(
         &self,
         group: ServedGroup,
         registration: CheckedRegister,
         opened: Opened,
-    ) -> Result<Commands, Status> {
+    ) -> Result<ConsumerSession, Status> {
         reach(&self.instance, &group, &opened, &registration.seen).await?;
         let is_resumed = registration.opening != Opening::New;
         self.instance.metrics().stream(group.name(), is_resumed);
-        let session = ConsumerSession {
+        Ok(ConsumerSession {
             group,
             member: registration.member(),
             lease: opened.lease,
@@ -113,8 +121,8 @@ impl ConsumerService {
             renews: registration.renewal == Renewal::Server,
             snapshot: registration.capabilities.contains(&Capability::Snapshot),
             says_taken: registration.capabilities.contains(&Capability::Taken),
-        };
-        Ok(self.start_stream(session))
+            process: registration.process_word(),
+        })
     }
 }
 

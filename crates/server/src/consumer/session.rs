@@ -23,6 +23,8 @@ pub(super) struct ConsumerSession {
     pub(super) renews: bool,
     pub(super) snapshot: bool,
     pub(super) says_taken: bool,
+    /// The process that its client is a part of, in the client's words, or the session's own name.
+    pub(super) process: String,
 }
 
 impl ConsumerSession {

@@ -9,20 +9,24 @@ use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Standing, Taken};
 use kafka_assigner_core::session::{is_drained, over};
 use kafka_assigner_core::state::{Entry, GroupState, Scope};
+use kafka_assigner_core::suspicion::acquit_served;
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 use tokio::time::sleep;
 
+use super::detached::DetachedStream;
 use super::renewal::Renewals;
 use super::service::ConsumerService;
 use super::session::ConsumerSession;
 use crate::bare_revision::BareRevision;
 use crate::commands::{CommandRefusal, CommandSender, Commands};
+use crate::connection_end::ConnectionEnd;
 use crate::convert::CommandHeader;
 use crate::group::{StreamConnection, TouchListener};
 use crate::session::spread;
+use crate::suspicion::AttachedStream;
 
 /// The most roles that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
@@ -50,6 +54,8 @@ struct ConsumerStream {
     service: ConsumerService,
     session: ConsumerSession,
     line: StreamConnection,
+    attached: AttachedStream,
+    connection: ConnectionEnd,
     reader: CommandSender<AssignmentCommand>,
     /// What the member knows; `None` before the first command.
     known: Option<ConsumerView>,
@@ -57,13 +63,16 @@ struct ConsumerStream {
 }
 
 impl ConsumerService {
-    pub(super) fn start_stream(&self, session: ConsumerSession) -> Commands {
+    pub(super) fn start_stream(&self, session: ConsumerSession, connection: ConnectionEnd) -> Commands {
         let (reader, commands) = CommandSender::open(session.lease.ttl);
         let line = session.group.connect(&session.member);
+        let attached = self.instance.stream_ends().attach(session.process.clone());
         let stream = ConsumerStream {
             service: self.clone(),
             session,
             line,
+            attached,
+            connection,
             reader,
             known: None,
             bare: BareRevision::default(),
@@ -79,15 +88,41 @@ impl ConsumerStream {
         let renewals = Renewals::new(Arc::clone(instance.store()), self.session.clone());
         let stopping = instance.stopping().clone();
         let gone = self.reader.gone();
-        tokio::select! {
+        let is_client_gone = tokio::select! {
             biased;
-            () = stopping.cancelled() => {}
+            () = stopping.cancelled() => false,
             // The client is gone. Its session is not: it may come back to it, here or elsewhere.
-            () = gone => {}
-            reason = renewals.run() => self.end(&reason),
-            unsent = self.tell() => if let Err(CommandRefusal::TooSlow) = unsent { self.give_up() },
+            () = gone => true,
+            reason = renewals.run() => {
+                self.end(&reason);
+                false
+            }
+            told = self.tell() => match told {
+                Ok(()) => false,
+                Err(CommandRefusal::Gone) => true,
+                Err(CommandRefusal::TooSlow) => {
+                    self.give_up();
+                    false
+                }
+            },
+        };
+        tracing::debug!(consumer = %self.session.member, is_client_gone, "stream over");
+        if let Some(detached) = self.detached(is_client_gone) {
+            detached.wait_for_life().await;
         }
-        tracing::debug!(consumer = %self.session.member, "stream over");
+    }
+
+    /// The stream whose client closed it by itself: not after it was told to go elsewhere, nor in leaving.
+    fn detached(self, is_client_gone: bool) -> Option<DetachedStream> {
+        let Self { service, session, attached, connection, line, .. } = self;
+        let is_expected = service.instance.leaving().is_cancelled() || line.is_leaving();
+        (is_client_gone && !is_expected).then_some(DetachedStream {
+            instance: service.instance,
+            group: session.group,
+            member: session.member,
+            stream: attached,
+            connection,
+        })
     }
 
     /// Tells what there is to tell, until the session is over or the view is no longer kept.
@@ -107,6 +142,7 @@ impl ConsumerStream {
                 }
                 Next::Leave => self.leave().await,
             };
+            let is_done = self.refute_death().await && is_done;
             tokio::select! {
                 biased;
                 is_kept = self.line.rung() => {
@@ -230,6 +266,24 @@ impl ConsumerStream {
             self.line.doubt();
         }
         is_done
+    }
+
+    /// Removes the mark that the member's last stream ended: this one is here, and its client reads it. False where that
+    /// could not be done now.
+    async fn refute_death(&self) -> bool {
+        let group = &self.session.group;
+        let Some(write) = group.read(|state| acquit_served(state, &self.session.member)) else { return true };
+        match self.service.instance.store().txn(write.unfenced()).await {
+            Ok(outcome) if outcome.succeeded => {
+                self.service.instance.metrics().acquitted(group.name(), "stream");
+                let consumer = &self.session.member;
+                tracing::info!(group = %group.name(), %consumer, by = "stream", "lives: suspected no more");
+                true
+            }
+            // What it met will be seen, and looked at.
+            Ok(_) => true,
+            Err(_) => false,
+        }
     }
 
     /// The member has nothing left: its registration goes, and the next look at the view ends the stream. False

@@ -91,6 +91,13 @@ impl Hub {
         self.for_each(member, |bell| bell.leaving.store(true, Ordering::Relaxed));
     }
 
+    /// True if a stream of the session `member` is connected.
+    pub(crate) fn is_connected(&self, member: &Member) -> bool {
+        let lines = self.lines();
+        let mut bells = lines.get(&member.name).into_iter().flatten();
+        bells.any(|bell| bell.incarnation == member.incarnation)
+    }
+
     fn for_each(&self, member: &Member, visit: impl FnMut(&Bell)) {
         let lines = self.lines();
         let bells = lines.get(&member.name).into_iter().flatten();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kafka_assigner_core::state::{GroupState, Scope, Touched};
 use kafka_assigner_store::view::Materialized;
 use kafka_assigner_types::kv::{Change, Revision};
+use kafka_assigner_types::name::MemberName;
 
 use super::hub::Hub;
 
@@ -26,6 +27,10 @@ impl GroupView {
     pub const fn state(&self) -> &GroupState {
         &self.state
     }
+
+    fn is_suspected(&self, name: &MemberName) -> bool {
+        self.state.registration(name).is_some_and(|registered| registered.suspected.is_some())
+    }
 }
 
 impl Materialized for GroupView {
@@ -34,6 +39,9 @@ impl Materialized for GroupView {
     fn apply(&mut self, changes: &[Change], revision: Revision) -> Touched {
         let touched = self.state.apply(changes, revision);
         touched.members.iter().for_each(|(name, scope)| self.hub.ring(name, scope));
+        // Their streams may know better.
+        let suspected = touched.progress.iter().filter(|name| self.is_suspected(name));
+        suspected.for_each(|name| self.hub.ring(name, &Scope::default()));
         if touched.topics {
             // Partitions that nobody was granted so far come and go with their topic alone.
             self.routers.ring_all(&Scope::Everything);

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_core::suspicion::suspect;
 use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::name::MemberName;
 use tokio::time::Instant;
@@ -46,6 +47,40 @@ impl Sessions {
     /// Notes a heartbeat; returns the time since the one before, where that was heard here.
     pub(crate) fn note_heartbeat(&self, state: &GroupState, member: &Member) -> Option<Duration> {
         self.page(state, member, |page| page.heard.replace(Instant::now())).map(|heard| heard.elapsed())
+    }
+
+    /// True if a heartbeat of `member` was heard here after `moment`.
+    pub(crate) fn is_heard_after(&self, member: &Member, moment: Instant) -> bool {
+        self.pages().get(&member.name).is_some_and(|page| {
+            page.incarnation == member.incarnation && page.heard.is_some_and(|heard| heard > moment)
+        })
+    }
+
+    /// At most `most` of the sessions that were heard here last, and not for their whole time to live up to now, with the
+    /// time at which they were; the time before `in_contact` does not count. Only such as may be suspected.
+    pub(crate) fn unheard(
+        &self,
+        state: &GroupState,
+        in_contact: Instant,
+        most: usize,
+    ) -> Vec<(Member, Instant)> {
+        let unheard = |(name, page): (&MemberName, &SessionActivity)| {
+            let heard = page.heard?;
+            let ttl = Duration::from_millis(state.registration(name)?.ttl_ms);
+            if heard.max(in_contact).elapsed() < ttl {
+                return None;
+            }
+            let member = Member { name: name.clone(), incarnation: page.incarnation.clone() };
+            suspect(state, &member).is_some().then_some((member, heard))
+        };
+        self.pages().iter().filter_map(unheard).take(most).collect()
+    }
+
+    /// Forgets that `member` was heard at `moment`, unless it was heard since.
+    pub(crate) fn forget_heard(&self, member: &Member, moment: Instant) {
+        if let Some(page) = self.pages().get_mut(&member.name) {
+            page.heard = page.heard.filter(|heard| *heard != moment);
+        }
     }
 
     /// True if progress was last written at least `interval` ago.

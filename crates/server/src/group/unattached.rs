@@ -18,9 +18,20 @@ const SHORTEST: Duration = Duration::from_secs(60);
 /// Whoever was not heard for longer is forgotten: far longer than any session lives without a heartbeat.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(900);
 
+/// So few are not worth to be sought through.
+const FEWEST_SWEPT: usize = 50;
+
 /// One entry for each session that said last that it has no stream.
 #[derive(Debug, Default)]
-pub(crate) struct UnattachedSessions(Mutex<BTreeMap<MemberName, Silence>>);
+pub(crate) struct UnattachedSessions(Mutex<Silences>);
+
+#[derive(Debug, Default)]
+struct Silences {
+    by_name: BTreeMap<MemberName, Silence>,
+    /// The number of them above which those are sought that can be forgotten: so a heartbeat costs the same however many
+    /// there are, and there are at most twice as many as had to be remembered at one time.
+    swept_above: usize,
+}
 
 #[derive(Debug)]
 struct Silence {
@@ -35,13 +46,13 @@ impl UnattachedSessions {
     pub(crate) fn is_overdue(&self, member: &Member, stream: Option<&StreamState>, ttl: Duration) -> bool {
         let (mut sessions, now) = (self.sessions(), Instant::now());
         if stream.is_none_or(|stream| stream.revision > 0) {
-            sessions.remove(&member.name);
+            sessions.by_name.remove(&member.name);
             return false;
         }
-        sessions.retain(|_, silence| now - silence.heard <= FORGOTTEN_AFTER);
+        sessions.forget_old(now);
         let incarnation = member.incarnation.clone();
         let new = || Silence { incarnation, since: now, heard: now };
-        let silence = sessions.entry(member.name.clone()).or_insert_with(new);
+        let silence = sessions.by_name.entry(member.name.clone()).or_insert_with(new);
         // One that was heard elsewhere meanwhile may have had a stream there.
         let is_gapless = now - silence.heard <= ttl / 2;
         if silence.incarnation != member.incarnation || !is_gapless {
@@ -51,8 +62,17 @@ impl UnattachedSessions {
         now - silence.since >= SHORTEST.max(2 * ttl)
     }
 
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<MemberName, Silence>> {
+    fn sessions(&self) -> MutexGuard<'_, Silences> {
         self.0.lock().expect("nothing panics while it holds the sessions")
+    }
+}
+
+impl Silences {
+    fn forget_old(&mut self, now: Instant) {
+        if self.by_name.len() > self.swept_above {
+            self.by_name.retain(|_, silence| now - silence.heard <= FORGOTTEN_AFTER);
+            self.swept_above = self.by_name.len().max(FEWEST_SWEPT) * 2;
+        }
     }
 }
 
@@ -83,6 +103,21 @@ mod tests {
         assert!(!says(&sessions, "1", 0), "begins anew");
         tokio::time::advance(Duration::from_secs(60)).await;
         assert!(!says(&sessions, "2", 0), "and so does another session");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_are_gone_are_forgotten() {
+        let sessions = UnattachedSessions::default();
+        for round in 0..10 {
+            for n in 0..1_000 {
+                let name = format!("c{round}-{n}").parse().unwrap();
+                let member = Member { name, ..member("1") };
+                assert!(!sessions.is_overdue(&member, Some(&StreamState::default()), TTL));
+            }
+            tokio::time::advance(2 * FORGOTTEN_AFTER).await;
+        }
+        let kept = sessions.sessions().by_name.len();
+        assert!(kept <= 2_500, "{kept}");
     }
 
     #[tokio::test(start_paused = true)]

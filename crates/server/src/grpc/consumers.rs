@@ -42,7 +42,9 @@ impl KafkaAssigner for Consumers {
     type RegisterStream = Commands;
 
     async fn register(&self, request: Request<RegisterRequest>) -> Result<Response<Commands>, Status> {
-        self.0.register(request.into_inner()).await.map(Response::new)
+        // There is none where the call came over no connection of ours.
+        let connection = request.extensions().get().cloned().unwrap_or_default();
+        self.0.register(request.into_inner(), connection).await.map(Response::new)
     }
 
     async fn heartbeat(

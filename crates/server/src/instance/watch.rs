@@ -58,6 +58,7 @@ impl Instance {
 
     async fn look_at_history(&self) -> Result<(), Error> {
         let Look { history, identity, .. } = self.look().await?;
+        self.0.store_contact.note();
         match (history, identity) {
             (StoreHistory::Another, Some(identity)) => self.load_anew(identity).await,
             (StoreHistory::WentBack, Some(identity)) => self.begin_another(&identity).await?,

@@ -22,6 +22,7 @@ use super::labels::{
 };
 use super::looks::LookMetrics;
 use super::metered::{Metered, StoreMetrics};
+use super::suspicions::SuspicionMetrics;
 
 /// The metrics of one instance; clones share them.
 #[derive(Debug, Clone)]
@@ -62,6 +63,7 @@ pub(super) struct Families {
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
     pub(super) looks: LookMetrics,
+    pub(super) suspicions: SuspicionMetrics,
     pub(super) store: StoreMetrics,
 }
 
@@ -100,6 +102,7 @@ impl Metrics {
             histories: Counter::default(),
             ahead: Family::default(),
             looks: LookMetrics::default(),
+            suspicions: SuspicionMetrics::default(),
             store: StoreMetrics::default(),
         };
         families.register(registry);
@@ -239,6 +242,7 @@ impl Families {
         self.register_members(registry);
         self.register_history(registry);
         self.looks.register(registry);
+        self.suspicions.register(registry);
         self.store.register(registry);
     }
 

@@ -39,6 +39,12 @@ pub(super) struct OfLabel {
     pub(super) of: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct SignLabel {
+    pub(super) group: String,
+    pub(super) sign: &'static str,
+}
+
 pub(super) fn of(group: &GroupName) -> GroupLabel {
     GroupLabel { group: group.to_string() }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use kafka_assigner_proto::FILE_DESCRIPTOR_SET;
 use kafka_assigner_proto::v1::admin_server::AdminServer;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssignerServer;
@@ -16,6 +17,7 @@ use tonic_health::server::HealthReporter;
 use super::error::Error;
 use super::listeners::Tls;
 use crate::admin::AdminService;
+use crate::connection_end::WatchedConnection;
 use crate::consumer::ConsumerService;
 use crate::grpc::{Consumers, Operators, Routers};
 use crate::instance::Instance;
@@ -65,7 +67,7 @@ impl Grpc {
 
     /// Serves until `closed` and every connection has ended.
     pub(super) async fn run(self, listener: TcpListener, closed: CancellationToken) -> Result<(), Error> {
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).map_ok(WatchedConnection::new);
         self.router
             .serve_with_incoming_shutdown(incoming, closed.cancelled_owned())
             .await

@@ -24,5 +24,6 @@ mod router;
 mod served;
 mod sessions;
 mod sets;
+mod suspicion;
 mod tls;
 mod worker;

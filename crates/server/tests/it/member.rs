@@ -51,7 +51,8 @@ pub(crate) struct Member {
     pub(crate) seen: Option<Seen>,
     /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
-    commands: Commands,
+    /// `None` once it has closed its stream.
+    commands: Option<Commands>,
 }
 
 /// What a client that can do everything is able to do.
@@ -78,7 +79,7 @@ impl Member {
 
     /// Registers as told, and reads the first command with all its parts.
     pub(crate) async fn register(node: &Node, request: RegisterRequest) -> Result<Self, Status> {
-        let commands = node.api.register(Request::new(request.clone())).await?.into_inner();
+        let commands = Some(node.api.register(Request::new(request.clone())).await?.into_inner());
         let (roles, seen, stream) = (Roles::default(), None, None);
         let mut member = Self { node: node.clone(), request, roles, seen, stream, commands };
         member.next().await;
@@ -86,6 +87,11 @@ impl Member {
             member.next().await;
         }
         Ok(member)
+    }
+
+    /// Closes its stream, and lives on.
+    pub(crate) fn close(&mut self) {
+        self.commands = None;
     }
 
     /// Attaches to the same session on another instance, from what it has seen so far.
@@ -101,7 +107,8 @@ impl Member {
 
     /// Reads the next command; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<AssignmentCommand> {
-        let next = timeout(PATIENCE, self.commands.next()).await.expect("a command comes, or the end");
+        let commands = self.commands.as_mut()?;
+        let next = timeout(PATIENCE, commands.next()).await.expect("a command comes, or the end");
         let command = next?.expect("streams end without an error");
         self.roles.take(command.clone());
         Some(command)
@@ -124,7 +131,8 @@ impl Member {
 
     /// Waits for the next command for as long as it takes; false at the end of the stream. Cancel safe.
     pub(crate) async fn more(&mut self) -> bool {
-        let Some(Ok(command)) = self.commands.next().await else { return false };
+        let Some(commands) = &mut self.commands else { return false };
+        let Some(Ok(command)) = commands.next().await else { return false };
         self.roles.take(command);
         true
     }

@@ -8,7 +8,7 @@ use kafka_assigner_core::claim::Leases;
 use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::plan::WhatIf;
 use kafka_assigner_core::record::Handoff;
-use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_core::state::{GroupState, Presence, Touched};
 use kafka_assigner_strategies::Registry;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::moment::{Moment, WallMillis};
@@ -28,9 +28,18 @@ struct Past {
     wanted: Option<Vec<Wanted>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Minimal {
     past: VecDeque<Past>,
+    /// A leader that has seen everything: it knows which units rest after a move that took too long, so that others are
+    /// moved in their place. One that was elected since knows of none.
+    witness: Leader,
+}
+
+impl Default for Minimal {
+    fn default() -> Self {
+        Self { past: VecDeque::new(), witness: Leader::new(Moment::default()) }
+    }
 }
 
 impl Minimal {
@@ -41,10 +50,14 @@ impl Minimal {
         self.past.push_front(Past { state: Arc::clone(state), wanted: None });
     }
 
-    /// True if some state that the leader may have seen asks for this move.
-    fn is_wanted(&mut self, handoff: &Handoff) -> bool {
+    /// True if some state that the leader may have seen asks for this move, of one that remembers or of one that does not.
+    fn is_wanted(&mut self, now: Moment, handoff: &Handoff) -> bool {
+        let witness = &self.witness;
         self.past.iter_mut().any(|past| {
-            let wanted = past.wanted.get_or_insert_with(|| begun(&past.state));
+            let wanted = past.wanted.get_or_insert_with(|| {
+                let fresh = Leader::having_seen(&past.state, now);
+                [begun(&fresh, &past.state, now), begun(witness, &past.state, now)].concat()
+            });
             wanted.iter().any(|(unit, to)| *unit == handoff.unit && *to == handoff.new)
         })
     }
@@ -59,7 +72,7 @@ impl Minimal {
         if handoff.unit.iter().any(|at| !owns(step.before, &handoff.old, at)) {
             wrong("its old owner does not own it");
         }
-        if can_tell(step.before) && !self.is_wanted(handoff) {
+        if can_tell(step.before) && !self.is_wanted(Moment(step.at), handoff) {
             wrong("the strategy never asked for it");
         }
     }
@@ -82,14 +95,9 @@ fn can_tell(state: &GroupState) -> bool {
         && state.assignments().values().all(|entry| entry.last_good().is_none_or(|a| a.avoid.is_empty()))
 }
 
-fn begun(state: &GroupState) -> Vec<Wanted> {
-    let inputs = StepInputs {
-        moment: Moment::default(),
-        wall: WallMillis::default(),
-        nonce: 0,
-        strategies: Registry::builtin(),
-    };
-    let leader = Leader::having_seen(state, Moment::default());
+fn begun(leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
+    let inputs =
+        StepInputs { moment, wall: WallMillis::default(), nonce: 0, strategies: Registry::builtin() };
     let planned = leader.preview(state, &Leases::default(), inputs, &WhatIf::default());
     let Ok(plan) = planned else { return Vec::new() };
     let begun = plan.actions.into_iter().filter_map(|action| match action.step {
@@ -102,6 +110,8 @@ fn begun(state: &GroupState) -> Vec<Wanted> {
 impl Invariant for Minimal {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
         self.remember(step.before);
+        let touched = Touched { units: step.handoffs().cloned().collect(), ..Touched::default() };
+        self.witness.observe(step.after, &touched, Moment(step.at));
         if step.writer.is_none() {
             return;
         }

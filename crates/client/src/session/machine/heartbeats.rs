@@ -1,6 +1,9 @@
 //! Heartbeats: what they say, and what their answers mean for the claim and for the stream.
 
+use std::time::Duration;
+
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, StreamState};
+use kafka_assigner_types::claim;
 use kafka_assigner_types::digest::Digest;
 use kafka_assigner_types::moment::Moment;
 
@@ -38,6 +41,14 @@ impl<D: Dialect> Session<D> {
         }));
     }
 
+    /// Says that this client lives, where it had a stream so far and gives it up.
+    pub(super) fn insist(&mut self, now: Moment) {
+        if D::IS_PRESENT && self.life.live().is_some() && self.stream.as_ref().is_some_and(Attempt::is_open) {
+            self.insistence.stream_ended();
+            self.heartbeats.hurry(now);
+        }
+    }
+
     pub(super) fn heartbeat_failed(&mut self, now: Moment, number: u64) {
         if self.heartbeats.answered(number).is_some() {
             self.heartbeat_elsewhere(now);
@@ -66,7 +77,8 @@ impl<D: Dialect> Session<D> {
         live.claim.confirmed(sent);
         self.actions.push(SessionAction::Claim(Some(live.claim.term())));
         self.losses.reset();
-        self.heartbeats.confirmed(sent);
+        let interval = self.insistence.interval(now, claim::renewal_interval(self.heartbeats.ttl()));
+        self.heartbeats.confirmed(sent, interval);
         let Some(said) = self.said.take() else { return };
         if self.stream.as_ref().is_some_and(Attempt::is_open) {
             self.look_at_stream(now, &said, response);
@@ -98,6 +110,7 @@ impl<D: Dialect> Session<D> {
     /// The instance of the stream has lost its store, and this one has it.
     fn move_stream(&mut self, now: Moment, said: &SaidHeartbeat) {
         tracing::info!(to = said.endpoint, "moving the stream: its instance has lost its store");
+        self.insist(now);
         self.endpoints.pin(&said.endpoint);
         self.open_stream(now);
     }
@@ -139,6 +152,7 @@ impl<D: Dialect> Session<D> {
         if let Some(said) = self.said.take() {
             self.endpoints.leave(&said.endpoint);
         }
-        self.heartbeats.retry(now, &mut self.dice);
+        let longest = self.insistence.interval(now, Duration::MAX);
+        self.heartbeats.retry(now, longest, &mut self.dice);
     }
 }

@@ -99,9 +99,12 @@ fn a_digest_alone_makes_no_stream_after_the_other_deaf() {
     let mut rig = owner();
     rig.answer_with(HeartbeatOutcome::Confirmed, (15, 9), Some(7));
     assert!(is_left(&mut rig));
+    rig.answer_with(HeartbeatOutcome::Confirmed, (15, 9), Some(7));
     rig.wait_for_stream();
+    rig.revision = 15;
     rig.part(&[0, 1], false);
     rig.wait_for_heartbeat();
+    assert_eq!(said(&rig).revision, 15);
     rig.answer_with(HeartbeatOutcome::Confirmed, (15, 9), Some(7));
     assert!(!is_left(&mut rig), "a fault of the digest would be one of every stream");
 }

@@ -1,0 +1,12 @@
+//! The part of an instance in the suspicion that a process is dead: it notes how streams end and who is heard, and writes
+//! the mark into the registration. When to, the core decides (`kafka_assigner_core::suspicion`).
+
+mod contact;
+mod ends;
+mod marking;
+mod unheard;
+
+pub(crate) use contact::StoreContact;
+pub(crate) use ends::{AttachedStream, StreamEnds};
+pub(crate) use marking::{DeathEvidence, Suspect};
+pub(crate) use unheard::look_for_silence;
