@@ -1,5 +1,7 @@
 //! `cargo xtask e2e`: real instances and consumers as processes, next to real servers; see `verification/e2e`.
 
+mod scenario;
+
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -25,6 +27,9 @@ const BOUND: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Play one situation in many groups side by side
+    #[arg(long, value_name = "NAME", value_parser = scenario::NAMES, conflicts_with_all = ["mode", "short"])]
+    scenario: Option<String>,
     /// Print nothing on the standard output but the report
     #[arg(long)]
     json: bool,
@@ -38,12 +43,24 @@ pub(crate) struct Arguments {
 
 /// Builds, starts the servers and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
+    if let Some(scenario) = &arguments.scenario {
+        return scenario::run(scenario, arguments.json, interrupt);
+    }
     let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
     let servers = Servers::start(interrupt)?;
-    let folder = tempfile::Builder::new().prefix("kafka-assigner-e2e-").tempdir()?;
-    let mut command = command(&programs, &servers, folder.path(), arguments);
+    let folder = folder()?;
+    let command = command(&programs, &servers, folder.path(), arguments);
+    play(command, folder, BOUND, interrupt)
+}
+
+fn folder() -> Result<TempDir> {
+    Ok(tempfile::Builder::new().prefix("kafka-assigner-e2e-").tempdir()?)
+}
+
+/// Runs `command`, which writes to `folder`; it is kept where that fails.
+fn play(mut command: Command, folder: TempDir, bound: Duration, interrupt: &Interrupt) -> Result<ExitCode> {
     let mut process = Process::spawn(&mut command).context("failed to start the run")?;
-    let status = interrupt.wait("the run", BOUND, || Ok(process.exit_status()?))?;
+    let status = interrupt.wait("the run", bound, || Ok(process.exit_status()?))?;
     if status.success() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -72,6 +89,7 @@ fn keep(folder: TempDir) {
 fn command(programs: &Path, servers: &Servers, folder: &Path, arguments: &Arguments) -> Command {
     let Servers { etcd: (etcd_tool, etcd), kafka: (kafka_tool, kafka) } = servers;
     let mut command = Command::new(programs.join("kafka-assigner-e2e"));
+    command.arg("play");
     command.args(["--etcd", &etcd.endpoint(), "--etcd-version", &etcd_tool.version]);
     command.args(["--kafka", &kafka.address(), "--kafka-version", &kafka_tool.version]);
     command.arg("--programs").arg(programs).arg("--folder").arg(folder).args(["--mode", &arguments.mode]);

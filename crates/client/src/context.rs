@@ -19,6 +19,7 @@ pub struct WarmContext {
     pub(crate) partition: TopicPartition,
     pub(crate) handoff: Option<HandoffId>,
     pub(crate) current_owner: Option<String>,
+    pub(crate) start_offset: Option<Offset>,
     pub(crate) progress: Arc<WarmUpProgress>,
     pub(crate) cancelled: CancellationToken,
 }
@@ -40,6 +41,13 @@ impl WarmContext {
     #[must_use]
     pub fn current_owner(&self) -> Option<&str> {
         self.current_owner.as_deref()
+    }
+
+    /// The offset at which this member will start, where it is granted the partition already and was told one; `None` =
+    /// it is not known yet, or the group's committed offset.
+    #[must_use]
+    pub const fn start_offset(&self) -> Option<Offset> {
+        self.start_offset
     }
 
     /// Reports how much is done and how much there is to do, in any unit that rises; `None` = unknown. Cheap: the

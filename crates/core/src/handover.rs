@@ -7,7 +7,7 @@ use crate::draft::{Draft, next_epoch, owner_of};
 use crate::reason::Reason;
 use crate::record::{Assignment, Handoff, Owner, Phase, Taken};
 use crate::state::{GroupState, Presence};
-use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
 
@@ -26,7 +26,7 @@ impl Grant {
     pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
         let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(self.mode));
         let next = before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone());
-        Assignment { topic_since: state.topic_since(&at.topic), ..next }
+        Assignment { topic_since: state.topic_since(&at.topic), start: first_start(state, at), ..next }
     }
 
     /// Writes the grant for a whole unit.
@@ -38,6 +38,14 @@ impl Grant {
     ) -> Draft<'a> {
         unit.iter().fold(draft, |draft, at| draft.assign(at, &self.next(state, at)))
     }
+}
+
+/// The start of the first grant of a partition whose topic has taken the place of another one of that name: its beginning.
+/// An offset that is committed there may be of the former topic, whose owners did not know yet.
+fn first_start(state: &GroupState, at: &TopicPartition) -> Option<Offset> {
+    let since = state.topics().get(&at.topic)?.readable()?.since;
+    let granted = state.assignment(at).and_then(|assignment| assignment.topic_since);
+    (since.is_some() && granted != since).then_some(Offset::ZERO)
 }
 
 /// The next step once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's

@@ -139,8 +139,8 @@ fn as_seen(mut topic: Topic, look: TopicLook) -> Topic {
 }
 
 impl Denials {
-    /// None yet. A denial counts once `interval`, that of the refreshes, has passed since the last one that counted:
-    /// whoever asks more often is told of the same moment again.
+    /// None yet. A denial counts once `interval`, the shortest between two refreshes, has passed since the last one that
+    /// counted: whoever asks more often is told of the same moment again.
     #[must_use]
     pub const fn new(interval: Duration) -> Self {
         Self { interval, of: BTreeMap::new() }

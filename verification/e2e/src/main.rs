@@ -14,6 +14,8 @@
 //!        └── what was acknowledged ──► judge ◄── what is in the log
 //! ```
 //!
+//! With `--scenario` it plays one situation in many groups side by side instead: start reading at [`scenario`].
+//!
 //! `cargo xtask e2e` provides the servers, builds the programs and starts this one. Whatever is started here ends with
 //! this process, however that ends. Start reading at [`story`], then [`world`].
 
@@ -23,9 +25,11 @@ mod instances;
 mod load;
 #[cfg(test)]
 mod outage_test;
+mod program;
 mod report;
 mod routers;
 mod scale;
+mod scenario;
 mod story;
 mod work;
 mod world;
@@ -36,22 +40,29 @@ use clap::Parser as _;
 use kafka_assigner_rig::report::conclude;
 
 use crate::arguments::Arguments;
+use crate::program::Program;
 use crate::report::Report;
 use crate::world::World;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments).await {
-        Ok(report) => conclude(&report.failures(arguments.scale()), &report),
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let result = match Program::parse() {
+        Program::Play(arguments) => run(&arguments).await,
+        Program::Scenario(settings) => scenario::play(&settings).await,
+        Program::Work(settings) => scenario::work(settings).await.map(|()| ExitCode::SUCCESS),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
-async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
+async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let report = play(arguments).await?;
+    Ok(conclude(&report.failures(arguments.scale()), &report))
+}
+
+async fn play(arguments: &Arguments) -> anyhow::Result<Report> {
     let mut world = World::start(arguments).await?;
     story::play(&mut world).await?;
     world.end().await

@@ -173,20 +173,28 @@ impl Etcd {
         Ok(())
     }
 
-    fn arguments(&self) -> Vec<String> {
-        let (client, peer) = (self.endpoint(), self.ports.peer_url());
-        let mut arguments = vec![
+    /// The options that say which member of which cluster it is, and where its data are: those of `etcd` and of
+    /// `etcdutl snapshot restore` alike.
+    pub(crate) fn membership(&self) -> Vec<String> {
+        vec![
             format!("--name={}", self.name),
             format!("--data-dir={}", self.data().display()),
+            format!("--initial-advertise-peer-urls={}", self.ports.peer_url()),
+            format!("--initial-cluster={}", self.cluster),
+        ]
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let (client, peer) = (self.endpoint(), self.ports.peer_url());
+        let mut arguments = self.membership();
+        arguments.extend([
             format!("--listen-client-urls={client}"),
             format!("--advertise-client-urls={client}"),
             format!("--listen-peer-urls={peer}"),
-            format!("--initial-advertise-peer-urls={peer}"),
-            format!("--initial-cluster={}", self.cluster),
             format!("--listen-metrics-urls=http://127.0.0.1:{}", self.ports.metrics),
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
-        ];
+        ]);
         arguments.extend(self.config.tls.iter().flat_map(tls_arguments));
         arguments.extend(self.config.arguments.iter().cloned());
         arguments

@@ -73,9 +73,10 @@ impl ProducerContext for Produced {
     /// The round.
     type DeliveryOpaque = usize;
 
-    /// A record that was not acknowledged was not produced.
+    /// A record that was not acknowledged was not produced. One of which Kafka does not say where it is, as it does not of
+    /// what it takes for a repetition, is not known to be in the log.
     fn delivery(&self, result: &DeliveryResult<'_>, round: usize) {
-        if let Ok(message) = result {
+        if let Some(message) = result.as_ref().ok().filter(|message| message.offset() >= 0) {
             self.lock().entry(message.partition()).or_default().insert(message.offset(), round);
         }
     }

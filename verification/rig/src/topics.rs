@@ -40,6 +40,17 @@ pub async fn create(kafka: &str, name: &str, partitions: i32) -> Result<()> {
     all_done(admin(kafka)?.create_topics(&[topic], &options()).await?)
 }
 
+/// Deletes the topic `name`.
+///
+/// # Errors
+/// When Kafka refuses, as where there is no such topic, or does not answer.
+///
+/// # Cancel safety
+/// Cancelled, the topic may be gone.
+pub async fn delete(kafka: &str, name: &str) -> Result<()> {
+    all_done(admin(kafka)?.delete_topics(&[name], &options()).await?)
+}
+
 /// Adds partitions to the topic `name`, so that it has `partitions` in all.
 ///
 /// # Errors
@@ -50,6 +61,16 @@ pub async fn create(kafka: &str, name: &str, partitions: i32) -> Result<()> {
 pub async fn grow(kafka: &str, name: &str, partitions: usize) -> Result<()> {
     let partitions = NewPartitions::new(name, partitions);
     all_done(admin(kafka)?.create_partitions([&partitions], &options()).await?)
+}
+
+/// The number of partitions that the broker `kafka` shows of the topic `name`; 0 where it shows none. Blocks for up to 10 s.
+///
+/// # Errors
+/// When Kafka does not answer.
+pub fn partitions(kafka: &str, name: &str) -> Result<usize> {
+    let consumer: BaseConsumer = ClientConfig::new().set("bootstrap.servers", kafka).create()?;
+    let metadata = consumer.fetch_metadata(Some(name), ANSWER)?;
+    Ok(metadata.topics().iter().map(|topic| topic.partitions().len()).sum())
 }
 
 /// Asks Kafka how far a group is in a topic; never joins the group.

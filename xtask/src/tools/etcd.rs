@@ -87,17 +87,22 @@ fn make(interrupt: &Interrupt) -> Result<(PathBuf, Origin)> {
     ))
 }
 
-/// A throw-away module that requires etcd: `go install` refuses it for its replace directives.
 fn build(interrupt: &Interrupt) -> Result<PathBuf> {
+    build_part(&built(), "etcd", "go.etcd.io/etcd/server/v3", interrupt)
+}
+
+/// Fills `entry` with `program`, built from one of etcd's modules. A throw-away module requires it: `go install` refuses
+/// etcd's for their replace directives.
+pub(super) fn build_part(entry: &Entry, program: &str, part: &str, interrupt: &Interrupt) -> Result<PathBuf> {
     if on_path("go").is_none() {
         bail!("go is not on the PATH");
     }
-    eprintln!("building etcd {BUILT_VERSION} with Go (about a minute, once)");
-    built().fill(|folder| {
+    eprintln!("building {program} {BUILT_VERSION} with Go (about a minute, once)");
+    entry.fill(|folder| {
         let module = folder.join("module");
         fs::create_dir(&module)?;
-        let requirement = format!("go.etcd.io/etcd/server/v3@v{BUILT_VERSION}");
-        let output = ["build", "-o", "../etcd", "go.etcd.io/etcd/server/v3"];
+        let requirement = format!("{part}@v{BUILT_VERSION}");
+        let output = ["build", "-o", &format!("../{program}"), part];
         for arguments in [&["mod", "init", "throwaway"][..], &["get", &requirement], &output] {
             let mut command = Command::new("go");
             command.args(arguments).current_dir(&module).env("CGO_ENABLED", "0");

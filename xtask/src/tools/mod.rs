@@ -2,9 +2,11 @@
 
 mod cache;
 mod etcd;
+mod etcdutl;
 mod kafka;
 mod origin;
 mod search;
 
 pub(crate) use etcd::Etcd;
+pub(crate) use etcdutl::Etcdutl;
 pub(crate) use kafka::Kafka;

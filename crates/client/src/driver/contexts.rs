@@ -58,6 +58,7 @@ impl HeldPartitions {
         partition: &TopicPartition,
         provenance: &Provenance,
         current_owner: Option<String>,
+        start_offset: Option<Offset>,
     ) -> WarmContext {
         let (group, held) = (self.group.clone(), self.begin(partition));
         let context = WarmContext {
@@ -65,6 +66,7 @@ impl HeldPartitions {
             partition: partition.clone(),
             handoff: handoff_of(provenance),
             current_owner,
+            start_offset,
             progress: Arc::new(WarmUpProgress::default()),
             cancelled: held.cancelled.clone(),
         };

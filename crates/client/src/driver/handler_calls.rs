@@ -64,8 +64,8 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     fn prepare(&self, held: &mut HeldPartitions, at: &TopicPartition, call: &Call) -> HandlerCall {
         let handler = self.handler.clone();
         match call {
-            Call::Warm { provenance, current_owner } => {
-                let context = held.warm(at, provenance, current_owner.clone());
+            Call::Warm { provenance, current_owner, start } => {
+                let context = held.warm(at, provenance, current_owner.clone(), *start);
                 async move { handler.warm(&context).await.map(|()| None) }.boxed()
             }
             Call::CatchUp { epoch, until, .. } => {

@@ -13,6 +13,8 @@ pub enum Call {
         provenance: Provenance,
         /// The consumer that owns the partition meanwhile; `None` = nobody.
         current_owner: Option<String>,
+        /// The offset at which the grant that it is for starts; `None` = it is not known yet, or the committed one.
+        start: Option<Offset>,
     },
     /// Take every fence, then read what is left.
     CatchUp {

@@ -194,7 +194,7 @@ impl Entry {
         match &self.held {
             Holding::Nothing if self.has_declined(handoff) => NextCall::Nothing,
             Holding::Nothing => {
-                NextCall::Call(Call::Warm { provenance, current_owner: current_owner.cloned() })
+                NextCall::Call(Call::Warm { provenance, current_owner: current_owner.cloned(), start: None })
             }
             Holding::Warm(made_for) if *made_for == provenance => NextCall::Nothing,
             _ => self.towards_nothing(),
@@ -220,7 +220,7 @@ impl Entry {
         let assigned = |resumed| NextCall::Call(Call::Assigned { epoch, start, resumed, strict });
         match &self.held {
             Holding::Nothing => {
-                NextCall::Call(Call::Warm { provenance: grant.provenance(), current_owner: None })
+                NextCall::Call(Call::Warm { provenance: grant.provenance(), current_owner: None, start })
             }
             Holding::Warm(made_for) if grant.accepts(made_for) => assigned(false),
             Holding::CaughtUp(id) if grant.prepared_by.as_ref() == Some(id) => assigned(false),

@@ -80,11 +80,20 @@ fn ended(number: u32, result: Result<(), &str>) -> RoleEvent {
 
 fn warm_call(number: u32, id: &str) -> RoleAction {
     let provenance = Provenance::Handoff(id.into());
-    RoleAction::Call(p(number), Call::Warm { provenance, current_owner: Some("other".into()) })
+    RoleAction::Call(p(number), Call::Warm { provenance, current_owner: Some("other".into()), start: None })
 }
 
 fn direct_warm(number: u32, run: u64) -> RoleAction {
-    RoleAction::Call(p(number), Call::Warm { provenance: Provenance::Run(Epoch(run)), current_owner: None })
+    RoleAction::Call(
+        p(number),
+        Call::Warm { provenance: Provenance::Run(Epoch(run)), current_owner: None, start: None },
+    )
+}
+
+/// The same for a grant that starts at an offset.
+fn direct_warm_to(offset: i64, number: u32, run: u64) -> RoleAction {
+    let (provenance, start) = (Provenance::Run(Epoch(run)), Some(at_offset(offset)));
+    RoleAction::Call(p(number), Call::Warm { provenance, current_owner: None, start })
 }
 
 fn assigned_call(number: u32, epoch: u64) -> RoleAction {
@@ -137,7 +146,7 @@ fn owning_strictly() -> Roles {
     script(
         &mut roles,
         [
-            (change([(0, starting_at(3, strict_owner(5, 5, "")))]), vec![direct_warm(0, 5)]),
+            (change([(0, starting_at(3, strict_owner(5, 5, "")))]), vec![direct_warm_to(3, 0, 5)]),
             (ended(0, Ok(())), vec![strictly_assigned(0, 5, Some(3), false)]),
             (ended(0, Ok(())), vec![]),
         ],

@@ -191,7 +191,8 @@ impl Planner<'_> {
         let released = self.state.assignment(at).filter(|assignment| assignment.owner.is_none());
         let stopped_at = handoff.and_then(|handoff| handoff.final_offset(at));
         let start = stopped_at.or_else(|| released.and_then(|assignment| assignment.start));
-        Assignment { start: start.filter(|_| !self.state.is_of_earlier_topic(at)), ..next }
+        let start = start.filter(|_| !self.state.is_of_earlier_topic(at));
+        Assignment { start: start.or(next.start), ..next }
     }
 
     /// A grant replaces a handoff that is over, but for one whose old owner has still to let go, and stands back where

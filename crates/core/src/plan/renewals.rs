@@ -67,7 +67,7 @@ impl Planner<'_> {
         self.grant_again(at, owner, &next);
     }
 
-    /// Grants what its owner has to it as a new run, without a start: it has forgotten where it was.
+    /// Grants what its owner has to it as a new run, and not from where it was: it has forgotten that.
     fn grant_anew(&mut self, at: &TopicPartition, assignment: &Assignment, owner: &Owner) {
         let epoch = next_epoch(self.state, std::slice::from_ref(at));
         let (mode, why) = (assignment.mode, Reason::TopicReturned);

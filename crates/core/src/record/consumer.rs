@@ -141,7 +141,7 @@ pub struct Suspicion {
     pub extra: Extra,
 }
 
-/// A sign that a process is dead.
+/// A sign of the death of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeathSign {
@@ -236,6 +236,14 @@ impl Consumer {
         ]
         .into_iter()
         .find_map(|(capability, what)| (!has(capability)).then_some(what))
+    }
+
+    /// The mark that its process seems to be dead, of a kind that this version knows; `None` once its session is being
+    /// ended.
+    #[must_use]
+    pub fn suspicion(&self) -> Option<&Suspicion> {
+        let is_known = |mark: &&Suspicion| !matches!(mark.sign, DeathSign::Other(_));
+        self.suspected.as_ref().filter(is_known).filter(|_| !self.is_ending())
     }
 
     /// True if the session is being ended.

@@ -18,7 +18,9 @@ pub(super) struct TopicFollower<'a> {
 
 impl<'a> TopicFollower<'a> {
     pub(super) fn new(coordinator: &'a Coordinator, executor: &'a Executor) -> Self {
-        Self { coordinator, executor, denials: Denials::new(coordinator.options.topic_refresh) }
+        // Looks come after half the interval where a topic is denied.
+        let denials = Denials::new(coordinator.options.topic_refresh / 2);
+        Self { coordinator, executor, denials }
     }
 
     /// Follows until it is dropped; without a source of topics it waits for ever.

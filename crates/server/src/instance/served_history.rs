@@ -160,6 +160,13 @@ impl ServedHistory {
         views.chain([self.directory.revision(), self.peers.revision()]).max().unwrap_or_default()
     }
 
+    /// True if a view was shown an earlier state than it has, though the store's revision is not lower: it was put back.
+    pub(super) fn went_back(&self) -> bool {
+        let groups = self.groups();
+        let views = groups.values().map(|served| served.group.view().health().went_back);
+        views.chain([self.directory.health().went_back]).any(|went_back| went_back)
+    }
+
     fn ahead(&self) -> MutexGuard<'_, BTreeSet<(GroupName, MemberName)>> {
         self.ahead.lock().expect("nothing panics while it holds the members")
     }

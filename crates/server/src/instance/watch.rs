@@ -48,7 +48,12 @@ impl Instance {
         let reached = known.reached();
         let (identity, at) = read(&*self.0.store, &self.0.options.prefix).await?;
         let stored = identity.as_ref().map(|identity| &**identity.record());
-        Ok(Look { history: judge(known.identity.record(), reached, stored, at), identity, at })
+        let history = match judge(known.identity.record(), reached, stored, at) {
+            // Its revision was raised when it was restored.
+            StoreHistory::Continues if known.went_back() => StoreHistory::WentBack,
+            history => history,
+        };
+        Ok(Look { history, identity, at })
     }
 
     async fn look_at_history(&self) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kafka_assigner_core::topics::{Found, TopicLook};
 use kafka_assigner_types::name::TopicName;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,10 @@ use crate::refusal::describe;
 /// few looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The number of looks that come after half of the interval each once a topic was denied or had another id: as many as it
+/// takes to believe the denial, or to believe the id and see the topic's partitions.
+const SOONER: u32 = 3;
+
 /// The one task of an instance that asks for topics: the union of the names that its leaders want, in one look.
 #[derive(Debug)]
 pub(crate) struct TopicRefresher {
@@ -30,6 +35,10 @@ pub(crate) struct TopicRefresher {
     entropy: Arc<Entropy>,
     metrics: Metrics,
     next: Instant,
+    /// The last word on each topic.
+    last: Found,
+    /// The number of looks that still come sooner.
+    sooner: u32,
 }
 
 impl TopicRefresher {
@@ -43,7 +52,8 @@ impl TopicRefresher {
         metrics: Metrics,
     ) -> Self {
         let (schedule, next) = (RefreshSchedule::new(interval), Instant::now() + interval);
-        Self { source, board, schedule, clock, entropy, metrics, next }
+        let (last, sooner) = (Found::new(), 0);
+        Self { source, board, schedule, clock, entropy, metrics, next, last, sooner }
     }
 
     /// Asks until `stop`.
@@ -80,11 +90,29 @@ impl TopicRefresher {
         self.board.ask(names);
         match self.source.find(names).await {
             Ok(found) => {
+                self.compare(&found);
                 self.board.take_in(found, self.clock.now());
                 self.succeeded();
             }
             Err(error) => self.failed(&error),
         }
+    }
+
+    /// A topic that is gone, or has another id, is looked at again sooner, until it is clear what became of it.
+    fn compare(&mut self, found: &Found) {
+        let is_another = |(name, look): (&TopicName, &Option<TopicLook>)| match (self.last.get(name), look) {
+            (Some(Some(_)), None) => true,
+            (Some(Some(before)), Some(now)) => {
+                before.id.zip(now.id).is_some_and(|(before, now)| before != now)
+            }
+            _ => false,
+        };
+        if found.iter().any(is_another) {
+            self.sooner = SOONER;
+        }
+        self.last.extend(found.clone());
+        let wanted = self.board.wanted();
+        self.last.retain(|name, _| wanted.contains(name));
     }
 
     /// A look for new names moves the next one for all of them only after failures.
@@ -96,7 +124,9 @@ impl TopicRefresher {
             return;
         }
         let (wait, failures) = self.schedule.succeeded(self.entropy.number());
-        self.next = now + wait;
+        let comes_sooner = self.sooner > 0;
+        self.sooner = self.sooner.saturating_sub(1);
+        self.next = now + if comes_sooner { wait / 2 } else { wait };
         if failures > 0 {
             tracing::info!(failures, "Kafka answers again");
         }

@@ -13,6 +13,8 @@ use super::*;
 struct Asked {
     looks: Mutex<Vec<(Instant, Vec<String>)>>,
     failing: Mutex<bool>,
+    /// True = there is no topic.
+    denying: Mutex<bool>,
 }
 
 impl Asked {
@@ -37,7 +39,8 @@ impl TopicSource for Asked {
         if *self.failing.lock().unwrap() {
             return Err(Error { label: "no_answer", source: "nobody is there".into() });
         }
-        Ok(names.iter().map(|name| (name.clone(), Some(TopicLook::new(1)))).collect())
+        let look = (!*self.denying.lock().unwrap()).then(|| TopicLook::new(1));
+        Ok(names.iter().map(|name| (name.clone(), look)).collect())
     }
 }
 
@@ -112,6 +115,21 @@ async fn a_new_name_is_asked_for_alone_and_moves_no_refresh() {
     other.want(names(&["a", "b"]));
     stand.wait(12).await;
     assert_eq!(stand.source.names(), ["a", "b", "a b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_that_is_denied_is_looked_at_three_times_sooner() {
+    let stand = Stand::start();
+    let mut one = stand.board.interest();
+    one.want(names(&["a"]));
+    stand.wait(1).await;
+    *stand.source.denying.lock().unwrap() = true;
+    stand.wait(90).await;
+    let times = stand.source.times(stand.since);
+    let waits: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).skip(1).collect();
+    let is_sooner: Vec<bool> = waits.iter().map(|wait| (5.0..=5.5).contains(wait)).collect();
+    assert_eq!(is_sooner[..5], [true, true, true, false, false], "{waits:?}");
+    assert!(waits.iter().all(|wait| *wait >= 5.0), "{waits:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,14 +29,14 @@ async fn deleted_behind_the_first() -> Cluster {
     cluster.revoke(member.roles.lease).await;
     cluster.until("it is gone", |state| state.consumers().is_empty()).await;
     cluster.nodes[0].link.hold_watches();
-    delete(&cluster.nodes[1]).await.unwrap();
+    delete(&cluster.nodes[1]).await.expect("it is deleted");
     cluster
 }
 
 /// The records of the group that stay; an instance that does not know of its end may campaign for it.
 async fn records(cluster: &Cluster) -> usize {
     let leader = layout().encode(&Key::Leader);
-    let records = cluster.memory.range(&layout().prefix()).await.unwrap().records;
+    let records = cluster.memory.range(&layout().prefix()).await.expect("memory answers").records;
     records.iter().filter(|record| record.key != leader).count()
 }
 

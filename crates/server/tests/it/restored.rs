@@ -88,6 +88,24 @@ async fn a_store_that_went_back_gets_another_cluster_id_and_epochs_never_fall() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_restore_that_a_raised_revision_hides_is_noticed_by_the_keys_that_went_back() {
+    let (cluster, _, mut b) = put_back(Mode::Overlap).await;
+    let lost = b.roles.cluster_id.clone();
+    // Nobody looks meanwhile: the clock stands still.
+    for _ in 0..4 {
+        work_on(&cluster).await;
+    }
+    let (_, raised) = cluster.memory.get(b"/elsewhere/0").await.expect("memory answers");
+    cluster.memory.compact(raised).await.expect("memory takes it");
+    let since = Instant::now();
+    assert_eq!(b.ended().await, None, "its stream ends without a word");
+    assert!(since.elapsed() < Duration::from_secs(5), "noticed after {:?}", since.elapsed());
+    let anew = begin_anew(&cluster.nodes[1], &b).await;
+    assert_ne!(anew.roles.cluster_id, lost);
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn strict_grants_wait_for_the_longest_session_after_the_store_was_put_back() {
     let (cluster, a, mut b) = put_back(Mode::Exclusive).await;
     b.ended().await;

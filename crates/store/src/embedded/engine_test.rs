@@ -45,6 +45,8 @@ fn a_compare() -> impl Strategy<Value = Compare> {
         (0..30_u64).prop_map(|n| Must::HaveModRevision(Revision(n))),
         (0..30_u64).prop_map(|n| Must::HaveCreateRevision(Revision(n))),
         a_lease().prop_map(Must::HaveLease),
+        Just(Must::HaveNoKeys),
+        (0..20_u64).prop_map(|n| Must::HaveNoChangesSince(Revision(n))),
         any::<u8>().prop_map(|value| Must::HaveValue(vec![value].into())),
     ];
     (a_key(), must).prop_map(|(key, must)| Compare { key, must })
@@ -127,7 +129,13 @@ impl Model {
     }
 
     fn branch<'a>(&self, txn: &'a Txn) -> &'a [Op] {
+        let below =
+            |prefix: &Bytes| self.records.iter().filter(|it| it.key.starts_with(prefix)).collect::<Vec<_>>();
         let holds = |compare: &Compare| match (self.find(&compare.key), &compare.must) {
+            (_, Must::HaveNoKeys) => below(&compare.key).is_empty(),
+            (_, Must::HaveNoChangesSince(since)) => {
+                below(&compare.key).iter().all(|record| record.mod_revision <= *since)
+            }
             (None, must) => *must == Must::BeAbsent,
             (Some(_), Must::BeAbsent) => false,
             (Some(_), Must::Exist) => true,

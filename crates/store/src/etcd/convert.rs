@@ -118,7 +118,8 @@ fn compares(Compare { key, must }: Compare) -> impl Iterator<Item = wire::Compar
     let is_range = matches!(must, Must::HaveNoKeys | Must::HaveNoChangesSince(_));
     let (key, range_end) = if is_range { key_range(&key) } else { (key, Bytes::new()) };
     let (result, target, union, may_be_absent) = match must {
-        Must::BeAbsent => (equal, CompareTarget::Create, created(0), false),
+        // Of a range it is true where there is no key.
+        Must::BeAbsent | Must::HaveNoKeys => (equal, CompareTarget::Create, created(0), false),
         Must::Exist => (CompareResult::Greater, CompareTarget::Create, created(0), false),
         Must::HaveModRevision(at) => {
             let at = wire_revision(at);
@@ -132,7 +133,6 @@ fn compares(Compare { key, must }: Compare) -> impl Iterator<Item = wire::Compar
             (equal, CompareTarget::Lease, TargetUnion::Lease(lease.0), lease == LeaseId::NONE)
         }
         Must::HaveValue(value) => (equal, CompareTarget::Value, TargetUnion::Value(value), false),
-        Must::HaveNoKeys => (equal, CompareTarget::Create, created(0), false),
         Must::HaveNoChangesSince(since) => {
             let next = TargetUnion::ModRevision(wire_revision(since.next()));
             (CompareResult::Less, CompareTarget::Mod, next, false)

@@ -20,6 +20,11 @@ impl Index {
         }
     }
 
+    /// True if the copy has a later state of a key than `snapshot`. In one history a key never goes back.
+    pub(super) fn is_ahead_of(&self, snapshot: &Snapshot) -> bool {
+        snapshot.records.iter().any(|record| self.0.get(&record.key) > Some(&record.mod_revision))
+    }
+
     /// The changes that lead from here to `snapshot`, except for the keys in `overtaken`.
     pub(super) fn difference(&self, snapshot: Snapshot, overtaken: &BTreeSet<Bytes>) -> Vec<Change> {
         let listed: BTreeSet<_> = snapshot.records.iter().map(|record| record.key.clone()).collect();

@@ -87,6 +87,11 @@ impl<T: Materialized> Keeper<T> {
         if snapshot.revision < self.revision {
             return Err(went_back(snapshot.revision, self.revision));
         }
+        let went_back = self.index.is_ahead_of(&snapshot);
+        self.health.update(|health| health.went_back = went_back);
+        if went_back {
+            return Err(was_put_back());
+        }
         let revision = snapshot.revision;
         let changes = self.index.difference(snapshot, &BTreeSet::new());
         let first = self.revision == Revision::default();
@@ -146,6 +151,12 @@ impl<T: Materialized> Drop for Keeper<T> {
 
 fn ended() -> Error {
     Error::Unavailable { operation: "watch", source: Some("the watch ended without a word".into()) }
+}
+
+/// The same of a store whose revision was raised when it was restored.
+fn was_put_back() -> Error {
+    let source = "the store holds an earlier state of a key than the view: was it restored?";
+    Error::Unavailable { operation: "range", source: Some(source.into()) }
 }
 
 /// A store that has lost its recent past is not followed: members must never see a revision go back.

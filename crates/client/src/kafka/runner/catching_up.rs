@@ -67,9 +67,17 @@ impl<H: RecordHandler> CatchingUp<H> {
         let at = context.partition();
         self.handler.warm(context).await?;
         let restored = self.handler.restore(at).await?;
-        let committed = self.client.committed(at).await?;
+        let committed = self.start_of(context).await?;
         let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
         Ok((restored.state, begin, committed))
+    }
+
+    /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
+    async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
+        match context.start_offset() {
+            Some(start) => Ok(start),
+            None => self.client.committed(context.partition()).await,
+        }
     }
 
     /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
@@ -98,7 +106,7 @@ impl<H: RecordHandler> CatchingUp<H> {
             if watch.ahead(&mut partition.reader).await? == Ahead::End {
                 return Ok(());
             }
-            let now = self.client.committed(context.partition()).await?;
+            let now = self.start_of(context).await?;
             if now <= partition.reader.next() || now == committed {
                 return Ok(());
             }

@@ -132,6 +132,7 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
         partition: TopicPartition::try_from(("t", 0)).expect("a valid name"),
         handoff: Some(HandoffId::new("h")),
         current_owner: None,
+        start_offset: None,
         progress: handler.progress.clone(),
         cancelled: CancellationToken::new(),
     };

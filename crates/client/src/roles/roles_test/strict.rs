@@ -59,7 +59,7 @@ fn a_failure_to_catch_up_is_declined_and_not_tried_again() {
 #[test]
 fn a_new_owner_that_lost_its_preparation_makes_another_before_it_catches_up() {
     let mut roles = Roles::new(8);
-    let warm = Call::Warm { provenance: Provenance::Handoff("h".into()), current_owner: None };
+    let warm = Call::Warm { provenance: Provenance::Handoff("h".into()), current_owner: None, start: None };
     let catch_up = Call::CatchUp { handoff: "h".into(), epoch: Epoch(9), until: None };
     script(
         &mut roles,
@@ -127,7 +127,7 @@ fn a_released_owner_starts_as_new_when_it_is_granted_again() {
             (change([(0, releasing("h"))]), vec![call(0, Call::Release)]),
             (ended(0, Ok(())), vec![]),
             (change([(0, ConsumerRole::None)]), vec![RoleAction::Forget(p(0))]),
-            (change([(0, starting_at(60, strict_owner(12, 12, "")))]), vec![direct_warm(0, 12)]),
+            (change([(0, starting_at(60, strict_owner(12, 12, "")))]), vec![direct_warm_to(60, 0, 12)]),
             (ended(0, Ok(())), vec![strictly_assigned(0, 12, Some(60), false)]),
         ],
     );
@@ -162,7 +162,7 @@ fn a_member_that_started_no_epoch_of_the_run_answers_a_drain_with_the_start_of_i
         script(
             &mut roles,
             [
-                (change([(0, granted)]), vec![direct_warm(0, 5)]),
+                (change([(0, granted)]), vec![direct_warm_to(3, 0, 5)]),
                 (ended(0, Ok(())), vec![strictly_assigned(0, 9, Some(3), false)]),
             ],
         );
@@ -175,7 +175,7 @@ fn a_preparation_for_a_grant_is_cut_short_by_a_drain_which_does_not_wait_for_it(
     script(
         &mut roles,
         [
-            (change([(0, starting_at(3, strict_owner(5, 5, "")))]), vec![direct_warm(0, 5)]),
+            (change([(0, starting_at(3, strict_owner(5, 5, "")))]), vec![direct_warm_to(3, 0, 5)]),
             (change([(0, draining("h", 5, Some(3)))]), vec![RoleAction::Cancel(p(0))]),
         ],
     );
@@ -372,7 +372,8 @@ fn a_lapsed_claim_changes_nothing_in_overlap() {
 #[test]
 fn an_owner_that_is_granted_a_stricter_mode_without_a_claim_is_lost() {
     let mut roles = owning();
-    let warm = Call::Warm { provenance: Provenance::Handoff("token".into()), current_owner: None };
+    let warm =
+        Call::Warm { provenance: Provenance::Handoff("token".into()), current_owner: None, start: None };
     script(
         &mut roles,
         [

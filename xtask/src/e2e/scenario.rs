@@ -1,0 +1,38 @@
+//! `cargo xtask e2e --scenario NAME`: one situation in many groups side by side.
+
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{folder, play};
+use crate::interrupt::Interrupt;
+use crate::{run, servers, tools};
+
+/// The scenarios.
+pub(super) const NAMES: [&str; 4] = ["killed", "recreate", RESTORED_STORE, "slow-drain"];
+
+/// The one that needs etcdutl.
+const RESTORED_STORE: &str = "restored-store";
+
+/// The packages whose programs take part: an instance, and the one that plays and is the consumers too.
+const PACKAGES: [&str; 2] = ["kafka-assigner-cli", "kafka-assigner-e2e"];
+
+/// A scenario bounds each of its own steps; the longest takes ten minutes.
+const BOUND: Duration = Duration::from_secs(20 * 60);
+
+/// Builds, starts Kafka and plays; each group of servers has an etcd of its own.
+pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitCode> {
+    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
+    let etcd = tools::Etcd::provide(interrupt)?;
+    let (_tool, kafka) = servers::start_kafka(interrupt)?;
+    let folder = folder()?;
+    let mut command = Command::new(programs.join("kafka-assigner-e2e"));
+    command.args(["scenario", name, "--kafka", &kafka.address()]).arg("--etcd").arg(&etcd.binary);
+    command.arg("--programs").arg(&programs).arg("--folder").arg(folder.path());
+    if name == RESTORED_STORE {
+        command.arg("--etcdutl").arg(tools::Etcdutl::provide(interrupt)?.binary);
+    }
+    command.args(json.then_some("--json")).stdin(Stdio::null());
+    play(command, folder, BOUND, interrupt)
+}
