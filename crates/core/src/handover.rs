@@ -41,11 +41,12 @@ impl Grant {
 }
 
 /// The start of the first grant of a partition whose topic has taken the place of another one of that name: its beginning.
-/// An offset that is committed there may be of the former topic, whose owners did not know yet.
+/// An offset that is committed there may be of the former topic, whose owners did not know yet. An assignment that does not
+/// say of which topic it was, as an imported one, is not taken for one of the former.
 fn first_start(state: &GroupState, at: &TopicPartition) -> Option<Offset> {
-    let since = state.topics().get(&at.topic)?.readable()?.since;
-    let granted = state.assignment(at).and_then(|assignment| assignment.topic_since);
-    (since.is_some() && granted != since).then_some(Offset::ZERO)
+    let since = state.topics().get(&at.topic)?.readable()?.since?;
+    let is_first = state.assignment(at).is_none_or(|before| before.topic_since.is_some_and(|of| of != since));
+    is_first.then_some(Offset::ZERO)
 }
 
 /// The next step once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's

@@ -13,8 +13,8 @@ use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
 use kafka_assigner_types::topic_id::TopicId;
 
-/// The number of times in a row, each a refresh after the one before, that Kafka must deny a topic before it counts as deleted:
-/// brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
+/// The number of times in a row, each half a refresh after the one before, that Kafka must deny a topic before it counts as
+/// deleted: brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
 /// state.
 pub const DENIALS: u32 = 3;
 
@@ -38,8 +38,8 @@ impl TopicLook {
     }
 }
 
-/// The number of times in a row, each a refresh after the one before, that Kafka must tell another id of a topic before the
-/// one that the group has counts as deleted: a broker with old metadata tells the former id for a moment.
+/// The number of times in a row, each half a refresh after the one before, that Kafka must tell another id of a topic before
+/// the one that the group has counts as deleted: a broker with old metadata tells the former id for a moment.
 pub const OTHER_IDS: u32 = 2;
 
 /// The number of times in a row that Kafka has denied a topic of the group, or told another id of it.

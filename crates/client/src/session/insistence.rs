@@ -9,8 +9,8 @@ use kafka_assigner_types::moment::Moment;
 /// those who act on that wait for longer.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
-/// A little longer than an instance waits for its store, so that its answer still comes.
-const LONGEST_WAIT: Duration = Duration::from_millis(1_200);
+/// Half a second longer than an instance waits for its store, so that its answer still comes.
+const LONGEST_WAIT: Duration = Duration::from_millis(1_500);
 
 /// A stream must have lasted for so long: whoever saw the end of the one before may have seen it late, and the instance of
 /// this one refutes it once its view shows that.

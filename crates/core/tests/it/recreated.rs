@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{GroupConfig, Topic, encode};
+use kafka_assigner_core::record::{Assignment, GroupConfig, Source, Topic, encode};
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::topics::{Denials, Found, TopicLook, follow};
 use kafka_assigner_core::view::Role;
-use kafka_assigner_types::id::{Member, Offset};
+use kafka_assigner_types::id::{Epoch, Member, Offset};
+use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::topic_id::TopicId;
 
@@ -66,6 +67,20 @@ fn owners_give_up_a_topic_that_was_created_again_and_are_granted_the_new_one() {
             assert_eq!(looking.group.view(&a).roles.len(), partitions as usize, "{mode}");
         }
     }
+}
+
+// An assignment that was imported from another store names no owner and not the topic of which it was.
+#[test]
+fn an_assignment_that_names_no_topic_is_not_taken_for_one_of_a_former() {
+    let mut looking = Looking::new(Mode::Exclusive);
+    let topic = Topic { since: Some(Revision(1)), ..Topic::new(1, Source::Kafka) };
+    looking.group.put(&Key::Topic("t".parse().unwrap()), encode(&topic));
+    let imported = Assignment::without_owner(Mode::Exclusive, Epoch(1_000));
+    looking.group.put(&Key::Assignment(tp("t", 0)), encode(&imported));
+    let a = looking.group.join("a");
+    looking.group.settle();
+    let Some(Role::Owner { start, .. }) = looking.role(&a) else { panic!("not granted") };
+    assert_eq!(start, None, "what is committed counts");
 }
 
 #[test]

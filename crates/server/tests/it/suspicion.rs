@@ -193,7 +193,6 @@ async fn many_ends_at_once_make_no_mark() {
     cluster.stop().await;
 }
 
-// It takes seconds until a client has a stream again, and it is alive all the time.
 // It stood still itself: what it has not heard may have been said, and how many ended then it knows no more.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_stood_still_marks_nobody() {
@@ -209,6 +208,7 @@ async fn an_instance_that_stood_still_marks_nobody() {
     cluster.stop().await;
 }
 
+// It takes seconds until a client has a stream again, and it is alive all the time.
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_is_confirmed_only_after_the_mark_is_gone() {
     let cluster = Cluster::start(2, 1).await;

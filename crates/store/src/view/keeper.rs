@@ -88,7 +88,7 @@ impl<T: Materialized> Keeper<T> {
             return Err(went_back(snapshot.revision, self.revision));
         }
         let went_back = self.index.is_ahead_of(&snapshot);
-        self.health.update(|health| health.went_back = went_back);
+        self.health.update(|health| health.went_back |= went_back);
         if went_back {
             return Err(was_put_back());
         }

@@ -47,8 +47,13 @@ impl<D: Dialect> Session<D> {
         if !D::IS_PRESENT || self.life.live().is_none() || self.stream.is_none() {
             return;
         }
-        if self.insistence.stream_ended() {
-            self.heartbeats.overtake(now);
+        if !self.insistence.stream_ended() {
+            return;
+        }
+        let ended = self.stream.as_ref().map(|stream| &stream.endpoint);
+        match self.said.as_ref().is_some_and(|said| Some(&said.endpoint) == ended) {
+            true => self.heartbeats.overtake(now),
+            false => self.heartbeats.hurry(now),
         }
     }
 
