@@ -164,7 +164,7 @@ fn release<'a>(state: &'a GroupState, handoff: &Handoff) -> (Step, Draft<'a>) {
     let epoch = next_epoch(state, &handoff.unit);
     let draft = handoff.unit.iter().fold(Draft::on(state), |draft, at| match state.assignment(at) {
         Some(assignment) => {
-            // Where its last owner once began says nothing of where that stopped.
+            // The offset at which its last owner once began says nothing of where that stopped.
             let (start, renewed) = (handoff.final_offset(at), assignment.renewed(epoch, None));
             draft.assign(at, &Assignment { owner: None, start, ..renewed.avoiding(&handoff.new) })
         }

@@ -29,7 +29,7 @@ use crate::refusal;
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often the removal of a mark is tried anew when the registration changed under it (by a progress report, say).
+/// The number of times that the removal of a mark is tried when the registration changed under it (by a progress report, say).
 const ATTEMPTS: usize = 5;
 
 /// The wait that a refused stream is told, where this instance has lost touch with its store: at least this, and up to so
@@ -249,7 +249,8 @@ impl<'a, R: Registration> Registered<'a, R> {
         Err(Error::Unknown { operation: "the removal of a suspicion", source: None })
     }
 
-    fn note_acquitted(&self, by: &'static str) {
+    /// Counts and logs that the mark was removed, and by which sign of life.
+    pub(crate) fn note_acquitted(&self, by: &'static str) {
         let (group, member) = (self.group.name(), self.member);
         self.instance.metrics().acquitted(group, by);
         tracing::info!(%group, %member, by, "lives: suspected no more");

@@ -38,7 +38,7 @@ impl AdminService {
                 Ok(group) if group.read(|state| state.config_entry().is_some()) => {
                     self.reconfigure(&group, &wanted).await?
                 }
-                // What is left of a group without its configuration is none: somebody deleted it.
+                // Records without a configuration are no group: somebody deleted it.
                 Ok(_) => self.create(&name, &wanted).await?,
                 Err(refused) if refused.code() == Code::NotFound => self.create(&name, &wanted).await?,
                 Err(other) => return Err(other),

@@ -25,7 +25,7 @@ use crate::commands::{CommandRefusal, CommandSender, Commands};
 use crate::connection_end::ConnectionEnd;
 use crate::convert::CommandHeader;
 use crate::group::{StreamConnection, TouchListener};
-use crate::session::spread;
+use crate::session::{Registered, spread};
 use crate::suspicion::AttachedStream;
 
 /// The most roles that debug builds compare with a look at everything, at each change.
@@ -274,12 +274,11 @@ impl ConsumerStream {
         let Some(write) = group.read(|state| acquit_served(state, &self.session.member)) else { return true };
         match self.service.instance.store().txn(write.unfenced()).await {
             Ok(outcome) if outcome.succeeded => {
-                self.service.instance.metrics().acquitted(group.name(), "stream");
-                let consumer = &self.session.member;
-                tracing::info!(group = %group.name(), %consumer, by = "stream", "lives: suspected no more");
+                let (instance, member) = (&self.service.instance, &self.session.member);
+                Registered::<Consumer>::at(instance, group, member).note_acquitted("stream");
                 true
             }
-            // What it met will be seen, and looked at.
+            // The view will show the change that it met, and this is called again.
             Ok(_) => true,
             Err(_) => false,
         }
