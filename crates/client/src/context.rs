@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::claim::Claim;
 use crate::clock::Clock;
 use crate::gate::{Gate, Permit, Refusal};
+use crate::record_gate::{RecordGate, RecordPermit};
 
 /// The context of a preparation.
 #[derive(Debug, Clone)]
@@ -136,6 +137,7 @@ pub struct OwnedContext {
     pub(crate) start_offset: Option<Offset>,
     pub(crate) resumed: bool,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) records: Arc<RecordGate>,
     pub(crate) edges: Arc<Edges>,
     pub(crate) alarm: Alarm,
     pub(crate) cancelled: CancellationToken,
@@ -181,6 +183,21 @@ impl OwnedContext {
         }
         let permit = permit.ok_or(Refusal::Draining)?;
         if owned == epoch { Ok(permit) } else { Err(Refusal::OtherEpoch { asked: epoch, owned }) }
+    }
+
+    /// Waits until a record may be begun; it is in the works until the permit is dropped. Before a move in the mode
+    /// `routed` holds requests back, the records in the works are waited for, and where they take long (a second), none
+    /// is begun until the move is over. A handler that never asks is taken to have no record in the works: a
+    /// record that takes longer than requests may be held back (10 s by default) then keeps its partition from moving.
+    ///
+    /// Cancel safe.
+    pub async fn begin_record(&self) -> RecordPermit {
+        loop {
+            if let Some(permit) = self.records.begin() {
+                return permit;
+            }
+            self.records.opened().await;
+        }
     }
 
     /// The offset to start at; `None` = the group's committed offset, to be read from now on.

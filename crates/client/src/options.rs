@@ -9,12 +9,13 @@ use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
 /// The capabilities of this version beyond the smallest client.
-const CAPABILITIES: [v1::Capability; 5] = [
+const CAPABILITIES: [v1::Capability; 6] = [
     v1::Capability::Snapshot,
     v1::Capability::Taken,
     v1::Capability::Drain,
     v1::Capability::CatchUp,
     v1::Capability::Present,
+    v1::Capability::Rest,
 ];
 
 /// The part of a host's name that is told of the process: with the rest it stays below what the service takes, 200.

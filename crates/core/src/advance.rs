@@ -1,6 +1,8 @@
 //! The next step of a handoff: facts from the state, the row of the [table](crate::rules) that applies, and
 //! the guarded write that carries it out.
 
+use std::collections::BTreeSet;
+
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{facts, is_readable};
@@ -87,7 +89,8 @@ fn adopt(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Acti
     let why = Reason::OwnerReturned;
     let grant = Grant { owner: owner_of(&owner, registration), epoch, mode: handoff.mode, why, wall };
     let draft = grant.write(state, Draft::on(state).registered(&owner.name, registration), &handoff.unit);
-    let next = Handoff { old: owner.clone(), ..handoff.clone() };
+    // What the ended session said of its records says nothing of those of the new one.
+    let next = Handoff { old: owner.clone(), old_said: BTreeSet::new(), ..handoff.clone() };
     let step = Step::Adopt { id: handoff.id.clone(), owner, epoch };
     Some(Action { unit: handoff.unit.clone(), step, write: draft.rewrite(&next).into_write() })
 }

@@ -172,8 +172,9 @@ impl CancelReason {
     }
 
     /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A freeze that
-    /// routers did not answer is not its fault, nor is a drain that the old owner did not end, nor, in `routed`, a catch-up
-    /// to which the drain left too little of the time for which requests are held back.
+    /// routers did not answer is not its fault, nor is a drain that the old owner did not end, nor, in `routed`, a record
+    /// that the old owner did not end before it, or a catch-up to which the drain left too little of the time for which
+    /// requests are held back.
     #[must_use]
     pub const fn is_failure(&self, mode: Mode) -> bool {
         match self {
@@ -183,7 +184,7 @@ impl CancelReason {
             | Self::Replanned
             | Self::Other(_)
             | Self::Deadline { phase: Phase::Freezing | Phase::Draining, .. } => false,
-            Self::Deadline { phase: Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
+            Self::Deadline { phase: Phase::Ready | Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
             Self::WarmFailed { .. } | Self::Aborted { .. } | Self::Deadline { .. } => true,
         }
     }

@@ -203,15 +203,18 @@ impl WireRoles {
         let topic = at.topic.to_string();
         let partition = wire_partition(at.partition);
         match role {
-            Role::Owner { epoch, run, mode, start, taking } => self.assigned.push(AssignedPartition {
-                topic,
-                partition,
-                epoch: epoch.0,
-                run: run.0,
-                start_offset: start.map(Offset::get),
-                handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
-                mode: wire_mode(*mode).into(),
-            }),
+            Role::Owner { epoch, run, mode, start, taking, resting } => {
+                self.assigned.push(AssignedPartition {
+                    topic,
+                    partition,
+                    epoch: epoch.0,
+                    run: run.0,
+                    start_offset: start.map(Offset::get),
+                    handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    mode: wire_mode(*mode).into(),
+                    rest_handoff_id: resting.as_ref().map(ToString::to_string).unwrap_or_default(),
+                })
+            }
             Role::Warming { handoff, current_owner } => self.warming.push(WarmPartition {
                 topic,
                 partition,
@@ -332,7 +335,8 @@ mod tests {
         let (epoch, run) = (Epoch(u64::MAX), Epoch(u64::MAX));
         let role = |partition| {
             let at = TopicPartition::new(topic.clone(), partition);
-            (at, Role::Owner { epoch, run, mode: Mode::Overlap, start: None, taking: None })
+            let mode = Mode::Overlap;
+            (at, Role::Owner { epoch, run, mode, start: None, taking: None, resting: None })
         };
         ConsumerView { roles: (0..60_000).map(role).collect(), ..ConsumerView::default() }
     }

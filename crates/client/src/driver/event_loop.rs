@@ -284,6 +284,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 }
                 RoleAction::Forget(partition) => self.held.forget(partition),
             }
+                RoleAction::Rest(partition) => self.held.rest(&partition),
+                RoleAction::EndRest(partition) => self.held.end_rest(&partition),
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Entry {
     strict: bool,
     /// True if it owns what it was told to drain and could not: it processes, but admits no requests.
     closed: bool,
+    /// True if its handler was told to begin no record that may take long.
+    rests: bool,
     running: Option<RunningCall>,
     failures: u32,
     retry_at: Option<Moment>,
@@ -93,8 +95,11 @@ impl Entry {
 
     /// True if it acts as an owner, or is about to.
     fn acts(&self) -> bool {
-        let starting = self.running.as_ref().is_some_and(|running| running.call.starts());
-        starting || self.is_owned()
+        self.is_starting() || self.is_owned()
+    }
+
+    fn is_starting(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.call.starts())
     }
 
     /// The claim of the stricter modes has run out. Returns whether the running call has to be cancelled.
@@ -363,7 +368,10 @@ impl Entry {
             (ConsumerRole::CatchingUp(reserved), Holding::CaughtUp(id)) if reserved.handoff == *id => {
                 (AckKind::CaughtUp, id)
             }
-            (ConsumerRole::Owner(grant), Holding::Owned) => (AckKind::Taken, grant.taking.as_ref()?),
+            (ConsumerRole::Owner(OwnerRole { taking: Some(id), .. }), Holding::Owned) => (AckKind::Taken, id),
+            (ConsumerRole::Owner(OwnerRole { rest: Some(id), .. }), _) if !self.is_starting() => {
+                (AckKind::Rested, id)
+            }
             (ConsumerRole::Draining(draining), _) => {
                 return Some((AckKind::Drained, &draining.handoff, self.stopped_at(draining)?));
             }
@@ -399,7 +407,30 @@ impl Entry {
         }
     }
 
+    /// The handoff that waits for the end of the record in the works, if there is one.
+    pub(super) fn resting(&self) -> Option<&HandoffId> {
+        match &self.target {
+            ConsumerRole::Owner(grant) if self.acts() => grant.rest.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether records that may take long are to be begun, where that has changed. One that is about to stop does not
+    /// begin them again before it has.
+    pub(super) fn turn_rest(&mut self) -> Option<bool> {
+        let wanted = match &self.target {
+            ConsumerRole::Owner(grant) => grant.rest.is_some(),
+            ConsumerRole::Draining(_) | ConsumerRole::Releasing(_) => self.rests,
+            _ => false,
+        };
+        (std::mem::replace(&mut self.rests, wanted) != wanted).then_some(wanted)
+    }
+
     pub(super) fn acked(&mut self, kind: AckKind, handoff: &HandoffId) {
+        if let (ConsumerRole::Owner(grant), AckKind::Taken) = (&mut self.target, kind) {
+            // Or it would be said again after the next acknowledgement of this role.
+            grant.taking.take_if(|taking| taking == handoff);
+        }
         self.acked = Some((kind, handoff.clone()));
     }
 }

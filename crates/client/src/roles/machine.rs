@@ -63,6 +63,11 @@ impl Roles {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.busy()?)))
     }
 
+    /// The owned partitions in which a handoff waits for the end of the record in the works, with that handoff.
+    pub fn resting(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
+        self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.resting()?)))
+    }
+
     /// True = nothing is held and nothing is running.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -159,6 +164,12 @@ impl Roles {
     fn reconcile(&mut self, now: Moment, actions: &mut Vec<RoleAction>) {
         let mut waiting = Vec::new();
         for (partition, entry) in &mut self.entries {
+            if let Some(wanted) = entry.turn_rest() {
+                actions.push(match wanted {
+                    true => RoleAction::Rest(partition.clone()),
+                    false => RoleAction::EndRest(partition.clone()),
+                });
+            }
             match entry.next(now) {
                 NextCall::Nothing => {}
                 NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),

@@ -30,6 +30,7 @@ impl ConsumerRole {
             Self::None => None,
             Self::Warming(role) => Some(RoleKey::Warming(&role.handoff)),
             Self::CatchingUp(role) => Some(RoleKey::CatchingUp(&role.handoff)),
+            Self::Owner(OwnerRole { rest: Some(handoff), .. }) => Some(RoleKey::Resting(handoff)),
             Self::Owner(role) => Some(RoleKey::Owner(role.epoch)),
             Self::Draining(role) => Some(RoleKey::Draining(&role.handoff)),
             Self::Releasing(role) => role.handoff.as_ref().map(RoleKey::Releasing),
@@ -72,6 +73,8 @@ pub struct OwnerRole {
     pub taking: Option<HandoffId>,
     /// The handoff whose preparation counts for this grant; `None` = only one made for the run itself counts.
     pub prepared_by: Option<HandoffId>,
+    /// The handoff before which the record in the works is to be ended; `None` = records go on.
+    pub rest: Option<HandoffId>,
 }
 
 /// A partition to stop.
@@ -150,6 +153,7 @@ impl From<v1::AssignedPartition> for OwnerRole {
             start: known("start_offset", wire.start_offset),
             taking: handoff.clone(),
             prepared_by: handoff,
+            rest: some_handoff(&wire.rest_handoff_id),
         }
     }
 }

@@ -32,7 +32,8 @@ fn owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
     let (epoch, run) = (Epoch(epoch), Epoch(run));
     let handoff = (!handoff.is_empty()).then(|| HandoffId::new(handoff));
     let prepared_by = handoff.clone();
-    ConsumerRole::Owner(OwnerRole { epoch, run, start: None, strict: false, taking: handoff, prepared_by })
+    let (start, rest) = (None, None);
+    ConsumerRole::Owner(OwnerRole { epoch, run, start, strict: false, taking: handoff, prepared_by, rest })
 }
 
 fn strict_owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {

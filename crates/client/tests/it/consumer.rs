@@ -51,7 +51,7 @@ pub(crate) async fn owning(options: ConsumerOptions, manner: Manner) -> Running 
 
 pub(crate) fn grant(partition: i32, epoch: u64, handoff_id: &str) -> AssignedPartition {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
-    AssignedPartition { topic, partition, epoch, run: epoch, start_offset: None, handoff_id, mode: 0 }
+    AssignedPartition { topic, partition, epoch, run: epoch, handoff_id, ..AssignedPartition::default() }
 }
 
 pub(crate) fn assign(granted: AssignedPartition) -> Command {
@@ -163,7 +163,7 @@ async fn a_hanging_handler_delays_neither_heartbeats_nor_other_partitions() {
 }
 
 /// The handoffs that the last heartbeat named as waiting for a record.
-fn busy_for(fake: &Fake) -> Vec<String> {
+pub(crate) fn busy_for(fake: &Fake) -> Vec<String> {
     let last = fake.busy().pop().unwrap_or_default();
     last.into_iter().map(|busy| busy.handoff_id).collect()
 }

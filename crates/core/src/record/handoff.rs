@@ -155,7 +155,7 @@ pub struct Handoff {
     /// was said of all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub said: BTreeSet<TopicPartition>,
-    /// The same of the old owner: that it has stopped, or that it let go.
+    /// The same of the old owner: that no record is in the works there, that it has stopped, or that it let go.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub old_said: BTreeSet<TopicPartition>,
     /// The offsets at which the old owner stopped, of the partitions of which it knows.
@@ -312,6 +312,13 @@ impl Handoff {
     pub fn old_has_said_all(&self) -> bool {
         self.unit.iter().all(|at| self.old_said.contains(at))
     }
+    /// True if an owner of a unit whose requests are about to be held back, or are, ends the record in the works before.
+    #[must_use]
+    pub fn asks_for_rest(&self) -> bool {
+        let is_early = matches!(self.phase, Phase::Ready | Phase::Freezing);
+        is_early && self.mode == Mode::Routed && !self.is_ahead()
+    }
+
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
-    AckOutcome, AttachRequest, FenceReason, HeartbeatOutcome, RegisterRequest, RouteAck,
+    AckOutcome, AssignedPartition, AttachRequest, BusyPartition, Capability, FenceReason, HeartbeatOutcome,
+    RegisterRequest, RouteAck,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
@@ -71,6 +73,42 @@ async fn the_owner_stops_once_every_router_holds_requests_back_and_they_go_to_th
     assert_eq!((route.epoch, owned.start_offset), (owned.epoch, Some(5)));
     let stays = first.known.routes.values().filter_map(|route| route.owner.as_ref());
     assert!(stays.clone().any(|owner| owner.endpoint == "http://a:1"));
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_held_back_once_the_owner_says_that_no_record_is_in_the_works() {
+    let cluster = Cluster::tuned(1, 2, routed).await;
+    let mut request = full("a", "a-1");
+    request.capabilities.push(Capability::Rest.into());
+    let mut old = Member::register(&cluster.nodes[0], request).await.expect("it registers");
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut router = Router::join(&cluster.nodes[0], "r").await;
+    let mut new = Member::join(&cluster.nodes[0], "b").await;
+    new.until("one to warm", |roles| roles.warming.len() == 1).await;
+    assert_eq!(new.ready().await, [AckOutcome::Applied]);
+    let rests = |owned: &AssignedPartition| !owned.rest_handoff_id.is_empty();
+    old.until("it is to rest", |roles| roles.assigned.values().any(rests)).await;
+    for _ in 0..20 {
+        let resting = old.roles.assigned.values().filter(|owned| rests(owned));
+        let busy = resting.map(|owned| BusyPartition {
+            topic: owned.topic.clone(),
+            partition: owned.partition,
+            handoff_id: owned.rest_handoff_id.clone(),
+        });
+        old.busy(busy.collect()).await.expect("an answer");
+        new.heartbeat().await;
+        router.heartbeat().await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    let phases = |state: &GroupState| -> Vec<Phase> {
+        state.handoffs().keys().filter_map(|at| Some(state.handoff(at)?.phase)).collect()
+    };
+    assert_eq!(cluster.group().await.read(phases), [Phase::Ready], "a record of 40 s is in the works");
+    assert_eq!(old.rested().await, [AckOutcome::Applied]);
+    router.stashes().await;
+    assert_eq!(router.freeze().await, [AckOutcome::Applied]);
+    finish(&mut old, &mut new).await;
     cluster.stop().await;
 }
 

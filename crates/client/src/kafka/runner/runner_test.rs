@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::kafka::record::Record;
+use crate::record_gate::RecordGate;
 
 struct Idle;
 
@@ -47,6 +48,7 @@ fn owned() -> OwnedContext {
         start_offset: None,
         resumed: false,
         gate: Gate::new(wake.clone()).into(),
+        records: RecordGate::new(clock.clone(), wake.clone()).into(),
         edges: Edges::new(clock).into(),
         alarm: Alarm::new(wake),
         cancelled: CancellationToken::new(),

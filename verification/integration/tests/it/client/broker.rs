@@ -132,9 +132,8 @@ impl Broker {
             partition: 0,
             epoch,
             run: epoch,
-            start_offset: None,
             handoff_id: handoff_id.into(),
-            mode: 0,
+            ..AssignedPartition::default()
         }
     }
 
