@@ -69,9 +69,11 @@ pub struct ConsumerOptions {
     pub outage_grace: Duration,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
-    /// The time that a regular stop may take to hand over. Default 30 s.
+    /// The time that a regular stop may take to hand over. Default 17 s, so that a whole stop takes less than 30 s, which is
+    /// what Kubernetes grants: this, twice `close_timeout` and 4 s more. Raise both where warm-ups take longer.
     pub drain_timeout: Duration,
-    /// The time that handlers may take to finish once nothing more is handed over; then they are aborted. Default 10 s.
+    /// The time that handlers may take to finish once nothing more is handed over; then they are cut off, and their
+    /// partitions granted to others as after a crash. Default 4 s.
     pub close_timeout: Duration,
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
@@ -134,8 +136,8 @@ impl ConsumerOptions {
             max_warming: 64,
             outage_grace: Duration::from_secs(600),
             on_stop: OnStop::Drain,
-            drain_timeout: Duration::from_secs(30),
-            close_timeout: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(17),
+            close_timeout: Duration::from_secs(4),
             seed: None,
             process: String::new(),
             version: String::new(),
