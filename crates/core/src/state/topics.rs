@@ -37,6 +37,20 @@ impl GroupState {
         granted.zip(self.topic_since(&at.topic)).is_some_and(|(granted, now)| granted != now)
     }
 
+    /// The partitions that move as one with `at`, and `at` itself: those that there are of its number in the topics that carry
+    /// its topic's label.
+    #[must_use]
+    pub fn unit_of(&self, at: &TopicPartition) -> Vec<TopicPartition> {
+        let label = |name: &TopicName| self.topics.get(name)?.last_good()?.copartition.as_deref();
+        let wanted = label(&at.topic);
+        let moves_along =
+            |name: &&TopicName| **name == at.topic || (wanted.is_some() && label(name) == wanted);
+        let unit = self.topics.keys().filter(moves_along);
+        unit.map(|name| TopicPartition::new(name.clone(), at.partition))
+            .filter(|at| self.exists(at))
+            .collect()
+    }
+
     /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.
     #[must_use]
     pub fn mode_of(&self, unit: &[TopicPartition]) -> Mode {
