@@ -37,15 +37,21 @@ pub fn advance_by(
     }
     let facts = facts(state, handoff, context);
     let follow = (rules::first(rules, &facts)?.then)(&facts);
-    carry_out(state, handoff, follow, context.wall)
+    carry_out(state, handoff, follow, context)
 }
 
-fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMillis) -> Option<Action> {
+fn carry_out(
+    state: &GroupState,
+    handoff: &Handoff,
+    follow: Follow,
+    context: LeaderContext<'_>,
+) -> Option<Action> {
+    let wall = context.wall;
     let id = handoff.id.clone();
     let unit = handoff.unit.clone();
     let (step, draft) = match follow {
         Follow::LeaveToPlan | Follow::Wait => return None,
-        Follow::Freeze => enter(state, handoff, Phase::Freezing),
+        Follow::Freeze => freeze(state, handoff, context),
         Follow::Drain => enter(state, handoff, Phase::Draining),
         Follow::Next => next(state, handoff, wall)?,
         Follow::Release => release(state, handoff),
@@ -142,6 +148,13 @@ fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Optio
         return Some((step, handover::next(state, handoff, wall)?));
     }
     complete(state, handoff, wall)
+}
+
+/// Requests are held back from here on. Routers that kept the last freezes from ending are left out: the old owner refuses
+/// what they still send to it once it drains.
+fn freeze<'a>(state: &'a GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> (Step, Draft<'a>) {
+    let without = context.memory.silent_routers(state, context.moment);
+    enter(state, &Handoff { without, ..handoff.clone() }, Phase::Freezing)
 }
 
 fn enter<'a>(state: &'a GroupState, handoff: &Handoff, phase: Phase) -> (Step, Draft<'a>) {

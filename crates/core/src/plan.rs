@@ -113,7 +113,6 @@ pub fn plan(
     let mut planner = Planner::new(state, context, &config, strategy.name());
     planner.forget_gone_topics();
     planner.clear_dangling();
-    planner.end_stuck_routers();
     planner.note_history();
     for unit in &desired.units {
         planner.grant_orphans(unit, &desired);
@@ -230,17 +229,6 @@ impl<'a> Planner<'a> {
             draft.delete(&key);
             let step = Step::Clear { id: to.id.clone() };
             self.plan.actions.push(Action { unit: vec![at.clone()], step, write: draft.into_write() });
-        }
-    }
-
-    /// Routers for which freezes waited in vain: without a registration nobody waits for them.
-    fn end_stuck_routers(&mut self) {
-        for router in self.context.memory.stuck_routers(self.state) {
-            let key = Key::Router(router.name.clone());
-            let mut draft = Draft::on(self.state).unchanged(&key);
-            draft.delete(&key);
-            let step = Step::EndRouter { router };
-            self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
         }
     }
 

@@ -202,6 +202,7 @@ fn drain_deadline(state: &GroupState) -> Duration {
 }
 
 /// The longest time for which a move may hold requests back, over all its phases.
-fn hold_deadline(state: &GroupState) -> Duration {
+#[must_use]
+pub fn hold_deadline(state: &GroupState) -> Duration {
     Duration::from_millis(state.configured(|config| config.hold_deadline_ms))
 }

@@ -11,6 +11,7 @@ use super::{Extra, Version};
 use crate::reason::{CancelReason, Reason};
 use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::MemberName;
 
 /// The state of a handoff, in the order in which phases follow each other. `overlap` goes from `Ready` to `Complete`
 /// at once.
@@ -142,6 +143,9 @@ pub struct Handoff {
     pub mode: Mode,
     /// Its state.
     pub phase: Phase,
+    /// From `Freezing` on: the routers that it does not wait for, since they kept the last freezes from ending.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub without: BTreeSet<MemberName>,
     /// The end that it waits for once the new owner is ready; `None` = none: then the old owner gives the unit up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<Awaited>,
@@ -254,6 +258,7 @@ impl Handoff {
             new,
             mode,
             phase: Phase::Warming,
+            without: BTreeSet::new(),
             awaits: None,
             catch_up: mode == Mode::Routed,
             old_epochs: Vec::new(),
@@ -307,11 +312,6 @@ impl Handoff {
         self.is_ahead() && self.phase == Phase::Ready
     }
 
-    /// True if the old owner has said of the whole unit what the phase waits for.
-    #[must_use]
-    pub fn old_has_said_all(&self) -> bool {
-        self.unit.iter().all(|at| self.old_said.contains(at))
-    }
     /// True if an owner of a unit whose requests are about to be held back, or are, ends the record in the works before.
     #[must_use]
     pub fn asks_for_rest(&self) -> bool {
@@ -319,6 +319,11 @@ impl Handoff {
         is_early && self.mode == Mode::Routed && !self.is_ahead()
     }
 
+    /// True if the old owner has said of the whole unit what the phase waits for.
+    #[must_use]
+    pub fn old_has_said_all(&self) -> bool {
+        self.unit.iter().all(|at| self.old_said.contains(at))
+    }
 }
 
 #[cfg(test)]
