@@ -162,7 +162,7 @@ async fn without_routers_a_freeze_ends_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_router_that_never_answers_is_named_and_left_out_after_two_freezes() {
-    let (cluster, old, new, [mut first, mut second]) = freezing(impatient).await;
+    let (cluster, old, new, [first, second]) = freezing(impatient).await;
     let (_old, _new) = (Worker::of(&cluster.nodes, old), Worker::of(&cluster.nodes, new));
     let named = |state: &GroupState| {
         let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
