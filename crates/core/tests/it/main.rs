@@ -6,6 +6,7 @@ mod busy;
 mod concerns;
 mod following;
 mod gaps;
+mod golden_records;
 mod handoffs;
 mod histories;
 mod joint;
