@@ -50,7 +50,7 @@ impl AdminService {
         Err(lost_race(&format!("group {name}")))
     }
 
-    /// `None` where somebody else created it first.
+    /// `None` where somebody else created it first; then the view shows that.
     async fn create(
         &self,
         name: &GroupName,
@@ -60,13 +60,17 @@ impl AdminService {
         let config = changed(options.group_defaults.clone(), wanted, &options.strategies)?;
         let txn = self.instance.creation(name, &config);
         let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
-        if !outcome.succeeded {
-            return Ok(None);
+        if outcome.succeeded {
+            tracing::info!(group = %name, "group created by an operator");
         }
-        tracing::info!(group = %name, "group created by an operator");
-        let group = self.instance.group(name).await?;
-        self.instance.reach(&group, outcome.revision).await?;
-        Ok(Some(SetGroupConfigResponse { config: Some(show::config(&config)), created: true }))
+        match self.instance.group(name).await {
+            Ok(group) => self.instance.reach(&group, outcome.revision).await?,
+            // The store began another history meanwhile.
+            Err(refused) if !outcome.succeeded && refused.code() == Code::NotFound => return Ok(None),
+            Err(refused) => return Err(refused),
+        }
+        let response = SetGroupConfigResponse { config: Some(show::config(&config)), created: true };
+        Ok(outcome.succeeded.then_some(response))
     }
 
     /// `None` where somebody else changed it first.
@@ -137,10 +141,12 @@ fn before(state: &GroupState) -> Result<Option<(GroupConfig, Must)>, Status> {
     }
 }
 
-/// The leases of all owners.
+/// The leases of all owners, and of those that work on until they have let go.
 fn owners(state: &GroupState) -> BTreeMap<LeaseId, Duration> {
     let assignments = state.assignments().values().filter_map(Entry::last_good);
-    let owners = assignments.filter_map(|assignment| assignment.owner.as_ref());
+    let handoffs = state.handoffs().keys().filter_map(|lead| state.handoff(lead));
+    let old = handoffs.filter_map(|handoff| handoff.old_owner.as_ref());
+    let owners = assignments.filter_map(|assignment| assignment.owner.as_ref()).chain(old);
     owners.map(|owner| (owner.lease, Duration::from_millis(owner.ttl_ms))).collect()
 }
 
@@ -219,7 +225,31 @@ fn set<T: Clone>(field: &mut T, wanted: Option<&T>) {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_core::ack::Ack;
+    use kafka_assigner_core::session::Leaving;
+    use kafka_assigner_core::test_group::{TestGroup, tp};
+
     use super::*;
+
+    // In `overlap` the assignment names the new owner while the old one still works.
+    #[test]
+    fn who_works_until_it_lets_go_is_asked_before_a_deletion() {
+        let mut group = TestGroup::with_topics(&[("t", 1)]);
+        let (a, at) = (group.join("a"), tp("t", 0));
+        group.settle();
+        let b = group.join("b");
+        group.leave(&a, &Leaving::Drain);
+        group.pass();
+        let id = group.state.handoff(&at).unwrap().id.clone();
+        group.say(&b, &at, Some(&id), &Ack::Ready);
+        group.pass();
+        assert_eq!(group.owner(&at), Some("b"));
+        let leases = [&a, &b].map(|member| group.state.registration(&member.name).unwrap().lease);
+        for member in [a, b] {
+            group.remove(&Key::Consumer(member.name));
+        }
+        assert_eq!(owners(&group.state).into_keys().collect::<Vec<_>>(), leases);
+    }
 
     #[test]
     fn only_what_is_set_changes() {

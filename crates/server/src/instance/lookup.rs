@@ -82,7 +82,10 @@ impl Instance {
                 if outcome.succeeded {
                     tracing::info!(group = %name, "group created by its first consumer");
                 }
-                self.group(name).await.map_err(|refused| overtaken(refused, name))
+                let group = self.group(name).await.map_err(|refused| overtaken(refused, name))?;
+                // It may have been served before, as a group that was deleted since.
+                self.reach(&group, outcome.revision).await?;
+                Ok(group)
             }
             other => other,
         }
