@@ -3016,6 +3016,11 @@ pub struct DeleteGroupRequest {
     /// The group. Required here: an empty name is refused.
     #[prost(string, tag = "1")]
     pub group: ::prost::alloc::string::String,
+    /// The operator's word that every process has stopped that owned partitions of the group, also those that reach no
+    /// instance. Then a new group of this name waits for nobody. Without it, it grants nothing in `exclusive` and `routed`
+    /// while claims of this one may run: up to 10 min where partitions were owned in `overlap`.
+    #[prost(bool, tag = "2")]
+    pub owners_stopped: bool,
 }
 /// The group is gone; an unknown one is NOT_FOUND.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

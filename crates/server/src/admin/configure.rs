@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{GroupConfig, encode};
+use kafka_assigner_core::record::{GroupConfig, Tombstone, encode};
 use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_proto::v1::{
     self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
@@ -20,6 +20,7 @@ use super::service::{ATTEMPTS, AdminService, lost_race};
 use super::{modes, show};
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
+use crate::options::Options;
 use crate::{directory, leases, refusal};
 
 impl AdminService {
@@ -58,7 +59,7 @@ impl AdminService {
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let options = self.instance.options();
         let config = changed(options.group_defaults.clone(), wanted, &options.strategies)?;
-        let txn = self.instance.creation(name, &config);
+        let txn = self.instance.creation(name, &config).await?;
         let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
         if outcome.succeeded {
             tracing::info!(group = %name, "group created by an operator");
@@ -112,11 +113,15 @@ impl AdminService {
             let (records, config) = deletable(&state, &group)?;
             // Whoever acts now must not do so in a group that is created in its place.
             refuse_claims(&state, &leases::ask(&**self.instance.store(), &owners(&state)).await)?;
-            let prefix = &self.instance.options().prefix;
-            let txn = directory::delete(prefix, group.layout(), config, state.revision());
+            let Options { prefix, wall, .. } = self.instance.options();
+            let claims_ms = if request.owners_stopped { 0 } else { state.claims_after_deletion_ms() };
+            let tombstone = Some(claims_ms).filter(|claims_ms| *claims_ms > 0);
+            let tombstone = tombstone.map(|claims_ms| Tombstone::new(claims_ms, wall.now()));
+            let txn = directory::delete(prefix, group.layout(), config, state.revision(), tombstone.as_ref());
             let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
             if outcome.succeeded {
-                tracing::info!(group = %group.name(), records, "group deleted by an operator");
+                let owners_stopped = request.owners_stopped;
+                tracing::info!(group = %group.name(), records, owners_stopped, "group deleted by an operator");
                 return Ok(DeleteGroupResponse { records });
             }
             self.instance.reach(&group, outcome.revision).await?;
