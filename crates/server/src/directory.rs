@@ -60,7 +60,7 @@ pub(crate) fn entry(prefix: &str, group: &GroupName) -> Bytes {
     ClusterLayout::new(prefix).group(group)
 }
 
-/// What may still be claimed of a group that is created.
+/// The claims that may still run where a group is created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EarlierClaims {
     /// True if claims of an earlier history of the store may run.
