@@ -57,7 +57,7 @@ impl GroupState {
         };
         // What can't be read may be anything that is allowed.
         let unread = longest_session.max(millis(LONGEST_OUTAGE_GRACE));
-        let claims = self.assignments().values().map(|entry| entry.last_good().map_or(unread, |a| of(a)));
+        let claims = self.assignments().values().map(|entry| entry.last_good().map_or(unread, &of));
         claims.max().unwrap_or_default().max(self.earlier_claims_ms())
     }
 }
