@@ -186,8 +186,7 @@ async fn handled(grant: Grant, restored: Option<Option<TopicId>>) -> Vec<i64> {
     timeout(PATIENCE, ended.notified()).await.expect("the last record is handled");
     runner.drain(&owned).await.expect("it stops");
     assert_eq!(broker.committed(), (RECORDS, "epoch=5 topic_id=CAgICAgICAgICAgICAgICA".to_owned()));
-    let handled = handled.lock().expect("no panic inside").clone();
-    handled
+    handled.lock().expect("no panic inside").clone()
 }
 
 const OF_THE_FORMER: &str = "epoch=3 topic_id=BwcHBwcHBwcHBwcHBwcHBw";
