@@ -4,6 +4,7 @@
 mod acks;
 mod busy;
 mod concerns;
+mod earlier_group;
 mod following;
 mod gaps;
 mod golden_records;

@@ -200,7 +200,7 @@ impl ConsumerStream {
         let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
-            let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);
+            let opening = told.opening(state, self.session.describe().as_ref(), &view, deadline_ms);
             let taking = self.taking(&view.roles);
             self.known = Some(view);
             return Next::Tell(state.revision(), opening, taking);
