@@ -23,8 +23,7 @@ use crate::sink::{Connection, Verdict, Write};
 pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let history = Arc::new(Journal::open(&settings.history)?);
-    let handler =
-        Writing { process: settings.process, sink: settings.sink, history: Arc::clone(&history) };
+    let handler = Writing { process: settings.process, sink: settings.sink, history: Arc::clone(&history) };
     let transport = Listening { transport: settings.place.transport(), history };
     let options = ConsumerOptions {
         group: GROUP.to_owned(),

@@ -124,7 +124,9 @@ impl Watched {
         let Self { state, seen, members } = self;
         let registration = state.registration(name);
         let incarnation = registration.map(|consumer| consumer.incarnation.clone());
-        if let Some(known) = members.get(name).filter(|known| Some(&known.member.incarnation) != incarnation.as_ref()) {
+        if let Some(known) =
+            members.get(name).filter(|known| Some(&known.member.incarnation) != incarnation.as_ref())
+        {
             seen.ended.insert(known.member.incarnation.to_string(), now);
             members.remove(name);
         }

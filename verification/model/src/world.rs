@@ -195,7 +195,8 @@ impl World {
 
     /// True if somebody is there who takes what others drain.
     pub(crate) fn has_taker(&self) -> bool {
-        let takes = |name: &_| self.now.state.registration(name).is_some_and(|c| c.standing == Standing::Active);
+        let takes =
+            |name: &_| self.now.state.registration(name).is_some_and(|c| c.standing == Standing::Active);
         self.now.state.consumers().keys().any(takes)
     }
 

@@ -172,7 +172,8 @@ fn unmarks(layout: &Layout, txn: &Txn) -> bool {
 
 /// True if `txn` deletes the record of a handoff.
 fn clears(layout: &Layout, txn: &Txn) -> bool {
-    let is_handoff = |op: &Op| matches!(op, Op::Delete { key } if matches!(layout.decode(key), Some(Key::Handoff(_))));
+    let is_handoff =
+        |op: &Op| matches!(op, Op::Delete { key } if matches!(layout.decode(key), Some(Key::Handoff(_))));
     txn.then.iter().any(is_handoff)
 }
 

@@ -231,8 +231,10 @@ impl PartitionHandler for Worker {
         let (span, is_slow) = self.temper.stop();
         if is_slow {
             self.happened(Fault::SlowDrain, context.partition());
-            // It goes on with the record; requests wait until the move is called off.
+            // Requests wait until the move is called off. In `overlap` it has given nothing up until it has stopped: past
+            // the deadline for that its session ends, with all that it has.
             self.history.excuse_requests(span);
+            self.history.excuse(&self.consumer, span);
         }
         self.ice.run(sleep(span)).await;
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);

@@ -142,7 +142,12 @@ mod tests {
     }
 
     fn wrote(epoch: u64, at: u64, until: u64) -> Entry {
-        Entry::Wrote { claimed: claimed(epoch, at, until), generation: 0, offset: 0, verdict: Verdict::Applied }
+        Entry::Wrote {
+            claimed: claimed(epoch, at, until),
+            generation: 0,
+            offset: 0,
+            verdict: Verdict::Applied,
+        }
     }
 
     fn ended(at: u64) -> Entry {

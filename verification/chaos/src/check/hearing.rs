@@ -123,7 +123,10 @@ mod tests {
         assert_eq!((heard.figures.deaf_ms.max, heard.violations.len()), (9_000, 0));
         let missed = findings(&run(vec![told(5, 12)], seen));
         assert_eq!(missed.figures.deaf_ms.max, 80_000);
-        assert_eq!(missed.violations, ["1 times a session heard nothing, the first: a.1 for 80.0s of revision 6"]);
+        assert_eq!(
+            missed.violations,
+            ["1 times a session heard nothing, the first: a.1 for 80.0s of revision 6"]
+        );
     }
 
     #[test]

@@ -64,7 +64,8 @@ fn unrest(setting: &Setting, from: Moment) -> Vec<String> {
     let seen = stage.observer.look();
     let handoffs = seen.state.handoffs().keys().map(|at| format!("{at} is still being handed over"));
     let standing = (0..PARTITIONS).map(|partition| (TOPIC, partition, partition));
-    let returned = returning.partitions().into_iter().map(|(partition, number)| (RETURNING, partition, number));
+    let returned =
+        returning.partitions().into_iter().map(|(partition, number)| (RETURNING, partition, number));
     let idle = standing.chain(returned).filter_map(|(topic, partition, number)| {
         let at = TopicPartition::new(topic.parse().ok()?, partition.unsigned_abs());
         let problem = problem(&seen.state, &living, sink, (&at, number), from)?;

@@ -29,7 +29,12 @@ pub(crate) type Done = (BTreeMap<i32, i64>, Option<Requested>);
 
 impl Work {
     /// Ends when all of it was done.
-    pub(crate) async fn end(self, settings: &Settings, sink: &Sink, returning: &mut Returning) -> Result<Done> {
+    pub(crate) async fn end(
+        self,
+        settings: &Settings,
+        sink: &Sink,
+        returning: &mut Returning,
+    ) -> Result<Done> {
         match self {
             Self::Records(mut production) => {
                 let mut ends = production.stop().await?.ends();

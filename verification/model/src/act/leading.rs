@@ -22,7 +22,7 @@ use crate::scene::Scene;
 use crate::session::Session;
 use crate::step::{Protocol, Step};
 use crate::variant::Variant;
-use crate::world::{Late, World};
+use crate::world::{Late, World, name};
 
 pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
     match step {
@@ -130,9 +130,10 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
     }
 }
 
-/// What would be granted if those who own anything were gone, and their claims over.
+/// What would be granted if the first consumer were gone, where it owns anything, and its claim over.
 fn grants_past_owners(view: &Scene, instance: usize) -> Vec<Action> {
     let owners = view.state.assignments().keys().filter_map(|at| view.state.assignment(at)?.owner.as_ref());
+    let owners = owners.filter(|owner| owner.name.as_str() == name(0));
     let (names, leases): (BTreeSet<MemberName>, BTreeSet<LeaseId>) =
         owners.map(|owner| (owner.name.clone(), owner.lease)).unzip();
     let blind = view.without(|key| matches!(key, Key::Consumer(name) if names.contains(name)));

@@ -40,16 +40,17 @@ impl Place {
         if goes_on || epoch <= self.former {
             return None;
         }
-        let is_over = !self.said.contains(&offset);
+        // Where nobody has started nothing is done: the beginning is right.
+        let is_first = offset == Offset::ZERO && self.started.is_none();
+        let is_over = !is_first && !self.said.contains(&offset);
         self.said.clear();
         self.started = Some(offset);
         is_over.then(|| format!("process {process} starts from {offset}, which is over"))
     }
 
-    /// The log is another one, of which nobody has said anything: whoever starts first may be told its beginning.
+    /// The log is another one, of which nobody has said anything.
     fn renew(&mut self) {
-        let said = [Offset::ZERO].into();
-        *self = Self { said, highest: self.highest, former: self.highest, ..Self::default() };
+        *self = Self { highest: self.highest, former: self.highest, ..Self::default() };
     }
 }
 

@@ -50,7 +50,8 @@ impl Invariant for SameTopic {
     fn finish(&mut self, end: Duration, _state: &Arc<GroupState>, findings: &mut Findings) {
         for ((_, at), (consumer, since)) in &self.working {
             if self.replaced.get(&at.topic).is_some_and(|replaced| since < replaced) {
-                let what = format!("{consumer} goes on with {at} as it was before its topic was created anew");
+                let what =
+                    format!("{consumer} goes on with {at} as it was before its topic was created anew");
                 findings.report("I14", end, what);
             }
         }

@@ -37,7 +37,8 @@ impl Driver {
                 self.cut_from_one(&consumer)
             }
             Fault::RouterCutFromOne => {
-                let router = self.some_router().map(|router| Arc::clone(&self.world.routers[&router].name))?;
+                let router =
+                    self.some_router().map(|router| Arc::clone(&self.world.routers[&router].name))?;
                 self.cut_from_one(&router)
             }
             Fault::SlowFirstRecord | Fault::SlowDrain => self.slow_down(fault),
@@ -106,7 +107,10 @@ impl Driver {
 
     /// An operator tries until it is done.
     pub(super) async fn delete_group(&mut self) {
-        let slot = { let running = self.world.running(); self.one_of(&running) };
+        let slot = {
+            let running = self.world.running();
+            self.one_of(&running)
+        };
         self.world.history.excuse_everyone(DELETE_AGAIN * 2);
         let may_ask = self.world.outage.is_none();
         match slot {
