@@ -231,7 +231,7 @@ impl World {
         let member =
             Member { name: name(number).parse().expect("a valid name"), incarnation: incarnation.clone() };
         let lease = lease(serial);
-        let takes_over = self.now.state.mod_revision(&Key::Consumer(member.name.clone()));
+        let takes_over = self.now.state.registration(&member.name).map(|registered| registered.lease);
         let write =
             open(self.now.state.layout(), &member.name, &registration(incarnation), lease, takes_over);
         self.apply(&write.unfenced());

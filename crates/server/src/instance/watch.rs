@@ -62,6 +62,10 @@ impl Instance {
         match (history, identity) {
             (StoreHistory::Another, Some(identity)) => self.load_anew(identity).await,
             (StoreHistory::WentBack, Some(identity)) => self.begin_another(&identity).await?,
+            // Somebody wrote it again. Nothing is written any more that is guarded on the record as it was.
+            (StoreHistory::Continues, Some(identity)) if identity != *self.history().identity => {
+                self.load_anew(identity).await;
+            }
             (StoreHistory::Continues | StoreHistory::Unidentified, _) | (_, None) => {}
         }
         Ok(())
@@ -87,7 +91,7 @@ impl Instance {
     async fn load_anew(&self, identity: StoreIdentity) {
         tracing::warn!(
             cluster = identity.id(),
-            "the store has another cluster id: everything is loaded anew"
+            "the store's identity was written anew: everything is loaded anew"
         );
         self.serve_anew(identity).await;
         self.0.metrics.history_begun();
