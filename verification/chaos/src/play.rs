@@ -40,7 +40,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     let Setting { stage, sink, work, mut instances, mut routers, mut returning, .. } = setting;
     let (ends, requested) = work.end(settings, &sink, &mut returning).await?;
     let seen = stage.witness.seen().context("the sessions were not watched to the end")?;
-    let watched_until = Moment::now();
+    let (watched_until, happened) = (Moment::now(), stage.events.add().clone());
     let deaths = [instances.deaths()?, routers.deaths()?, stage.crew.deaths()?];
     deaths.into_iter().flatten().for_each(|death| stage.accident(death));
     let lives = stage.crew.end();
@@ -53,8 +53,8 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
         ends,
         judged,
         lives: lives.into_iter().map(lived).collect::<Result<_>>()?,
-        revoked: stage.events.add().revoked.clone(),
-        away: stage.events.add().away.clone(),
+        revoked: happened.revoked,
+        away: happened.away,
         seen,
         watched_until,
         requested,
