@@ -26,7 +26,9 @@ impl Grant {
     pub(crate) fn next(&self, state: &GroupState, at: &TopicPartition) -> Assignment {
         let before = state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(self.mode));
         let next = before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone());
-        Assignment { topic_since: state.topic_since(&at.topic), start: first_start(state, at), ..next }
+        // Where the topic is gone the grant is of the one that was there: the next one of that name is another.
+        let topic_since = state.topic_since(&at.topic).or(before.topic_since);
+        Assignment { topic_since, start: first_start(state, at), ..next }
     }
 
     /// Writes the grant for a whole unit.
