@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use kafka_assigner_proto::v1::WarmProgress;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +34,8 @@ struct PartitionContexts {
     gate: Arc<Gate>,
     /// The records of every grant, and whether more may be begun.
     records: Arc<RecordGate>,
+    /// The id of the topic for which its calls are made; `None` = not known.
+    topic_id: Option<TopicId>,
     /// The running preparation's.
     warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -55,6 +58,11 @@ impl HeldPartitions {
         self.alarms.clone()
     }
 
+    /// The contexts of `partition` that follow are for a topic with this id.
+    pub(super) fn name_topic(&mut self, partition: &TopicPartition, topic_id: Option<TopicId>) {
+        self.contexts(partition).topic_id = topic_id;
+    }
+
     /// The context of a preparation.
     pub(super) fn warm(
         &mut self,
@@ -70,6 +78,7 @@ impl HeldPartitions {
             handoff: handoff_of(provenance),
             current_owner,
             start_offset,
+            topic_id: held.topic_id,
             progress: Arc::new(WarmUpProgress::default()),
             cancelled: held.cancelled.clone(),
         };
@@ -87,8 +96,8 @@ impl HeldPartitions {
         until_offset: Option<Offset>,
     ) -> ReservedContext {
         let (group, held) = (self.group.clone(), self.begin(partition));
-        let (partition, cancelled) = (partition.clone(), held.cancelled.clone());
-        let context = ReservedContext { group, partition, claim, until_offset, cancelled };
+        let (partition, topic_id, cancelled) = (partition.clone(), held.topic_id, held.cancelled.clone());
+        let context = ReservedContext { group, partition, claim, until_offset, topic_id, cancelled };
         held.reserved = Some(context.clone());
         context
     }
@@ -111,6 +120,7 @@ impl HeldPartitions {
             partition: partition.clone(),
             claim,
             start_offset,
+            topic_id: held.topic_id,
             resumed,
             gate: held.gate.clone(),
             records: held.records.clone(),
@@ -147,12 +157,12 @@ impl HeldPartitions {
 
     /// The contexts of a partition for which a call begins, with a token of its own.
     fn begin(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
-        let held = self.held(partition);
+        let held = self.contexts(partition);
         held.cancelled = CancellationToken::new();
         held
     }
 
-    fn held(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
+    fn contexts(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
         let (alarms, clock) = (&self.alarms, &self.clock);
         let held = self.partitions.entry(partition.clone());
         held.or_insert_with(|| {
@@ -163,7 +173,7 @@ impl HeldPartitions {
     /// No record is begun until those in the works have ended, and where they take long, none before
     /// [`end_rest`](Self::end_rest).
     pub(super) fn rest(&mut self, partition: &TopicPartition) {
-        self.held(partition).records.rest();
+        self.contexts(partition).records.rest();
     }
 
     /// Records are begun as always.
@@ -265,6 +275,7 @@ impl PartitionContexts {
         Self {
             gate,
             records,
+            topic_id: None,
             warm: None,
             reserved: None,
             owned: None,

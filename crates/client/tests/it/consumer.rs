@@ -65,7 +65,8 @@ pub(crate) fn unassign(partition: i32) -> Command {
 
 pub(crate) fn warm(partition: i32, handoff_id: &str) -> Command {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
-    let partition = WarmPartition { topic, partition, handoff_id, current_owner: "b".into(), deadline_ms: 0 };
+    let current_owner = "b".into();
+    let partition = WarmPartition { topic, partition, handoff_id, current_owner, ..WarmPartition::default() };
     Command::Warm(Warm { partitions: vec![partition] })
 }
 

@@ -121,7 +121,7 @@ impl Broker {
             partition: 0,
             handoff_id: handoff_id.into(),
             current_owner: "other".into(),
-            deadline_ms: 0,
+            ..WarmPartition::default()
         };
         Command::Warm(Warm { partitions: vec![partition] })
     }
@@ -165,6 +165,7 @@ impl Broker {
             handoff_id: handoff_id.into(),
             epoch: 9,
             until_offset,
+            ..CatchUpPartition::default()
         };
         Command::CatchUp(CatchUp { partitions: vec![partition] })
     }
