@@ -48,7 +48,7 @@ pub(crate) fn facts<'a>(
         new_suspected: state.suspicion(&handoff.new).is_some(),
         new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         wish: wish(state, handoff),
-        overdue: context.memory.is_overdue(handoff, context.moment),
+        overdue: context.memory.is_overdue(state, handoff, context.moment),
         deadline_ms: millis(phase_bound(state, handoff)),
     }
 }

@@ -92,6 +92,11 @@ impl Facts<'_> {
         self.new_over() || !self.new_may_have_it || self.new_suspected
     }
 
+    /// True if the new owner says that it can't prepare, or nobody wants that it does, or it makes no progress.
+    const fn new_gives_up(&self) -> bool {
+        self.wish.is_some() || (self.overdue && matches!(self.handoff.phase, Phase::Warming))
+    }
+
     /// True if the new owner prepares for the end of an owner that was heard again.
     fn prepares_for_nothing(&self) -> bool {
         self.handoff.is_ahead() && matches!(self.old, Presence::Here) && !self.old_suspected
@@ -169,6 +174,45 @@ const STANDING: &[Phase] =
     &[Phase::Warming, Phase::Ready, Phase::Freezing, Phase::Draining, Phase::CatchingUp, Phase::Complete];
 const BEFORE: &[Phase] = &[Phase::Warming, Phase::Ready];
 
+// Rows that stand in the tables of all modes.
+
+/// Whoever waits for the end of a session longer than it lasts still says that it can't, and is still called off.
+const GIVEN_UP: Rule = Rule {
+    name: "given up while it waits",
+    phases: BEFORE,
+    when: |f| (f.owners_die || f.old_awaited) && f.new_gives_up(),
+    then: |f| Follow::Cancel(unwanted(f)),
+};
+
+/// A record that kills its owners must not do so faster than by the ends of their sessions.
+const OWNERS_DIE: Rule = Rule {
+    name: "its owners die",
+    phases: BEFORE,
+    when: |f| f.owners_die && !f.new_is_out(),
+    then: |_| Follow::Wait,
+};
+
+const MAY_COME_BACK: Rule = Rule {
+    name: "its owner may come back",
+    phases: BEFORE,
+    when: |f| f.old_awaited && !f.new_is_out(),
+    then: |_| Follow::Wait,
+};
+
+const HEARD_AGAIN: Rule = Rule {
+    name: "old owner heard again",
+    phases: BEFORE,
+    when: |f| f.prepares_for_nothing(),
+    then: |_| Follow::Cancel(CancelReason::OwnerHeard),
+};
+
+const WARM_AHEAD: Rule = Rule {
+    name: "warm ahead",
+    phases: &[Phase::Ready],
+    when: |f| f.handoff.is_ahead(),
+    then: |_| Follow::Wait,
+};
+
 /// The rows of `overlap`.
 pub const OVERLAP: &[Rule] = &[
     Rule { name: "topic gone", phases: ANY, when: |f| f.extent == Extent::Gone, then: |_| Follow::Forget },
@@ -186,10 +230,10 @@ pub const OVERLAP: &[Rule] = &[
         when: |f| !f.assignments_agree,
         then: |_| Follow::Clear,
     },
-    // Before Complete: the old owner is the owner.
-    // Or what kills them would do so faster than by the end of their sessions.
-    Rule { name: "its owners die", phases: BEFORE, when: |f| f.owners_die, then: |_| Follow::Wait },
-    Rule { name: "its owner may come back", phases: BEFORE, when: |f| f.old_awaited, then: |_| Follow::Wait },
+    // Before Complete the old owner is the owner.
+    GIVEN_UP,
+    OWNERS_DIE,
+    MAY_COME_BACK,
     Rule {
         name: "old owner came back",
         phases: BEFORE,
@@ -226,18 +270,8 @@ pub const OVERLAP: &[Rule] = &[
         when: |f| f.wish.is_some(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
-    Rule {
-        name: "old owner heard again",
-        phases: BEFORE,
-        when: |f| f.prepares_for_nothing(),
-        then: |_| Follow::Cancel(CancelReason::OwnerHeard),
-    },
-    Rule {
-        name: "warm ahead",
-        phases: &[Phase::Ready],
-        when: |f| f.handoff.is_ahead(),
-        then: |_| Follow::Wait,
-    },
+    HEARD_AGAIN,
+    WARM_AHEAD,
     // Before "overdue": a leader that could not act for a while goes on where it stood.
     Rule { name: "warm", phases: &[Phase::Ready], when: |f| f.new_can_gain(), then: |_| Follow::Complete },
     Rule { name: "overdue", phases: BEFORE, when: |f| f.overdue, then: |f| Follow::Cancel(deadline(f)) },
@@ -299,8 +333,8 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.restored,
         then: |_| Follow::Wait,
     },
-    // Or what kills them would do so faster than by the end of their sessions.
-    Rule { name: "its owners die", phases: BEFORE, when: |f| f.owners_die, then: |_| Follow::Wait },
+    GIVEN_UP,
+    OWNERS_DIE,
     // Up to Complete the old owner is the owner, and where it is gone, its claim counts.
     Rule {
         name: "its claim runs",
@@ -314,13 +348,7 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.old_over() && (f.new_over() || !f.new_may_have_it),
         then: |_| Follow::LeaveToPlan,
     },
-    Rule {
-        name: "one gone, one suspected",
-        phases: BEFORE,
-        when: |f| f.old_over() && f.new_is_out(),
-        then: |_| Follow::LeaveToPlan,
-    },
-    Rule { name: "its owner may come back", phases: BEFORE, when: |f| f.old_awaited, then: |_| Follow::Wait },
+    MAY_COME_BACK,
     Rule {
         name: "old owner came back",
         phases: BEFORE,
@@ -358,16 +386,14 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.wish.is_some() && !f.old_over(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
+    HEARD_AGAIN,
+    WARM_AHEAD,
+    // A process that seems to be dead is not asked to stop: it would not answer, and nobody acts until it has. Its next
+    // heartbeat is waited for, or the end of its session.
     Rule {
-        name: "old owner heard again",
-        phases: BEFORE,
-        when: |f| f.prepares_for_nothing(),
-        then: |_| Follow::Cancel(CancelReason::OwnerHeard),
-    },
-    Rule {
-        name: "warm ahead",
+        name: "old owner suspected",
         phases: &[Phase::Ready],
-        when: |f| f.handoff.is_ahead(),
+        when: |f| f.old_suspected,
         then: |_| Follow::Wait,
     },
     Rule {

@@ -301,12 +301,6 @@ impl Handoff {
         self.awaits == Some(Awaited::EndOfSession)
     }
 
-    /// True if the new owner is ready, and nothing is left but the end of the old owner's session; no deadline runs.
-    #[must_use]
-    pub fn waits_for_end(&self) -> bool {
-        self.is_ahead() && self.phase == Phase::Ready
-    }
-
     /// True if the old owner has said of the whole unit what the phase waits for.
     #[must_use]
     pub fn old_has_said_all(&self) -> bool {
