@@ -12,12 +12,18 @@
 //! machine. The first row that applies wins. What members say (ready, taken, released) is recorded by the
 //! instance that hears it, see [`crate::ack`]; everything here is the leader's.
 
+mod row;
+mod shared;
+
 use crate::claim::ClaimEnd;
 use crate::reason::{CancelReason, FenceReason};
 use crate::record::{Handoff, Phase, Wish};
 use crate::state::Presence;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
+
+pub use row::{Follow, Rule};
+use shared::{GIVEN_UP, HEARD_AGAIN, MAY_COME_BACK, OWNERS_DIE, WARM_AHEAD};
 
 /// The part of a unit that still exists, its topics being deleted or re-created one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,106 +118,12 @@ impl Facts<'_> {
     }
 }
 
-/// The next step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Follow {
-    /// The unit's records go: its topic is gone.
-    Forget,
-    /// The handoff goes, the assignments stay as they are.
-    Clear,
-    /// The old owner's new session takes the place of the old one.
-    Adopt,
-    /// The new owner gets the unit at once.
-    GrantToTarget,
-    /// Nothing for now: the old owner may still act.
-    Wait,
-    /// Routers hold requests back.
-    Freeze,
-    /// The old owner stops.
-    Drain,
-    /// The new owner catches up, or is the owner where it need not.
-    Next,
-    /// Both are gone: the plan finds somebody, and clears the handoff with the grant.
-    LeaveToPlan,
-    /// The handoff goes and nobody owns the unit: the plan finds somebody.
-    Release,
-    /// The attempt ends without a move.
-    Cancel(CancelReason),
-    /// The assignments name the new owner from now on.
-    Complete,
-    /// The old owner, which still works, stays the owner; with the failure noted or not.
-    GiveBack {
-        /// True if the new owner is passed over for a while.
-        avoid: bool,
-    },
-    /// The old owner's session is ended.
-    EndOldSession(FenceReason),
-}
-
-/// One row of the table.
-#[derive(Clone, Copy)]
-pub struct Rule {
-    /// The name of the row, in traces and tests.
-    pub name: &'static str,
-    /// The phases in which it applies.
-    pub phases: &'static [Phase],
-    /// The condition under which it applies.
-    pub when: fn(&Facts<'_>) -> bool,
-    /// The next step in that case.
-    pub then: fn(&Facts<'_>) -> Follow,
-}
-
-impl std::fmt::Debug for Rule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?} in {:?}", self.name, self.phases)
-    }
-}
-
 const ANY: &[Phase] = &Phase::ALL;
 const IN_FLIGHT: &[Phase] =
     &[Phase::Warming, Phase::Ready, Phase::Freezing, Phase::Draining, Phase::CatchingUp];
 const STANDING: &[Phase] =
     &[Phase::Warming, Phase::Ready, Phase::Freezing, Phase::Draining, Phase::CatchingUp, Phase::Complete];
 const BEFORE: &[Phase] = &[Phase::Warming, Phase::Ready];
-
-// Rows that stand in the tables of all modes.
-
-/// Whoever waits for the end of a session longer than it lasts still says that it can't, and is still called off.
-const GIVEN_UP: Rule = Rule {
-    name: "given up while it waits",
-    phases: BEFORE,
-    when: |f| (f.owners_die || f.old_awaited) && f.new_gives_up(),
-    then: |f| Follow::Cancel(unwanted(f)),
-};
-
-/// A record that kills its owners must not do so faster than by the ends of their sessions.
-const OWNERS_DIE: Rule = Rule {
-    name: "its owners die",
-    phases: BEFORE,
-    when: |f| f.owners_die && !f.new_is_out(),
-    then: |_| Follow::Wait,
-};
-
-const MAY_COME_BACK: Rule = Rule {
-    name: "its owner may come back",
-    phases: BEFORE,
-    when: |f| f.old_awaited && !f.new_is_out(),
-    then: |_| Follow::Wait,
-};
-
-const HEARD_AGAIN: Rule = Rule {
-    name: "old owner heard again",
-    phases: BEFORE,
-    when: |f| f.prepares_for_nothing(),
-    then: |_| Follow::Cancel(CancelReason::OwnerHeard),
-};
-
-const WARM_AHEAD: Rule = Rule {
-    name: "warm ahead",
-    phases: &[Phase::Ready],
-    when: |f| f.handoff.is_ahead(),
-    then: |_| Follow::Wait,
-};
 
 /// The rows of `overlap`.
 pub const OVERLAP: &[Rule] = &[

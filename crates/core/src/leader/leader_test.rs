@@ -189,3 +189,30 @@ fn a_takeover_counts_once_wherever_it_is_seen() {
     let other = Leader::new(group.moment).remembering(deaths);
     assert_eq!(other.memory().suspicions.taken_over(group.moment).collect::<Vec<_>>(), ["a"]);
 }
+
+/// What explains a plan is made by a leader that has just begun.
+#[test]
+fn who_explains_remembers_the_deaths_that_the_leader_has_seen() {
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    group.join("a");
+    group.settle();
+    for (owner, next) in [("a", "b"), ("b", "a"), ("a", "b")] {
+        group.join(next);
+        let owner = group.members().into_iter().find(|member| member.name.as_str() == owner).unwrap();
+        group.suspect(&owner, DeathSign::Detached);
+        group.follow(Duration::from_secs(4));
+        if group.owner(&tp("t", 0)) == Some(next) {
+            group.follow(Duration::from_secs(30));
+            group.crash(owner.name.as_str());
+        }
+    }
+    let explained = |leader: &Leader| {
+        let plan = leader.preview(&group.state, &Leases::default(), at(group.moment), &WhatIf::default());
+        crate::explain::explain(&group.state, &tp("t", 0), plan.as_ref()).last().unwrap().to_string()
+    };
+    let begun = Leader::having_seen(&group.state, group.moment);
+    assert!(!explained(&begun).contains("its owners die"), "it has seen nothing of that");
+    let begun = begun.remembering(Arc::clone(group.leader.memory().deaths()));
+    let told = "It has to wait: its owners die one after the other: the session of a has still to end.";
+    assert_eq!(explained(&begun), told);
+}

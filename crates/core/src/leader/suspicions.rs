@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Memory;
 use super::deaths::{Deaths, MarkedSession};
 use super::takeovers::Takeovers;
 use crate::claim::{Leases, Remaining, margin_of};
@@ -219,5 +220,32 @@ impl Suspicions {
             seen.since = Moment(seen.since.0.saturating_sub(age));
             seen.ask_at = Moment(seen.ask_at.0.saturating_sub(age));
         }
+    }
+}
+
+impl Memory {
+    /// True if the owners of `at` die one after the other, and that of now is taken over: the end of its session is waited
+    /// for.
+    #[must_use]
+    pub fn owners_die(&self, state: &GroupState, at: &TopicPartition, now: Moment) -> bool {
+        let owner = state.owner(at).filter(|owner| state.is_taken_over(owner));
+        owner.is_some_and(|owner| self.suspicions.owners_die(at, &owner.incarnation, now))
+    }
+
+    /// The sessions that were taken over lately. A copy costs next to nothing.
+    #[must_use]
+    pub const fn deaths(&self) -> &Arc<Deaths> {
+        self.suspicions.deaths()
+    }
+
+    /// Notes the leases that are asked about though their sessions are here: nothing is granted on what is left of them.
+    pub fn note_asked_early(&mut self, leases: impl IntoIterator<Item = LeaseId>) {
+        self.suspicions.note_asked(leases.into_iter().collect());
+    }
+
+    /// True if the rest of `lease` was asked for while its session was there.
+    #[must_use]
+    pub fn is_asked_early(&self, lease: LeaseId) -> bool {
+        self.suspicions.is_asked(lease)
     }
 }

@@ -174,7 +174,7 @@ impl<'a> Planner<'a> {
         mode.is_strict() && self.state.suspicion(owner).is_some()
     }
 
-    /// What is `prepared` for the end of a session yields to a move of `part` to `target`: it becomes that move where it
+    /// Lets what is `prepared` for the end of a session yield to a move of `part` to `target`: it becomes that move where it
     /// goes to the same consumer, and is cancelled elsewhere. Then the move begins with a later plan, and its places are
     /// kept in this one.
     pub(super) fn yield_to(
