@@ -4,7 +4,9 @@
 
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
-use kafka_assigner_core::record::{Consumer, Handoff, HandoffRecord, Phase, Taken, decode, encode};
+use kafka_assigner_core::record::{
+    Consumer, GroupConfig, Handoff, HandoffRecord, Phase, Taken, decode, encode,
+};
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Revision, Txn};
 use tonic::Status;
@@ -44,11 +46,13 @@ pub enum Hole {
     DeafUnnoticed,
     /// Nobody removes the mark of a session that is heard (I13).
     MarksKept,
+    /// Leaders take the wait before a takeover for none (I13).
+    TakenOverEarly,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -65,6 +69,7 @@ impl Hole {
         Self::BrokenIsRefused,
         Self::DeafUnnoticed,
         Self::MarksKept,
+        Self::TakenOverEarly,
     ];
 
     /// What the store makes of a transaction.
@@ -104,6 +109,17 @@ impl Hole {
         if self == Self::StaleSnapshot { Revision(1) } else { revision }
     }
 
+    /// The record that an instance reads in place of `record`.
+    pub(crate) fn read(self, layout: &Layout, record: Record) -> Record {
+        let is_config = matches!(layout.decode(&record.key), Some(Key::GroupConfig));
+        match decode::<GroupConfig>(&record.value) {
+            Ok(config) if self == Self::TakenOverEarly && is_config => {
+                Record { value: encode(&GroupConfig { takeover_after_ms: 1, ..config }), ..record }
+            }
+            _ => record,
+        }
+    }
+
     /// True if an instance gets to see `record`.
     pub(crate) fn shows(self, layout: &Layout, record: &Record) -> bool {
         self != Self::UnreadableIsGone || !is_unreadable_consumer(layout, record)
@@ -115,7 +131,8 @@ impl Hole {
             Change::Put(record) if !self.shows(layout, &record) => {
                 Change::Delete { key: record.key, revision: record.mod_revision }
             }
-            other => other,
+            Change::Put(record) => Change::Put(self.read(layout, record)),
+            other @ Change::Delete { .. } => other,
         }
     }
 }

@@ -55,6 +55,13 @@ fn a_seed_repeats_exactly() {
 }
 
 #[test]
+fn a_takeover_before_its_time_is_found_for_what_it_is() {
+    let is_found = |outcome: &Outcome| outcome.violations.iter().any(|found| found.invariant == "I13");
+    let options = Options { hole: Some(Hole::TakenOverEarly), ..Options::default() };
+    assert!(run(1_500, options, is_found).iter().any(is_found));
+}
+
+#[test]
 fn every_hole_is_found() {
     for hole in Hole::ALL {
         let options = Options { hole: Some(hole), ..Options::default() };

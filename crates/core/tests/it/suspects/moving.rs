@@ -155,6 +155,22 @@ fn what_is_prepared_becomes_a_move_within_the_budget_of_moves() {
 }
 
 #[test]
+fn what_is_warm_for_a_suspect_that_drains_stays_with_who_is_warm() {
+    let (mut group, c0) = four_prepared(&GroupConfig { takeover_after_ms: 0, ..GroupConfig::default() });
+    let warm: Vec<_> = handoffs(&group).into_iter().map(|handoff| (handoff.id, handoff.new)).collect();
+    group.join("c3");
+    group.leave(&c0, &Leaving::Drain);
+    let done = group.pass();
+    assert_eq!(cancelled(&done), [] as [&CancelReason; 0]);
+    let moves = |(id, new): &(_, Member)| {
+        handoffs(&group).iter().any(|h| h.id == *id && h.new == *new && h.awaits.is_none())
+    };
+    assert!(warm.iter().all(moves), "{:?}", handoffs(&group));
+    group.settle();
+    assert_eq!(load(&group, "c0"), 0);
+}
+
+#[test]
 fn what_is_prepared_counts_among_no_moves_while_a_grace_runs() {
     let config = GroupConfig {
         max_moves_in_flight: 1,
