@@ -12,6 +12,9 @@ use crate::suspensions::{self, Suspensions};
 /// runs for longer than this in one piece. Short against the third of a time to live in which others wait.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
+/// What drifts are counted in.
+const MILLION: i32 = 1_000_000;
+
 /// Reads the time of the runtime, so that a paused clock works, and counts suspended time with it.
 ///
 /// Wall-clock time is read once, at the start; afterwards it advances with the same clock, so that differences
@@ -19,6 +22,8 @@ const LONGEST_NAP: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Clock {
     origin: Instant,
+    /// How much faster it runs than the runtime's clock, in millionths.
+    drift_ppm: i32,
     wall_origin: Duration,
     suspensions: Option<Arc<dyn Suspensions>>,
 }
@@ -35,7 +40,18 @@ impl Clock {
     #[must_use]
     pub fn of_the_runtime() -> Self {
         let wall_origin = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-        Self { origin: Instant::now(), wall_origin, suspensions: None }
+        Self { origin: Instant::now(), drift_ppm: 0, wall_origin, suspensions: None }
+    }
+
+    /// A clock that starts now and runs faster than the runtime's time by `ppm` millionths, or slower where that is negative:
+    /// for simulations, as clocks of two machines differ by up to a few hundred.
+    ///
+    /// # Panics
+    /// Where it would stand still or run back, at -1 000 000 or less.
+    #[must_use]
+    pub fn drifting(ppm: i32) -> Self {
+        assert!(ppm > -MILLION, "a clock runs forward");
+        Self { drift_ppm: ppm, ..Self::of_the_runtime() }
     }
 
     /// A clock that starts now and counts these suspensions.
@@ -56,7 +72,17 @@ impl Clock {
     /// task stands still.
     #[must_use]
     pub fn awake(&self) -> Duration {
-        self.origin.elapsed()
+        self.scaled(self.origin.elapsed(), MILLION + self.drift_ppm, MILLION)
+    }
+
+    /// `span` times a ratio, rounded up, where the clock drifts at all.
+    fn scaled(&self, span: Duration, times: i32, of: i32) -> Duration {
+        if self.drift_ppm == 0 {
+            return span;
+        }
+        let (times, of) = (u128::from(times.unsigned_abs()), u128::from(of.unsigned_abs()));
+        let nanos = (span.as_nanos() * times).div_ceil(of);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Waits until `moment` has come; wakes within a second of the end of a suspension past it.
@@ -64,7 +90,8 @@ impl Clock {
     /// Cancel safe.
     pub async fn sleep_until(&self, moment: Moment) {
         loop {
-            let wake = self.origin + moment.0.saturating_sub(self.suspended());
+            let awake = moment.0.saturating_sub(self.suspended());
+            let wake = self.origin + self.scaled(awake, MILLION, MILLION + self.drift_ppm);
             if self.suspensions.is_none() {
                 return sleep_until(wake).await;
             }
@@ -102,6 +129,18 @@ mod tests {
         assert_eq!(clock.now(), Moment(Duration::from_secs(32)));
         assert_eq!(clock.unix_ms() - wall, 32_000);
         assert_eq!(clock.awake(), Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_drifts_is_apart_by_that_and_wakes_by_itself() {
+        for (ppm, after_a_minute) in [(5_000, 60_300), (-5_000, 59_700), (0, 60_000)] {
+            let clock = Clock::drifting(ppm);
+            tokio::time::advance(Duration::from_secs(60)).await;
+            assert_eq!(clock.now(), Moment(Duration::from_millis(after_a_minute)));
+            let moment = Moment(Duration::from_secs(100));
+            clock.sleep_until(moment).await;
+            assert!(moment <= clock.now() && clock.now().0 < moment.0 + Duration::from_millis(2), "{ppm}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kafka_assigner_proto::v1::HandledRecord;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,7 @@ pub struct WarmContext {
     pub(crate) handoff: Option<HandoffId>,
     pub(crate) current_owner: Option<String>,
     pub(crate) start_offset: Option<Offset>,
+    pub(crate) topic_id: Option<TopicId>,
     pub(crate) progress: Arc<WarmUpProgress>,
     pub(crate) cancelled: CancellationToken,
 }
@@ -48,6 +50,13 @@ impl WarmContext {
     #[must_use]
     pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
+    }
+
+    /// Kafka's id of the topic, by which a state that was kept for a topic that was deleted and created again since is told
+    /// apart; `None` = not known: brokers before 2.8 tell none.
+    #[must_use]
+    pub const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
     }
 
     /// Reports how much is done and how much there is to do, in any unit that rises; `None` = unknown. Cheap: the
@@ -82,6 +91,7 @@ pub struct ReservedContext {
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
     pub(crate) until_offset: Option<Offset>,
+    pub(crate) topic_id: Option<TopicId>,
     pub(crate) cancelled: CancellationToken,
 }
 
@@ -112,6 +122,12 @@ impl ReservedContext {
         &self.claim
     }
 
+    /// Kafka's id of the topic; `None` = not known.
+    #[must_use]
+    pub const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
+    }
+
     /// The offset at which the old owner stopped, and this member starts; `None` = it did not say, and the group's
     /// committed offset counts.
     #[must_use]
@@ -134,6 +150,7 @@ pub struct OwnedContext {
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
     pub(crate) start_offset: Option<Offset>,
+    pub(crate) topic_id: Option<TopicId>,
     pub(crate) resumed: bool,
     pub(crate) gate: Arc<Gate>,
     pub(crate) edges: Arc<Edges>,
@@ -187,6 +204,13 @@ impl OwnedContext {
     #[must_use]
     pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
+    }
+
+    /// Kafka's id of the topic, to keep beside every offset and every state that is kept outside of this process: under
+    /// another id they are of another log. `None` = not known.
+    #[must_use]
+    pub const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
     }
 
     /// True = it was told to drain, and goes on where it is, with the state that was kept.

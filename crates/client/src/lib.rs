@@ -83,6 +83,7 @@ pub use kafka_assigner_types::id::{
 pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::moment::Moment;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
+pub use kafka_assigner_types::topic_id::TopicId;
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
 pub use stopped::{ConsumerError, Stopped};

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use kafka_assigner_types::claim;
 use kafka_assigner_types::moment::millis;
 
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
@@ -64,7 +65,7 @@ pub struct ConsumerOptions {
     /// both counts. Lower it where each takes much memory or a core.
     pub max_warming: usize,
     /// The time for which work goes on in the mode `overlap` while instances answer that the store can't be reached.
-    /// Default 10 min.
+    /// Default 10 min; longer counts as 10 min, since that is how long others wait for an owner of a deleted group.
     pub outage_grace: Duration,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
@@ -131,7 +132,7 @@ impl ConsumerOptions {
             session_timeout: None,
             max_poll_interval: None,
             max_warming: 64,
-            outage_grace: Duration::from_secs(600),
+            outage_grace: claim::LONGEST_OUTAGE_GRACE,
             on_stop: OnStop::Drain,
             drain_timeout: Duration::from_secs(30),
             close_timeout: Duration::from_secs(10),

@@ -97,6 +97,11 @@ impl<'a> Draft<'a> {
         self.write.ops.push(Op::delete(self.state.layout().encode(key)));
     }
 
+    /// Removes what tells of the claims of an earlier group of this name.
+    pub(crate) fn remove_tombstone(&mut self) {
+        self.write.ops.push(Op::delete(self.state.layout().gone()));
+    }
+
     /// Rewrites a registration under its own lease.
     pub(crate) fn register(
         mut self,

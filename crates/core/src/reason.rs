@@ -349,11 +349,16 @@ pub enum DeferReason {
         /// How long at most, in milliseconds.
         left_ms: u64,
     },
+    /// A group of the same name was deleted: owners of it that reach no instance may still act.
+    EarlierGroup {
+        /// How long at most, in milliseconds.
+        left_ms: u64,
+    },
 }
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 16] = [
+    pub const LABELS: [&'static str; 17] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -370,6 +375,7 @@ impl DeferReason {
         "owner_suspected",
         "many_suspected",
         "owners_die",
+        "earlier_group",
     ];
 
     /// True if it only waits for other handoffs to end.
@@ -398,6 +404,7 @@ impl DeferReason {
             Self::OwnerSuspected { .. } => 13,
             Self::ManySuspected { .. } => 14,
             Self::OwnersDie { .. } => 15,
+            Self::EarlierGroup { .. } => 16,
         }]
     }
 }
@@ -445,6 +452,12 @@ impl fmt::Display for DeferReason {
             ),
             Self::OwnersDie { owner } => {
                 write!(f, "its owners die one after the other: the session of {owner} has still to end")
+            }
+            Self::EarlierGroup { left_ms } => {
+                write!(
+                    f,
+                    "a group of this name was deleted: owners of it that reach no instance may act for {left_ms} ms"
+                )
             }
             Self::StoreRestored { left_ms } => {
                 write!(

@@ -15,7 +15,7 @@ use crate::state::{Entry, GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
 use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
-use kafka_assigner_types::kv::{Compare, Lease, LeaseId, Must, Op, Record, Revision};
+use kafka_assigner_types::kv::{Compare, Lease, LeaseId, Must, Op, Record};
 use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::MemberName;
 
@@ -33,8 +33,8 @@ pub enum Opening {
 pub enum Admission {
     /// Write the registration, under a lease that was granted for it, where the key is as it was read.
     Create {
-        /// The revision at which a registration of the same name was read, which the new one takes over.
-        takes_over: Option<Revision>,
+        /// The lease of the session under the same name that was read, which the new one takes over.
+        takes_over: Option<LeaseId>,
     },
     /// The session exists: keep its lease alive and attach the stream.
     Attach,
@@ -58,7 +58,7 @@ pub fn admit<R: Registration>(
         (Opening::New, Some(record)) if names::<R>(record, incarnation) => {
             Admission::Fenced(FenceReason::Superseded)
         }
-        (Opening::New, Some(record)) => Admission::Create { takes_over: Some(record.mod_revision) },
+        (Opening::New, Some(record)) => Admission::Create { takes_over: Some(record.lease) },
         (Opening::Resume(lease), registered) => match check::<R>(registered, incarnation, *lease) {
             Ok(_) => Admission::Attach,
             Err(reason) => Admission::Fenced(reason),
@@ -103,18 +103,19 @@ pub fn over<R: Registration>(state: &GroupState, member: &Member) -> Option<Fenc
     }
 }
 
-/// The write that opens a session: the registration under its lease, guarded on what was read. A mark that a session
-/// left behind stays: it tells that this one has stopped.
+/// The write that opens a session: the registration under its lease, in the place of the session that was read, if any.
+/// That one may have changed meanwhile, by a report or a suspicion: it is the same session as long as it has that lease. A
+/// mark that a session left behind stays: it tells that this one has stopped.
 #[must_use]
 pub fn open<R: Registration>(
     layout: &key::Layout,
     name: &MemberName,
     registration: &R,
     lease: Lease,
-    takes_over: Option<Revision>,
+    takes_over: Option<LeaseId>,
 ) -> Write {
     let at = layout.encode(&R::key(name));
-    let must = takes_over.map_or(Must::BeAbsent, Must::HaveModRevision);
+    let must = takes_over.map_or(Must::BeAbsent, Must::HaveLease);
     Write {
         guards: vec![Compare::new(at.clone(), must)],
         ops: vec![Op::put_leased(at, encode(registration), lease.id)],
@@ -253,6 +254,7 @@ pub fn is_drained(state: &GroupState, member: &Member) -> bool {
 mod tests {
     use super::*;
     use crate::record::{Renewal, Router};
+    use kafka_assigner_types::kv::Revision;
 
     fn incarnation(text: &str) -> Incarnation {
         Incarnation::new(text).unwrap()
@@ -274,7 +276,7 @@ mod tests {
     fn only_the_opening_of_a_session_writes_a_registration() {
         let record = registered("1", 7, Standing::Active);
         let opened = admit::<Consumer>(Some(&record), &incarnation("2"), &Opening::New);
-        assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
+        assert_eq!(opened, Admission::Create { takes_over: Some(LeaseId(7)) });
         let repeated = admit::<Consumer>(Some(&record), &incarnation("1"), &Opening::New);
         assert_eq!(repeated, Admission::Fenced(FenceReason::Superseded), "one incarnation, one lease");
         let resumed = admit::<Consumer>(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
@@ -306,7 +308,7 @@ mod tests {
         let router = Router::new(incarnation("1"), 30_000, WallMillis(0));
         let record = Record { value: encode(&router), ..registered("1", 7, Standing::Active) };
         let opened = admit::<Router>(Some(&record), &incarnation("2"), &Opening::New);
-        assert_eq!(opened, Admission::Create { takes_over: Some(Revision(6)) });
+        assert_eq!(opened, Admission::Create { takes_over: Some(LeaseId(7)) });
         let resumed = admit::<Router>(Some(&record), &incarnation("1"), &Opening::Resume(LeaseId(7)));
         assert_eq!(resumed, Admission::Attach);
         let lease = check::<Router>(Some(&record), &incarnation("1"), LeaseId(8));

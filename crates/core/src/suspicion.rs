@@ -28,9 +28,6 @@ const MOST_AT_ONCE: usize = 3;
 /// The part of an instance's processes that may lose their streams at once: a tenth. More is an event of the network.
 const PART_AT_ONCE: usize = 10;
 
-/// A store that answers in whole seconds rounds the rest of a lease up: so much of an answer is not certain.
-const ROUNDING: Duration = Duration::from_secs(1);
-
 /// The signs of life of a session whose stream ended, as its instance has them some time later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LifeSigns {
@@ -89,10 +86,11 @@ pub const fn is_mass_end(ended: usize, processes: usize) -> bool {
 }
 
 /// True if a lease with the time to live `ttl`, of which `rest` is left by the store's answer, was certainly kept alive
-/// within the time `since` an event, as it was before the store was asked.
+/// within the time `since` an event, as it was before the store was asked. The store rounds that answer up by less than
+/// `rounding`, so an event that is not longer ago than this can't be told from a renewal.
 #[must_use]
-pub fn is_renewed(ttl: Duration, rest: Duration, since: Duration) -> bool {
-    rest.saturating_sub(ROUNDING) > ttl.saturating_sub(since)
+pub fn is_renewed(ttl: Duration, rest: Duration, since: Duration, rounding: Duration) -> bool {
+    rest.saturating_sub(rounding) > ttl.saturating_sub(since)
 }
 
 /// The registration of `member` where it may be marked: its client renews it and says so when it lives on, it is not being
@@ -115,23 +113,23 @@ pub fn mark(state: &GroupState, member: &Member, suspicion: Suspicion) -> Option
 
 /// The write that removes the mark from a registration as it was read; `None` where there is none.
 #[must_use]
-pub fn acquit<R: Registration>(registered: &Record) -> Option<Write> {
-    let acquitted = decode::<R>(&registered.value).ok()?.acquitted()?;
+pub fn unmark<R: Registration>(registered: &Record) -> Option<Write> {
+    let unmarked = decode::<R>(&registered.value).ok()?.unmarked()?;
     let key = registered.key.clone();
     Some(Write {
         guards: vec![Compare::new(key.clone(), Must::HaveModRevision(registered.mod_revision))],
-        ops: vec![Op::put_leased(key, encode(&acquitted), registered.lease)],
+        ops: vec![Op::put_leased(key, encode(&unmarked), registered.lease)],
     })
 }
 
 /// The write by which an instance that serves a stream of `member` removes the mark that its stream ended elsewhere; `None`
 /// where there is none. That it was not heard is another matter, which a heartbeat tells.
 #[must_use]
-pub fn acquit_served(state: &GroupState, member: &Member) -> Option<Write> {
+pub fn unmark_served(state: &GroupState, member: &Member) -> Option<Write> {
     let registered = state.registration(&member.name).filter(|r| r.incarnation == member.incarnation)?;
     let is_detached = matches!(&registered.suspected, Some(mark) if mark.sign == DeathSign::Detached);
-    let acquitted = (**registered).clone().acquitted().filter(|_| is_detached && !registered.is_ending())?;
-    Some(Draft::on(state).register(&member.name, registered.lease, &acquitted).into_write())
+    let unmarked = (**registered).clone().unmarked().filter(|_| is_detached && !registered.is_ending())?;
+    Some(Draft::on(state).register(&member.name, registered.lease, &unmarked).into_write())
 }
 
 #[cfg(test)]

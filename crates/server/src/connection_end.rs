@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,19 +14,38 @@ const OPEN: u8 = 0;
 const CLOSED_BY_PEER: u8 = 1;
 const CUT_OFF: u8 = 2;
 
+/// The number of connections of this process so far.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
 /// The end of one connection, for whoever serves a call that came over it. Clones are of the same one.
-#[derive(Debug, Clone, Default)]
-pub struct ConnectionEnd(Arc<AtomicU8>);
+#[derive(Debug, Clone)]
+pub struct ConnectionEnd {
+    how: Arc<AtomicU8>,
+    number: u64,
+}
+
+impl Default for ConnectionEnd {
+    /// The end of a connection that is open, with a number of its own.
+    fn default() -> Self {
+        let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        Self { how: Arc::new(AtomicU8::new(OPEN)), number }
+    }
+}
 
 impl ConnectionEnd {
+    /// A word for the process at the other side, for clients that don't name theirs.
+    pub(crate) fn process_word(&self) -> String {
+        format!("connection {}", self.number)
+    }
+
     /// True if this side ended it: its peer did not answer a ping, or broke the protocol.
     pub(crate) fn is_cut_off(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == CUT_OFF
+        self.how.load(Ordering::Relaxed) == CUT_OFF
     }
 
     /// The first one to end it did.
     fn note(&self, how: u8) {
-        let _before = self.0.compare_exchange(OPEN, how, Ordering::Relaxed, Ordering::Relaxed);
+        let _before = self.how.compare_exchange(OPEN, how, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -146,6 +165,29 @@ mod tests {
         assert!(connection.write_all(b"ping").await.is_err());
         drop(connection);
         assert!(!end.is_cut_off());
+    }
+
+    #[test]
+    fn a_network_that_fails_is_no_word_of_the_peer() {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, HostUnreachable, NetworkDown, TimedOut};
+        for (error, is_cut_off) in [
+            (ConnectionReset, false),
+            (BrokenPipe, false),
+            (TimedOut, true),
+            (HostUnreachable, true),
+            (NetworkDown, true),
+        ] {
+            let connection = WatchedConnection::new(());
+            assert!(connection.noted::<()>(Err(error.into())).is_err());
+            assert_eq!(connection.connect_info().is_cut_off(), is_cut_off, "{error}");
+        }
+    }
+
+    #[test]
+    fn each_connection_has_a_word_of_its_own() {
+        let (one, other) = (ConnectionEnd::default(), ConnectionEnd::default());
+        assert_ne!(one.process_word(), other.process_word());
+        assert_eq!(one.process_word(), one.clone().process_word());
     }
 
     #[tokio::test]

@@ -123,8 +123,8 @@ pub(crate) struct Registered<'a, R> {
 pub(crate) enum Entrance {
     /// The session exists, and was renewed.
     Resumed(Opened),
-    /// It is to be opened, in the place of a registration that was read at this revision where there was one.
-    Create { takes_over: Option<Revision> },
+    /// It is to be opened, in the place of the session with this lease that was read where there was one.
+    Create { takes_over: Option<LeaseId> },
     /// It is over.
     Over(Over),
 }
@@ -182,7 +182,7 @@ impl<'a, R: Registration> Registered<'a, R> {
     /// Grants a lease and writes the registration under it, once, with the time to live that was granted; refused where
     /// somebody else registered under the name meanwhile, or the group was deleted. Where that has no definite answer the
     /// client comes again as another incarnation.
-    pub(crate) async fn open(&self, registration: R, takes_over: Option<Revision>) -> Result<Opened, Status> {
+    pub(crate) async fn open(&self, registration: R, takes_over: Option<LeaseId>) -> Result<Opened, Status> {
         let confirmed = Instant::now();
         let lease = self.store.grant(registration.ttl()).await.map_err(|e| refusal::store(&e))?;
         let registration = registration.with_ttl(lease.ttl);
@@ -214,10 +214,10 @@ impl<'a, R: Registration> Registered<'a, R> {
         if let Err(reason) = self.check(registered.as_ref(), id) {
             return Ok(Entrance::Over(Over { reason, revision }));
         }
-        let acquitted = self.acquit(id, registered, "resume").await.map_err(|e| refusal::store(&e))?;
-        Ok(match acquitted {
-            Ok(acquitted) => {
-                Entrance::Resumed(Opened { lease, confirmed, revision: acquitted.unwrap_or(revision) })
+        let unmarked = self.unmark(id, registered, "resume").await.map_err(|e| refusal::store(&e))?;
+        Ok(match unmarked {
+            Ok(unmarked) => {
+                Entrance::Resumed(Opened { lease, confirmed, revision: unmarked.unwrap_or(revision) })
             }
             Err(reason) => Entrance::Over(Over { reason, revision }),
         })
@@ -225,19 +225,19 @@ impl<'a, R: Registration> Registered<'a, R> {
 
     /// Removes the mark that the process seems to be dead, before anybody is told that the session goes on; returns the
     /// revision of that, where there was one. Whoever ends the session by the mark was first, or is too late.
-    async fn acquit(
+    async fn unmark(
         &self,
         lease: LeaseId,
         mut registered: Option<Record>,
         by: &'static str,
     ) -> Result<Result<Option<Revision>, FenceReason>, Error> {
         for _ in 0..ATTEMPTS {
-            let Some(write) = registered.as_ref().and_then(suspicion::acquit::<R>) else {
+            let Some(write) = registered.as_ref().and_then(suspicion::unmark::<R>) else {
                 return Ok(Ok(None));
             };
             let written = self.store.txn(write.unfenced()).await?;
             if written.succeeded {
-                self.note_acquitted(by);
+                self.note_unmarked(by);
                 return Ok(Ok(Some(written.revision)));
             }
             (registered, _) = self.store.get(&self.key()).await?;
@@ -250,9 +250,9 @@ impl<'a, R: Registration> Registered<'a, R> {
     }
 
     /// Counts and logs that the mark was removed, and by which sign of life.
-    pub(crate) fn note_acquitted(&self, by: &'static str) {
+    pub(crate) fn note_unmarked(&self, by: &'static str) {
         let (group, member) = (self.group.name(), self.member);
-        self.instance.metrics().acquitted(group, by);
+        self.instance.metrics().unmarked(group, by);
         tracing::info!(%group, %member, by, "lives: suspected no more");
     }
 
@@ -301,7 +301,7 @@ impl<'a, R: Registration> Registered<'a, R> {
             self.note_ahead(seen, second.read_at);
             return Confirmation::Over(FenceReason::StoreRestored);
         }
-        match self.acquit(lease, second.marked, "heartbeat").await {
+        match self.unmark(lease, second.marked, "heartbeat").await {
             Ok(Ok(_)) => Confirmation::Confirmed,
             Ok(Err(reason)) => Confirmation::Over(reason),
             Err(error) => Confirmation::Silent(error),
@@ -320,7 +320,7 @@ impl<'a, R: Registration> Registered<'a, R> {
             return Ok(RegistrationLook { written, read_at, marked: before.marked.clone() });
         }
         let registered = self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
-        let is_marked = registered.and_then(R::acquitted).is_some();
+        let is_marked = registered.and_then(R::unmarked).is_some();
         Ok(RegistrationLook { written, read_at, marked: record.filter(|_| is_marked) })
     }
 }

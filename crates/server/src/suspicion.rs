@@ -8,5 +8,5 @@ mod unheard;
 
 pub(crate) use contact::StoreContact;
 pub(crate) use ends::{AttachedStream, StreamEnds};
-pub(crate) use marking::{DeathEvidence, Suspect};
+pub(crate) use marking::{Suspect, SuspectedFor};
 pub(crate) use unheard::look_for_silence;

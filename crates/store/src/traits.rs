@@ -83,6 +83,11 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// As for [`range`](Self::range).
     async fn time_to_live(&self, lease: LeaseId) -> Result<Option<Duration>, Error>;
 
+    /// The most by which [`time_to_live`](Self::time_to_live) rounds up; default zero.
+    fn lease_rounding(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Asks this handle's watches to report soon how far they are, so that whoever waits for a revision
     /// isn't kept waiting by silence under its prefix. Nothing has to be done by a store whose watches
     /// report every revision by themselves.

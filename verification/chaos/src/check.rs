@@ -3,9 +3,11 @@
 //! - [`work`]: nothing that was acknowledged is lost, and the sink's epochs only rise (I2, I3).
 //! - [`claims`]: who held a valid claim when, and where two did (I1).
 //! - [`pace`]: work went on.
+//! - [`hearing`]: sessions heard in time of what concerns them, and none was taken for dead that was not.
 //! - [`requests`]: in the mode routed, callers were told the truth (I5).
 
 mod claims;
+mod hearing;
 mod pace;
 mod requests;
 mod work;
@@ -19,7 +21,8 @@ pub(crate) use requests::Requested;
 
 use crate::history::Entry;
 use crate::sink::Judged;
-use crate::stage::Revoked;
+use crate::stage::{Away, Revoked};
+use crate::witness::Seen;
 
 /// What is known of a run.
 #[derive(Debug, Default)]
@@ -36,6 +39,12 @@ pub(crate) struct Run {
     pub(crate) lives: Vec<Lived>,
     /// Sessions that somebody outside ended.
     pub(crate) revoked: Vec<Revoked>,
+    /// Times in which processes were frozen, or could not be reached.
+    pub(crate) away: Vec<Away>,
+    /// What was seen of the sessions, until when.
+    pub(crate) seen: Seen,
+    /// The end of that.
+    pub(crate) watched_until: Moment,
     /// What callers asked, in the mode routed.
     pub(crate) requested: Option<Requested>,
 }
@@ -76,6 +85,19 @@ pub(crate) struct Figures {
     pub(crate) two_owner_ms: u64,
     /// The same, where the older claim was that of a session that somebody outside had ended; not in the other.
     pub(crate) two_owner_ms_revoked: u64,
+    /// Sessions that were ended because their processes seemed to be dead.
+    pub(crate) takeovers: usize,
+    /// Those whose processes lived and could be reached since they were marked.
+    pub(crate) false_takeovers: usize,
+    /// How long sessions did not hear of what concerned them, while their processes ran and could be reached.
+    pub(crate) deaf_ms: DeafMs,
+}
+
+/// Times of deafness, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct DeafMs {
+    /// The longest.
+    pub(crate) max: u64,
 }
 
 impl Run {
@@ -88,6 +110,7 @@ impl Run {
         }
         self.judge_claims(&mut findings);
         self.judge_pace(&mut findings);
+        self.judge_hearing(&mut findings);
         findings
     }
 }

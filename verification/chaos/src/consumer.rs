@@ -1,6 +1,7 @@
 //! A consumer of the run: writes every record to the sink, and what it did and was allowed to do into its history.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Result;
 use async_trait::async_trait;
@@ -14,21 +15,19 @@ use kafka_assigner_rig::journal::Journal;
 use crate::arguments::ConsumerSettings;
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
 use crate::history::{Claimed, Entry};
-use crate::load::TOPIC;
+use crate::listening::Listening;
+use crate::load::{self, RETURNING, TOPIC};
 use crate::sink::{Connection, Verdict, Write};
 
 /// Runs until SIGTERM, and then until everything was handed over.
 pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
-    let handler = Writing {
-        process: settings.process,
-        sink: settings.sink,
-        history: Journal::open(&settings.history)?,
-    };
-    let transport = settings.place.transport();
+    let history = Arc::new(Journal::open(&settings.history)?);
+    let handler = Writing { process: settings.process, sink: settings.sink, history: Arc::clone(&history) };
+    let transport = Listening { transport: settings.place.transport(), history };
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
-        topics: vec![TOPIC.to_owned()],
+        topics: vec![TOPIC.to_owned(), RETURNING.to_owned()],
         session_timeout: Some(SESSION_TIMEOUT),
         drain_timeout: DRAIN_TIMEOUT,
         ..ConsumerOptions::new(settings.place.name, settings.place.endpoints)
@@ -44,18 +43,24 @@ pub(crate) async fn run(settings: ConsumerSettings) -> Result<()> {
 struct Writing {
     process: String,
     sink: SocketAddr,
-    history: Journal,
+    history: Arc<Journal>,
 }
 
 /// The claim as it is now.
 pub(crate) fn look(context: &OwnedContext) -> Claimed {
     let at = Moment::now();
     Claimed {
-        partition: context.partition().kafka_number(),
+        partition: place(context),
         epoch: context.epoch().0,
         at,
         until: at + context.claim().remaining(),
     }
+}
+
+/// The number of the partition in histories.
+pub(crate) fn place(context: &OwnedContext) -> i32 {
+    let at = context.partition();
+    load::number(at.topic.as_str(), at.kafka_number())
 }
 
 /// Why a record was not handled; it is tried again for as long as the partition is owned.
@@ -71,7 +76,7 @@ enum NotHandled {
 
 impl Writing {
     fn note_end(&self, context: &OwnedContext) -> std::io::Result<()> {
-        self.history.write(&Entry::Ended { partition: context.partition().kafka_number(), at: Moment::now() })
+        self.history.write(&Entry::Ended { partition: place(context), at: Moment::now() })
     }
 }
 
@@ -112,10 +117,11 @@ impl RecordHandler for Writing {
         if claimed.until == claimed.at {
             return Err(NotHandled::Lapsed.into());
         }
-        let (partition, epoch) = (claimed.partition, claimed.epoch);
+        let (generation, epoch) = (load::generation(record.payload()), claimed.epoch);
+        let partition = load::sink_number(claimed.partition, generation);
         let write = Write { partition, epoch, offset, process: self.process.clone() };
         let verdict = connection.write(self.sink, &write).await?;
-        self.history.write(&Entry::Wrote { claimed, offset, verdict })?;
+        self.history.write(&Entry::Wrote { claimed, generation, offset, verdict })?;
         match verdict {
             Verdict::Applied => Ok(()),
             Verdict::Refused { epoch: seen } => Err(NotHandled::Fenced { seen, ours: epoch }.into()),

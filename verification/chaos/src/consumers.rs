@@ -22,7 +22,7 @@ use crate::network::Network;
 pub(crate) const GROUP: &str = "chaos";
 
 /// How long a dead consumer keeps its partitions.
-pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a leaving consumer may take to hand over.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
@@ -55,7 +55,7 @@ pub(crate) struct Life {
     pub(crate) process: String,
     /// Where it wrote its history.
     pub(crate) history: PathBuf,
-    /// When it was killed.
+    /// When it was killed, or had left.
     pub(crate) died: Option<Moment>,
 }
 
@@ -151,10 +151,14 @@ impl Crew {
         let Worker { name, life, process } = worker;
         let id = process.name().to_owned();
         drop(process);
-        let mut shared = self.shared();
-        let dead = shared.lives.iter_mut().find(|dead| dead.process == id);
-        dead.expect("every process was noted when it was started").died = Some(Moment::now());
+        self.note_end(&id);
         (name, life)
+    }
+
+    fn note_end(&self, process: &str) {
+        let mut shared = self.shared();
+        let dead = shared.lives.iter_mut().find(|dead| dead.process == process);
+        dead.expect("every process was noted when it was started").died = Some(Moment::now());
     }
 
     /// Starts a killed one again, under its name.
@@ -168,6 +172,7 @@ impl Crew {
     pub(crate) async fn leave(&self, mut worker: Worker) -> Result<Option<String>> {
         let status = consumers::leave(&mut worker.process).await?;
         self.network.forget(&worker.name);
+        self.note_end(worker.id());
         Ok((!status.success()).then(|| format!("{} left with {status}", worker.id())))
     }
 

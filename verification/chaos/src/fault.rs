@@ -5,8 +5,8 @@ use std::time::Duration;
 use kafka_assigner_rig::Disturbance;
 use serde::Serialize;
 
-/// The longest that a fault lasts, in milliseconds: past the three seconds that sessions and leaderships live.
-pub(crate) const LONGEST_MS: u64 = 6_000;
+/// The longest that a fault lasts of which work may suffer, in milliseconds: past the five seconds that sessions live.
+pub(crate) const LONGEST_MS: u64 = 8_000;
 
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -40,6 +40,10 @@ pub(crate) enum Fault {
     EtcdMemberKilled,
     /// The history of etcd is compacted up to the present.
     EtcdCompacted,
+    /// An instance, and nobody else, reaches no member of etcd.
+    EtcdCutOff,
+    /// A topic is deleted, and another one created under its name.
+    TopicRecreated,
 }
 
 /// Less than a heartbeat may take, several times in a row.
@@ -81,6 +85,12 @@ impl Fault {
     /// What befalls etcd.
     pub(crate) const OF_ETCD: &[Self] = &[Self::EtcdMemberKilled, Self::EtcdCompacted];
 
+    /// What befalls the ways of one instance to etcd, for far longer than anything else: whoever hangs on it has to notice.
+    pub(crate) const OF_WAYS: &[Self] = &[Self::EtcdCutOff];
+
+    /// What befalls Kafka.
+    pub(crate) const OF_KAFKA: &[Self] = &[Self::TopicRecreated];
+
     /// What is wrong with a link, where it is one that suffers.
     pub(crate) const fn disturbance(self) -> Option<Disturbance> {
         match self {
@@ -98,8 +108,15 @@ impl Fault {
             Self::EtcdCompacted => (0, 0),
             // Until its holder hears of it: before and after its claim runs out, after two seconds.
             Self::LeaseRevoked => (0, 3_000),
-            // Past the three seconds that sessions and leaderships live.
-            Self::ConsumerFrozen | Self::InstanceFrozen | Self::RouterFrozen => (3_500, LONGEST_MS),
+            // Past the five seconds that sessions live.
+            Self::ConsumerFrozen | Self::RouterFrozen => (5_500, LONGEST_MS),
+            // Past the three seconds that leaderships live.
+            Self::InstanceFrozen => (3_500, 6_000),
+            // Before and after another one takes over, which is three seconds after the end.
+            Self::ConsumerKilled => (500, LONGEST_MS),
+            Self::EtcdCutOff => (60_000, 60_000),
+            // Until everybody has noticed, and is at work on the new one.
+            Self::TopicRecreated => (40_000, 45_000),
             // Before and after their end.
             _ => (500, 5_000),
         }

@@ -16,10 +16,22 @@ pub(crate) enum Entry {
         /// The claim.
         #[serde(flatten)]
         claimed: Claimed,
+        /// The generation of the topic; 0 for the one that stays.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        generation: i32,
         /// The record's offset.
         offset: i64,
         /// The answer of the sink.
         verdict: Verdict,
+    },
+    /// The stream of a session told something.
+    Told {
+        /// The session.
+        incarnation: String,
+        /// The revision of the store up to which it has told everything.
+        revision: u64,
+        /// The moment in which the client took it in.
+        at: Moment,
     },
     /// The process stopped acting for the partition.
     Ended {
@@ -28,6 +40,11 @@ pub(crate) enum Entry {
         /// The moment.
         at: Moment,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_zero(generation: &i32) -> bool {
+    *generation == 0
 }
 
 /// A claim as its holder saw it.
@@ -56,8 +73,9 @@ mod tests {
         let claimed = Claimed { partition: 1, epoch: 7, at: Moment(10), until: Moment(20) };
         let entries = [
             Entry::Granted(claimed),
-            Entry::Wrote { claimed, offset: 3, verdict: Verdict::Refused { epoch: 9 } },
-            Entry::Wrote { claimed, offset: 3, verdict: Verdict::Applied },
+            Entry::Wrote { claimed, generation: 0, offset: 3, verdict: Verdict::Refused { epoch: 9 } },
+            Entry::Wrote { claimed, generation: 2, offset: 3, verdict: Verdict::Applied },
+            Entry::Told { incarnation: "x".to_owned(), revision: 8, at: Moment(25) },
             Entry::Ended { partition: 1, at: Moment(30) },
         ];
         let journal = Journal::open(&path).unwrap();

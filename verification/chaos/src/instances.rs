@@ -23,6 +23,9 @@ pub(crate) const LEADER_TTL: Duration = Duration::from_secs(3);
 /// partition and is cut off must not hold it for half a minute.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(8);
 
+/// How long a mark stands before its session ends: with the second before the mark, less than a session lives.
+const TAKEOVER_AFTER: Duration = Duration::from_secs(2);
+
 /// The running instances. Those who call one know it by its place, which its successor takes.
 #[derive(Debug)]
 pub(crate) struct Instances {
@@ -84,6 +87,8 @@ impl Instances {
         let session_timeout = seconds(SESSION_TIMEOUT);
         let mut settings = vec!["--session-timeout", &session_timeout];
         settings.extend(["--warm-deadline", &deadline, "--phase-deadline", &deadline]);
+        let takeover = seconds(TAKEOVER_AFTER);
+        settings.extend(["--takeover-after", &takeover]);
         if self.mode != Mode::Overlap {
             // New groups have the mode overlap.
             settings.extend(["--mode", &mode]);

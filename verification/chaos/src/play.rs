@@ -26,7 +26,7 @@ use crate::consumers::Life;
 use crate::report::Report;
 use crate::sink::Judged;
 use crate::stage::Stage;
-use crate::track::{self, Consumers};
+use crate::track::{self, Consumers, Ways};
 
 /// Sets everything up, does harm to it, lets it come to rest, and tells what came of it; the last line printed is
 /// the report.
@@ -37,8 +37,10 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     let end = Moment::now();
     setting.stage.tell("no more faults");
     let rest = rest::come_to_rest(&setting).await?;
-    let Setting { stage, sink, work, mut instances, mut routers, .. } = setting;
-    let (ends, requested) = work.end(settings, &sink).await?;
+    let Setting { stage, sink, work, mut instances, mut routers, mut returning, .. } = setting;
+    let (ends, requested) = work.end(settings, &sink, &mut returning).await?;
+    let seen = stage.witness.seen().context("the sessions were not watched to the end")?;
+    let (watched_until, happened) = (Moment::now(), stage.events.add().clone());
     let deaths = [instances.deaths()?, routers.deaths()?, stage.crew.deaths()?];
     deaths.into_iter().flatten().for_each(|death| stage.accident(death));
     let lives = stage.crew.end();
@@ -51,7 +53,10 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
         ends,
         judged,
         lives: lives.into_iter().map(lived).collect::<Result<_>>()?,
-        revoked: stage.events.add().revoked.clone(),
+        revoked: happened.revoked,
+        away: happened.away,
+        seen,
+        watched_until,
         requested,
     };
     Ok(tell(&stage, &run, rest))
@@ -59,16 +64,18 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
 
 /// All tracks side by side.
 async fn disturb(setting: Setting, lasting: Duration) -> Result<Setting> {
-    let Setting { stage, sink, work, instances, routers, cluster } = setting;
+    let Setting { stage, sink, work, instances, routers, returning, cluster } = setting;
     let until = Instant::now() + lasting;
-    let ((), Consumers, instances, routers, cluster) = tokio::try_join!(
+    let ((), Consumers, instances, Ways, routers, returning, cluster) = tokio::try_join!(
         spawn(track::churn(Arc::clone(&stage), until)),
         spawn(track::follow(Arc::clone(&stage), Consumers, until)),
         spawn(track::follow(Arc::clone(&stage), instances, until)),
+        spawn(track::follow(Arc::clone(&stage), Ways, until)),
         spawn(track::follow(Arc::clone(&stage), routers, until)),
+        spawn(track::follow(Arc::clone(&stage), returning, until)),
         spawn(track::follow(Arc::clone(&stage), cluster, until)),
     )?;
-    Ok(Setting { stage, sink, work, instances, routers, cluster })
+    Ok(Setting { stage, sink, work, instances, routers, returning, cluster })
 }
 
 /// On a task of its own, since tracks block for moments; it ends with this call.

@@ -67,8 +67,14 @@ mod tests {
 
     use super::*;
 
-    const TRACKS: [&[Fault]; 4] =
-        [Fault::OF_CONSUMERS, Fault::OF_INSTANCES, Fault::OF_ROUTERS, Fault::OF_ETCD];
+    const TRACKS: [&[Fault]; 6] = [
+        Fault::OF_CONSUMERS,
+        Fault::OF_INSTANCES,
+        Fault::OF_ROUTERS,
+        Fault::OF_ETCD,
+        Fault::OF_WAYS,
+        Fault::OF_KAFKA,
+    ];
 
     /// The faults that begin and end within so many seconds, when nothing takes longer than it has to.
     fn within(seconds: u64, seed: u64, faults: &'static [Fault]) -> BTreeSet<Fault> {

@@ -1,6 +1,6 @@
 //! The parts that all tracks share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kafka_assigner_rig::clock::Moment;
@@ -11,7 +11,9 @@ use kafka_assigner_store::EtcdStore;
 use crate::arguments::Settings;
 use crate::consumers::Crew;
 use crate::fault::Fault;
+use crate::instances::INSTANCES;
 use crate::network::Network;
+use crate::witness::Witness;
 
 /// What all tracks share.
 #[derive(Debug)]
@@ -28,8 +30,47 @@ pub(crate) struct Stage {
     pub(crate) observer: Observing,
     /// The store, over the same connections.
     pub(crate) store: EtcdStore,
+    /// The sessions, seen over the same connections.
+    pub(crate) witness: Witness,
+    /// The instances to which something is done just now, by place.
+    pub(crate) troubled: Troubled,
     /// What happened so far.
     pub(crate) events: Events,
+}
+
+/// The places of the instances to which something is done just now: at each by one track at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Troubled(Arc<Mutex<BTreeSet<usize>>>);
+
+/// A place at which nobody else does anything until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    /// The place.
+    pub(crate) place: usize,
+    all: Troubled,
+}
+
+impl Troubled {
+    fn places(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One of those at which nothing is done; `None` where there is none.
+    pub(crate) fn any(&self, choice: usize) -> Option<Trouble> {
+        let free: Vec<usize> = (0..INSTANCES).filter(|place| !self.places().contains(place)).collect();
+        self.at(*free.get(choice.checked_rem(free.len())?)?)
+    }
+
+    /// That very place; `None` where something is done there.
+    pub(crate) fn at(&self, place: usize) -> Option<Trouble> {
+        self.places().insert(place).then(|| Trouble { place, all: self.clone() })
+    }
+}
+
+impl Drop for Trouble {
+    fn drop(&mut self) {
+        self.all.places().remove(&self.place);
+    }
 }
 
 /// What happened so far.
@@ -43,6 +84,8 @@ pub(crate) struct Happened {
     pub(crate) faults: BTreeMap<Fault, usize>,
     /// Sessions whose leases were revoked.
     pub(crate) revoked: Vec<Revoked>,
+    /// The times in which processes were frozen or could not be reached.
+    pub(crate) away: Vec<Away>,
     /// What went wrong with processes that nobody harmed.
     pub(crate) accidents: Vec<String>,
 }
@@ -56,6 +99,17 @@ pub(crate) struct Revoked {
     pub(crate) at: Moment,
 }
 
+/// A process that did nothing for a while, or was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Away {
+    /// The process.
+    pub(crate) process: String,
+    /// Since when.
+    pub(crate) from: Moment,
+    /// Until when.
+    pub(crate) to: Moment,
+}
+
 impl Events {
     /// What happened, to be added to; nothing is added while this is held.
     pub(crate) fn add(&self) -> MutexGuard<'_, Happened> {
@@ -67,6 +121,12 @@ impl Stage {
     /// Tells whoever looks on.
     pub(crate) fn tell(&self, text: &str) {
         self.narrator.tell(text);
+    }
+
+    /// A process was frozen, or cut off, from that moment until now.
+    pub(crate) fn was_away(&self, process: &str, from: Moment) {
+        let away = Away { process: process.to_owned(), from, to: Moment::now() };
+        self.events.add().away.push(away);
     }
 
     /// A fault took place.

@@ -5,6 +5,7 @@ mod consumers;
 mod etcd;
 mod instances;
 mod routers;
+mod ways;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, sleep};
 
 pub(crate) use churn::churn;
 pub(crate) use consumers::Consumers;
+pub(crate) use ways::Ways;
 
 use crate::fault::Fault;
 use crate::schedule::{Schedule, Step};

@@ -19,17 +19,19 @@ use crate::arguments::WriterSettings;
 use crate::consumer::look;
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
 use crate::history::Entry;
+use crate::listening::Listening;
 use crate::load::TOPIC;
 use crate::sink::Verdict;
 
 /// Runs until SIGTERM, and then until everything was handed over.
 pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
-    let history = Arc::new(History(Journal::open(&settings.history)?));
+    let journal = Arc::new(Journal::open(&settings.history)?);
+    let history = Arc::new(History(Arc::clone(&journal)));
     let log = Log::connect(&settings.brokers, TOPIC).await?;
     let writer = Writer::new(log, Some(history.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let transport = settings.place.transport();
+    let transport = Listening { transport: settings.place.transport(), history: journal };
     let options = ConsumerOptions {
         group: GROUP.to_owned(),
         topics: vec![TOPIC.to_owned()],
@@ -45,12 +47,13 @@ pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
 
 /// What a writer may do, and does.
 #[derive(Debug)]
-struct History(Journal);
+struct History(Arc<Journal>);
 
 impl Witness for History {
     fn executed(&self, context: &OwnedContext, _: Epoch, offset: Offset, _: u64) -> io::Result<()> {
         self.0.write(&Entry::Wrote {
             claimed: look(context),
+            generation: 0,
             offset: offset.get(),
             verdict: Verdict::Applied,
         })

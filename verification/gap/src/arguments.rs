@@ -25,6 +25,9 @@ pub(crate) struct Measure {
     /// Somebody joins and somebody leaves, without a state, in less than five minutes
     #[arg(long)]
     pub(crate) quick: bool,
+    /// The only course of a whole run to measure: "large", say
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) stage: Option<String>,
     /// One JSON object a line in place of a table
     #[arg(long)]
     pub(crate) json: bool,

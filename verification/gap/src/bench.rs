@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use kafka_assigner_audit::Micros;
 
 use crate::arguments::Measure;
@@ -19,7 +19,7 @@ use crate::system::{System, chosen};
 /// When there was one, or where a gap missed its aim.
 pub(crate) async fn run(arguments: &Measure) -> Result<()> {
     let (begun, mut failures, mut missed) = (Instant::now(), 0, 0);
-    let stages = if arguments.quick { QUICK } else { FULL };
+    let stages = stages(arguments)?;
     if !arguments.json {
         println!("{}", row::HEAD);
     }
@@ -47,6 +47,18 @@ pub(crate) async fn run(arguments: &Measure) -> Result<()> {
         (0, _) => bail!("{missed} gaps missed their aim"),
         _ => bail!("{failures} groups could not be measured, {missed} gaps missed their aim"),
     }
+}
+
+/// The stages to measure; a name that no stage has is refused.
+fn stages(arguments: &Measure) -> Result<&'static [Stage]> {
+    let Some(wanted) = &arguments.stage else {
+        return Ok(if arguments.quick { QUICK } else { FULL });
+    };
+    let found = FULL.iter().position(|stage| stage.name == wanted);
+    let names: Vec<&str> = FULL.iter().map(|stage| stage.name).collect();
+    let at =
+        found.with_context(|| format!("{wanted:?} is no stage: it must be one of {}", names.join(", ")))?;
+    Ok(&FULL[at..=at])
 }
 
 fn tell(rows: &[Row], json: bool) -> Result<()> {

@@ -101,6 +101,10 @@ pub enum Step {
     Spoil(u8),
     /// It becomes readable again.
     Mend,
+    /// The topics go.
+    TopicsGo,
+    /// They are there again, with empty logs.
+    TopicsReturn,
     /// The group is switched to its other mode, or back.
     Switch,
     /// A router is told where requests go.
@@ -142,6 +146,7 @@ impl Protocol {
         steps.extend(world.limbo.as_ref().map(|_| Step::Land));
         steps.extend(world.flight.as_ref().map(|_| Step::Arrived));
         steps.extend(world.spoiled.as_ref().map(|_| Step::Mend));
+        steps.extend(world.are_topics_forgotten().then_some(Step::TopicsReturn));
         for instance in 0..world.views.len() {
             if world.views[instance].revision() != world.now.revision() {
                 steps.push(Step::Sync(instance));
@@ -230,6 +235,7 @@ impl Protocol {
         }
         steps.extend((left.depositions > 0).then_some(Step::Depose));
         steps.extend((left.switches > 0).then_some(Step::Switch));
+        steps.extend((left.returns > 0 && !world.are_topics_gone()).then_some(Step::TopicsGo));
     }
 
     fn trouble_at(&self, world: &World, instance: usize, steps: &mut Vec<Step>) {

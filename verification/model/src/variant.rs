@@ -78,4 +78,10 @@ pub enum Variant {
     AheadCompletes,
     /// Nobody clears a handoff away that its old owner does not release.
     NeverCleared,
+    /// What an owner that is registered has is granted to another one without a handoff.
+    TakenFromOwner,
+    /// An instance ends the lease of a member that drains, where nobody can take what it has.
+    DrainRevokes,
+    /// A topic that comes back is granted to the owner that it had with the start of before.
+    ReturnKeepsStart,
 }

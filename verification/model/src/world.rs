@@ -8,7 +8,7 @@ use bytes::Bytes;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{
-    Capability, Consumer, GroupConfig, LeaderRecord, Renewal, Source, Topic, encode,
+    Capability, Consumer, GroupConfig, LeaderRecord, Renewal, Source, Standing, Topic, encode,
 };
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
@@ -182,6 +182,43 @@ impl World {
         partitions(self.left)
     }
 
+    /// True if no topic is there.
+    pub(crate) fn are_topics_gone(&self) -> bool {
+        self.now.state.topics().is_empty()
+    }
+
+    /// True if no topic is there, and nobody has anything of one any more.
+    pub(crate) fn are_topics_forgotten(&self) -> bool {
+        let has_forgotten = |session: &Session| session.holds.is_empty() && session.works.is_empty();
+        self.are_topics_gone() && self.flight.is_none() && self.sessions.iter().all(has_forgotten)
+    }
+
+    /// True if somebody is there who takes what others drain.
+    pub(crate) fn has_taker(&self) -> bool {
+        let takes =
+            |name: &_| self.now.state.registration(name).is_some_and(|c| c.standing == Standing::Active);
+        self.now.state.consumers().keys().any(takes)
+    }
+
+    /// Takes the topics away.
+    pub(crate) fn remove_topics(&mut self) {
+        let layout = self.now.state.layout();
+        let names = self.now.state.topics().keys();
+        let ops = names.map(|name| Op::delete(layout.encode(&Key::Topic(name.clone())))).collect();
+        self.apply(&Txn::guarded(Vec::new(), ops));
+    }
+
+    /// Other topics take their places; their logs are empty, and nobody is excused for work of the former ones.
+    pub(crate) fn return_topics(&mut self) {
+        let layout = self.now.state.layout();
+        let put = |(name, topic): (&str, Topic)| {
+            Op::put(layout.encode(&Key::Topic(name.parse().expect("a valid name"))), encode(&topic))
+        };
+        let ops = topics(self.left).map(put).collect();
+        self.apply(&Txn::guarded(Vec::new(), ops));
+        self.logs.values_mut().for_each(|log| *log = Log { sink: log.sink, ..Log::default() });
+    }
+
     /// A process of the consumer `number` registers, in the place of whoever is registered under the name.
     pub(crate) fn register(&mut self, number: u8, keeps_incarnation: bool) {
         let serial = self.sessions.len();
@@ -194,7 +231,7 @@ impl World {
         let member =
             Member { name: name(number).parse().expect("a valid name"), incarnation: incarnation.clone() };
         let lease = lease(serial);
-        let takes_over = self.now.state.mod_revision(&Key::Consumer(member.name.clone()));
+        let takes_over = self.now.state.registration(&member.name).map(|registered| registered.lease);
         let write =
             open(self.now.state.layout(), &member.name, &registration(incarnation), lease, takes_over);
         self.apply(&write.unfenced());

@@ -18,6 +18,7 @@ mod i10_minimal;
 mod i11_fail_closed;
 mod i12_lint;
 mod i13_living;
+mod i14_same_topic;
 mod revoked;
 
 use std::collections::BTreeMap;
@@ -73,6 +74,11 @@ impl Step<'_> {
         self.changes.iter().filter_map(|(key, _)| if let Key::Handoff(at) = key { Some(at) } else { None })
     }
 
+    /// True if the whole group was deleted, or created.
+    fn is_of_the_group(&self) -> bool {
+        self.before.config_entry().is_some() != self.after.config_entry().is_some()
+    }
+
     /// True if the writer held the leadership in the moment of its write.
     fn leader_wrote(&self) -> bool {
         let leader = self.before.leader().and_then(|entry| entry.last_good());
@@ -123,6 +129,7 @@ pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Vi
         Box::new(i11_fail_closed::FailClosed),
         Box::new(i12_lint::Lint),
         Box::new(i13_living::Living::default()),
+        Box::new(i14_same_topic::SameTopic::default()),
     ];
     let mut findings = Findings::default();
     let mut replay = Replay::new(entries, layout);

@@ -33,12 +33,15 @@ impl Coverage {
             coverage.take_in(&entry.what, &world.layout);
         }
         let (network, links) = (world.network.counts(), world.link_counts());
+        let (large_set, drift) = (world.shape.has_a_large_set(), world.shape.drift_ppm != 0);
         for (name, count) in [
             ("calls_lost", network.lost),
             ("acks_repeated", network.repeated),
             ("writes_applied_unknown", links.applied_unknown),
             ("writes_lost_unknown", links.lost_unknown),
             ("watches_cut", links.watches_cut),
+            ("worlds_with_a_large_set", u64::from(large_set)),
+            ("worlds_with_clocks_apart", u64::from(drift)),
         ] {
             *coverage.coverage.entry(name.to_owned()).or_default() += count;
         }
@@ -64,6 +67,8 @@ impl Coverage {
             "writes_applied_unknown",
             "writes_lost_unknown",
             "watches_cut",
+            "worlds_with_a_large_set",
+            "worlds_with_clocks_apart",
             "partitions_frozen",
             "takeovers",
             "handoffs_ahead",

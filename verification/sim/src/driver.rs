@@ -1,5 +1,6 @@
 //! The course of a world: faults for five minutes, then healing, then rest.
 
+mod edges;
 mod faults;
 mod handoffs;
 mod rest;

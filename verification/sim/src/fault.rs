@@ -107,11 +107,26 @@ pub enum Fault {
     RouterSessionEnded,
     /// A router's word about a handoff is deleted by hand.
     RouterWordDeleted,
+    /// A consumer does not reach one instance, and reaches the others: it has to notice, and nobody is excused for longer
+    /// than its connection takes to be given up.
+    ConsumerCutFromOne,
+    /// A router does not reach one instance, and reaches the others.
+    RouterCutFromOne,
+    /// The first record of a partition takes longer than every deadline.
+    SlowFirstRecord,
+    /// The record that an owner has in the works when it is to stop takes longer than every deadline.
+    SlowDrain,
+    /// A topic is deleted and created again, with an empty log, another id and another number of partitions.
+    TopicRecreated,
+    /// Everybody is gone, an operator deletes the group, and it is made again by whoever comes.
+    GroupDeleted,
+    /// The wall clock of an instance jumps, forward or back.
+    WallClockJumps,
 }
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 56] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
@@ -161,6 +176,13 @@ impl Fault {
         Self::RouterNameTakenTwice,
         Self::RouterSessionEnded,
         Self::RouterWordDeleted,
+        Self::ConsumerCutFromOne,
+        Self::RouterCutFromOne,
+        Self::SlowFirstRecord,
+        Self::SlowDrain,
+        Self::TopicRecreated,
+        Self::GroupDeleted,
+        Self::WallClockJumps,
     ];
 
     /// What no request may fail of: members come and go in good order, and people change what they may.
@@ -191,6 +213,7 @@ impl Fault {
                 | Self::RouterNameTakenTwice
                 | Self::RouterSessionEnded
                 | Self::RouterWordDeleted
+                | Self::RouterCutFromOne
         )
     }
 

@@ -93,7 +93,8 @@ impl Floor {
             post.started = true;
             // Who is told under a claim that is over by then, as after a suspension, starts nothing.
             let offset = post.context.start_offset();
-            self.history.note(What::Started { process, at: at.clone(), offset });
+            let epoch = post.context.epoch();
+            self.history.note(What::Started { process, at: at.clone(), epoch, offset });
         }
         if works && !post.works {
             let (consumer, at) = (Arc::clone(&post.consumer), at.clone());

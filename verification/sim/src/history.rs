@@ -109,7 +109,7 @@ pub(crate) enum What {
     /// A process began to process a partition.
     Began { process: u32, consumer: Arc<str>, at: TopicPartition, epoch: Epoch },
     /// A process started from where it was told to; nothing where it was told nothing.
-    Started { process: u32, at: TopicPartition, offset: Option<Offset> },
+    Started { process: u32, at: TopicPartition, epoch: Epoch, offset: Option<Offset> },
     /// A process stopped in good order before that offset.
     Stopped { process: u32, at: TopicPartition, offset: Offset },
     /// A process processes a partition no more.
@@ -252,8 +252,8 @@ impl fmt::Display for What {
             Self::Began { process, consumer, at, epoch } => {
                 write!(f, "work   {consumer}#{process} begins {at} under {epoch}")
             }
-            Self::Started { process, at, offset } => {
-                write!(f, "work   #{process} starts {at} from {offset:?}")
+            Self::Started { process, at, epoch, offset } => {
+                write!(f, "work   #{process} starts {at} under {epoch} from {offset:?}")
             }
             Self::Stopped { process, at, offset } => {
                 write!(f, "work   #{process} stops {at} before {offset}")

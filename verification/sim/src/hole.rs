@@ -5,9 +5,10 @@
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::record::{
-    Consumer, GroupConfig, Handoff, HandoffRecord, Phase, Taken, decode, encode,
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Phase, Taken, decode, encode,
 };
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
+use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Revision, Txn};
 use tonic::Status;
 
@@ -48,11 +49,17 @@ pub enum Hole {
     MarksKept,
     /// Leaders take the wait before a takeover for none (I13).
     TakenOverEarly,
+    /// The store keeps the same epoch for every grant (I2).
+    EpochStays,
+    /// An owner is told to start one record before the one at which the last one stopped (I3).
+    StartMoved,
+    /// The store refuses to delete a handoff that is over (I6).
+    HandoffsKept,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -70,7 +77,34 @@ impl Hole {
         Self::DeafUnnoticed,
         Self::MarksKept,
         Self::TakenOverEarly,
+        Self::EpochStays,
+        Self::StartMoved,
+        Self::HandoffsKept,
     ];
+
+    /// The name of the invariant that it breaks.
+    #[must_use]
+    pub const fn invariant(self) -> &'static str {
+        match self {
+            Self::ClaimsIgnored => "I1",
+            Self::EpochStays => "I2",
+            Self::StartMoved => "I3",
+            Self::ReleaseBeforeTaken | Self::DeafUnnoticed => "I4",
+            Self::RouterAcksUndrained
+            | Self::RouterNeverStops
+            | Self::EpochIgnored
+            | Self::GateForgotten
+            | Self::RefusalAnswered
+            | Self::BrokenIsRefused => "I5",
+            Self::HandoffsKept => "I6",
+            Self::UnfencedLeader => "I7",
+            Self::AcksWithoutId | Self::RoutersUnawaited => "I8",
+            Self::StaleSnapshot => "I9",
+            Self::OwnerUnchecked => "I10",
+            Self::UnreadableIsGone => "I11",
+            Self::MarksKept | Self::TakenOverEarly => "I13",
+        }
+    }
 
     /// What the store makes of a transaction.
     pub(crate) fn bend(self, layout: &Layout, mut txn: Txn) -> Txn {
@@ -83,10 +117,10 @@ impl Hole {
                 txn.compares.retain(|compare| !matches!(compare.must, Must::HaveLease(_)));
             }
             Self::ReleaseBeforeTaken => rewrite(layout, &mut txn, taken),
-            Self::MarksKept if unmarks(layout, &txn) => {
-                let never = txn.then.iter().filter_map(key_of).cloned().collect::<Vec<_>>();
-                txn.compares.extend(never.into_iter().map(|key| Compare::new(key, Must::BeAbsent)));
-            }
+            Self::MarksKept if unmarks(layout, &txn) => refuse(&mut txn),
+            Self::HandoffsKept if clears(layout, &txn) => refuse(&mut txn),
+            Self::EpochStays => regrant(layout, &mut txn, in_first_epoch),
+            Self::StartMoved => regrant(layout, &mut txn, one_before),
             Self::RoutersUnawaited => rewrite(layout, &mut txn, draining),
             _ => {}
         }
@@ -151,8 +185,45 @@ fn unmarks(layout: &Layout, txn: &Txn) -> bool {
     is_rewrite && consumer.flatten().is_some_and(|consumer| is_open(&consumer))
 }
 
+/// True if `txn` deletes the record of a handoff.
+fn clears(layout: &Layout, txn: &Txn) -> bool {
+    let is_handoff =
+        |op: &Op| matches!(op, Op::Delete { key } if matches!(layout.decode(key), Some(Key::Handoff(_))));
+    txn.then.iter().any(is_handoff)
+}
+
+/// Lets `txn` fail by its guards, as if another write had been first: what it changes is there.
+fn refuse(txn: &mut Txn) {
+    let changed: Vec<Bytes> = txn.then.iter().filter_map(key_of).cloned().collect();
+    txn.compares.extend(changed.into_iter().map(|key| Compare::new(key, Must::BeAbsent)));
+}
+
 const fn key_of(op: &Op) -> Option<&Bytes> {
-    if let Op::Put { key, .. } = op { Some(key) } else { None }
+    match op {
+        Op::Put { key, .. } | Op::Delete { key } => Some(key),
+        Op::DeletePrefix { .. } | Op::Get { .. } => None,
+    }
+}
+
+/// Replaces every assignment that is written.
+fn regrant(layout: &Layout, txn: &mut Txn, bend: fn(Assignment) -> Bytes) {
+    for op in &mut txn.then {
+        let Op::Put { key, value, .. } = op else { continue };
+        if let (Some(Key::Assignment(_)), Ok(written)) = (layout.decode(key), decode::<Assignment>(value)) {
+            *value = bend(written);
+        }
+    }
+}
+
+/// As the first grant of all.
+fn in_first_epoch(mut written: Assignment) -> Bytes {
+    written.epochs = Default::default();
+    encode(&written)
+}
+
+fn one_before(mut written: Assignment) -> Bytes {
+    written.start = written.start.and_then(|start| Offset::new(start.get() - 1).ok());
+    encode(&written)
 }
 
 /// Replaces every handoff that is written and that `bend` has something to put in the place of.

@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use clap::Parser;
-use kafka_assigner_sim::{Coverage, Hole, Options, Outcome, simulate};
+use clap::{Parser, ValueEnum as _};
+use kafka_assigner_sim::{Coverage, Hole, MOST_HUNTED, Options, Outcome, hunt, simulate};
 use mimalloc::MiMalloc;
+use serde::Serialize;
 
 /// Worlds are made of small pieces that live for moments, which is what this allocator is made for.
 #[global_allocator]
@@ -45,6 +46,18 @@ struct Arguments {
     /// Put this hole in, and stop at the first seed that finds it.
     #[arg(long, value_enum)]
     hole: Option<Hole>,
+    /// Look for a seed that shows each hole, also with fewer seeds than a thousand.
+    #[arg(long, conflicts_with_all = ["seed", "hole"])]
+    holes: bool,
+}
+
+/// A hole, and the first world that shows it.
+#[derive(Debug, Serialize)]
+struct Shown {
+    name: String,
+    invariant: &'static str,
+    /// `None`: none does.
+    seed: Option<u64>,
 }
 
 /// The figures of all worlds so far.
@@ -62,12 +75,30 @@ fn main() -> ExitCode {
         log_to_stdout();
     }
     let totals = run(&arguments);
-    let missing = if totals.seeds >= ENOUGH { totals.coverage.missing() } else { Vec::new() };
+    let is_enough = totals.seeds >= ENOUGH && arguments.hole.is_none();
+    let missing = if is_enough { totals.coverage.missing() } else { Vec::new() };
     for name in &missing {
         println!("never occurred: {name}");
     }
-    totals.print(arguments.json);
-    if totals.violations == 0 && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let holes = if is_enough || arguments.holes { show_holes() } else { Vec::new() };
+    let unseen: Vec<&Shown> = holes.iter().filter(|hole| hole.seed.is_none()).collect();
+    for hole in &unseen {
+        println!("never seen: {}", hole.name);
+    }
+    totals.print(&holes, arguments.json);
+    let is_good = totals.violations == 0 && missing.is_empty() && unseen.is_empty();
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Every hole with the first seed that shows it.
+fn show_holes() -> Vec<Shown> {
+    let show = |hole: &Hole| {
+        let name = hole.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let seed = hunt(*hole, MOST_HUNTED, WORKERS);
+        eprintln!("hole {name}: seed {seed:?}");
+        Shown { name, invariant: hole.invariant(), seed }
+    };
+    Hole::ALL.iter().map(show).collect()
 }
 
 /// What the service and the client say, between the lines of the history.
@@ -132,7 +163,7 @@ impl Totals {
         }
     }
 
-    fn print(&self, json: bool) {
+    fn print(&self, holes: &[Shown], json: bool) {
         let figures = serde_json::json!({
             "seeds": self.seeds,
             "violations": self.violations,
@@ -140,6 +171,7 @@ impl Totals {
             "simulated_minutes": self.lasted.as_secs() / 60,
             "faults": self.coverage.faults,
             "coverage": self.coverage.coverage,
+            "holes": holes,
         });
         if json {
             println!("{figures}");

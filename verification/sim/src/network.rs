@@ -5,7 +5,7 @@ mod requests;
 mod routing;
 mod transport;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tonic::Status;
 use crate::history::History;
 use crate::hole::Hole;
 pub(crate) use requests::Carrier;
-pub(crate) use transport::Wire;
+pub(crate) use transport::{SILENCE, Wire};
 
 /// How bad the network is, beyond its latency.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,6 +66,8 @@ struct State {
     counts: Counts,
     servers: BTreeMap<String, Server>,
     cut_off: BTreeMap<Arc<str>, Cut>,
+    /// Members, each with the address of an instance that it does not reach.
+    cut_ways: BTreeSet<(Arc<str>, String)>,
     /// When the last request arrived over each connection, of a router's process to a consumer's.
     arrivals: BTreeMap<(u32, u32), Instant>,
     streams: BTreeMap<u64, Stream>,
@@ -84,6 +86,7 @@ struct Server {
 #[derive(Debug, Clone)]
 struct Stream {
     member: Arc<str>,
+    endpoint: String,
     cut: CancellationToken,
     deaf_until: Instant,
 }
@@ -109,6 +112,7 @@ impl Network {
             counts: Counts::default(),
             servers: BTreeMap::new(),
             cut_off: BTreeMap::new(),
+            cut_ways: BTreeSet::new(),
             arrivals: BTreeMap::new(),
             streams: BTreeMap::new(),
             next_stream: 0,
@@ -151,6 +155,39 @@ impl Network {
         }
     }
 
+    /// Cuts `member` off from the instance at `endpoint`: nothing arrives, and nobody is told.
+    pub(crate) fn cut_way(&self, member: &Arc<str>, endpoint: &str) {
+        self.state().cut_ways.insert((Arc::clone(member), endpoint.to_owned()));
+    }
+
+    /// `member` gives up the connection to the instance at `endpoint`, if nothing arrives over it.
+    pub(crate) fn give_way_up(&self, member: &Arc<str>, endpoint: &str) {
+        let state = self.state();
+        if state.is_cut(member, endpoint) {
+            let streams = state.streams.values();
+            let on_it = streams.filter(|stream| stream.member == *member && stream.endpoint == endpoint);
+            on_it.for_each(|stream| stream.cut.cancel());
+        }
+    }
+
+    /// `member` reaches the instance at `endpoint` again.
+    pub(crate) fn mend_way(&self, member: &Arc<str>, endpoint: &str) {
+        self.state().cut_ways.remove(&(Arc::clone(member), endpoint.to_owned()));
+    }
+
+    /// True if some member is cut off from a single instance.
+    pub(crate) fn has_cut_ways(&self) -> bool {
+        !self.state().cut_ways.is_empty()
+    }
+
+    /// The members that reach none of the instances at `endpoints`, though they are cut off from single ones only.
+    pub(crate) fn stranded(&self, endpoints: &[&str]) -> Vec<Arc<str>> {
+        let state = self.state();
+        let members: BTreeSet<&Arc<str>> = state.cut_ways.iter().map(|(member, _)| member).collect();
+        let is_stranded = |member: &&Arc<str>| endpoints.iter().all(|at| state.is_cut(member, at));
+        members.into_iter().filter(is_stranded).cloned().collect()
+    }
+
     /// Cuts some open stream; returns whose.
     pub(crate) fn cut_a_stream(&self) -> Option<Arc<str>> {
         let mut state = self.state();
@@ -173,6 +210,7 @@ impl Network {
         let mut state = self.state();
         state.weather = Weather::default();
         state.cut_off.clear();
+        state.cut_ways.clear();
         let now = Instant::now();
         state.streams.values_mut().for_each(|stream| stream.deaf_until = now);
     }
@@ -192,6 +230,11 @@ impl Network {
         fate
     }
 
+    /// True if nothing gets from `member` to the instance at `endpoint`, nor back.
+    fn is_way_cut(&self, member: &Arc<str>, endpoint: &str) -> bool {
+        self.state().is_cut(member, endpoint)
+    }
+
     fn server(&self, endpoint: &str) -> Result<Server, Status> {
         let refused = || Status::unavailable(format!("nobody answers at {endpoint}"));
         self.state().servers.get(endpoint).cloned().ok_or_else(refused)
@@ -203,6 +246,10 @@ impl Network {
 }
 
 impl State {
+    fn is_cut(&self, member: &Arc<str>, endpoint: &str) -> bool {
+        !self.cut_ways.is_empty() && self.cut_ways.contains(&(Arc::clone(member), endpoint.to_owned()))
+    }
+
     fn throw(&mut self, longest: Duration, cut: Option<Cut>) -> Fate {
         let weather = self.weather;
         let (deaf, mute) = (cut == Some(Cut::Answers), matches!(cut, Some(Cut::Both | Cut::Calls)));

@@ -11,6 +11,22 @@ use rand::{RngExt, SeedableRng};
 
 use crate::fault::Fault;
 
+/// How many worlds have a large set; each takes as long as some ten others.
+const LARGE_SETS: f64 = 0.02;
+
+/// From so many parts on a set is granted in more than one write.
+const FEWEST_OF_A_LARGE_SET: usize = 33;
+
+/// The topics of a large set; no set has more.
+const MANY_TOPICS: [&str; 40] = [
+    "t01", "t02", "t03", "t04", "t05", "t06", "t07", "t08", "t09", "t10", "t11", "t12", "t13", "t14", "t15",
+    "t16", "t17", "t18", "t19", "t20", "t21", "t22", "t23", "t24", "t25", "t26", "t27", "t28", "t29", "t30",
+    "t31", "t32", "t33", "t34", "t35", "t36", "t37", "t38", "t39", "t40",
+];
+
+/// The most that clocks are apart from the store's: half a percent, as no machine is that ticks at all.
+const MOST_DRIFT_PPM: i32 = 5_000;
+
 /// How long faults last.
 pub(crate) const FAULTY: Duration = Duration::from_secs(300);
 
@@ -39,6 +55,10 @@ pub(crate) struct Shape {
     pub(crate) faults: Vec<Fault>,
     /// The mean time between two faults.
     pub(crate) pause: Duration,
+    /// True if Kafka tells the ids of topics.
+    pub(crate) has_topic_ids: bool,
+    /// How much faster, or slower, than the store the clock of a process runs at most, in millionths.
+    pub(crate) drift_ppm: i32,
 }
 
 impl Shape {
@@ -48,7 +68,7 @@ impl Shape {
         let (config, mode_switches) = (config(&mut dice), dice.random_bool(0.2));
         let has_routers = config.mode == Mode::Routed || mode_switches;
         let routers = if has_routers { dice.random_range(1..=3) } else { 0 };
-        Self {
+        let shape = Self {
             routers,
             stash: stash(&mut dice),
             send_timeout: Duration::from_millis(dice.random_range(1_000..=4_000)),
@@ -62,7 +82,22 @@ impl Shape {
             latency: Duration::from_millis(dice.random_range(1..=20)),
             faults: faults(&mut dice, routers > 0),
             pause: Duration::from_millis(dice.random_range(4_000..=12_000)),
-        }
+            has_topic_ids: dice.random_bool(0.8),
+            drift_ppm: if dice.random_bool(0.3) { MOST_DRIFT_PPM } else { 0 },
+        };
+        if dice.random_bool(LARGE_SETS) { shape.with_a_large_set(&mut dice) } else { shape }
+    }
+
+    /// The same world with one set of many topics that move together.
+    fn with_a_large_set(self, dice: &mut StdRng) -> Self {
+        let size = dice.random_range(FEWEST_OF_A_LARGE_SET..=MANY_TOPICS.len());
+        let topics = MANY_TOPICS[..size].iter().map(|name| (*name, dice.random_range(1..=2))).collect();
+        Self { topics, copartitioned: true, ..self }
+    }
+
+    /// True if its units are larger than what two transactions of etcd take.
+    pub(crate) fn has_a_large_set(&self) -> bool {
+        self.topics.len() >= FEWEST_OF_A_LARGE_SET
     }
 
     /// The time to live of every session.

@@ -1,5 +1,6 @@
 //! The work of a consumer with its partitions: it takes its time, and opens them at its desk.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::ice::Ice;
 /// A warm-up that does not end is given up by whoever looks after the process, after this time.
 const NEVER: Duration = Duration::from_secs(20);
 
+/// A record that takes longer than each deadline of a world: 15 s, for a drain.
+const SLOW_MS: RangeInclusive<u64> = 16_000..=40_000;
+
 /// How a warm-up goes.
 enum Fate {
     Takes(Duration),
@@ -41,11 +45,14 @@ struct Mood {
     dice: StdRng,
     failing: u32,
     hanging: u32,
+    starting_slowly: u32,
+    draining_slowly: u32,
 }
 
 impl Temper {
     pub(crate) fn new(seed: u64) -> Self {
-        let mood = Mood { dice: StdRng::seed_from_u64(seed), failing: 0, hanging: 0 };
+        let dice = StdRng::seed_from_u64(seed);
+        let mood = Mood { dice, failing: 0, hanging: 0, starting_slowly: 0, draining_slowly: 0 };
         Self { mood: Mutex::new(mood), leaves_alone: AtomicBool::new(false) }
     }
 
@@ -59,9 +66,21 @@ impl Temper {
         self.mood().hanging = times;
     }
 
+    /// The next partitions begin with a record that takes longer than every deadline.
+    pub(crate) fn start_slowly(&self, times: u32) {
+        self.mood().starting_slowly = times;
+    }
+
+    /// The next partitions that are to stop have a record in the works that takes longer than every deadline.
+    pub(crate) fn drain_slowly(&self, times: u32) {
+        self.mood().draining_slowly = times;
+    }
+
     /// From now on nothing goes wrong.
     pub(crate) fn calm(&self) {
-        (self.mood().failing, self.mood().hanging) = (0, 0);
+        let mut mood = self.mood();
+        (mood.failing, mood.hanging) = (0, 0);
+        (mood.starting_slowly, mood.draining_slowly) = (0, 0);
     }
 
     /// From now on partitions are given up without being handed over.
@@ -84,6 +103,20 @@ impl Temper {
         Fate::Takes(span)
     }
 
+    /// How long it takes to begin, and whether that is longer than it should.
+    fn start(&self) -> (Duration, bool) {
+        let mut mood = self.mood();
+        let is_slow = strike(&mut mood.starting_slowly);
+        (span(&mut mood.dice, is_slow, 40), is_slow)
+    }
+
+    /// How long it takes to stop, and whether that is longer than it should.
+    fn stop(&self) -> (Duration, bool) {
+        let mut mood = self.mood();
+        let is_slow = strike(&mut mood.draining_slowly);
+        (span(&mut mood.dice, is_slow, 150), is_slow)
+    }
+
     /// No offset is said twice, so that it tells who said it.
     fn next_offset(&self) -> Offset {
         Offset::new(self.mood().dice.random_range(1..=i64::MAX)).expect("above 0")
@@ -96,6 +129,19 @@ impl Temper {
     fn mood(&self) -> MutexGuard<'_, Mood> {
         self.mood.lock().expect("nothing panics while it holds the mood")
     }
+}
+
+/// One time less; true if there was one left.
+const fn strike(times: &mut u32) -> bool {
+    let is_left = *times > 0;
+    *times = times.saturating_sub(1);
+    is_left
+}
+
+/// At most `longest_ms`, or past the longest of a world's deadlines.
+fn span(dice: &mut StdRng, is_slow: bool, longest_ms: u64) -> Duration {
+    let millis = if is_slow { SLOW_MS } else { 0..=longest_ms };
+    Duration::from_millis(dice.random_range(millis))
 }
 
 /// The handler of one process.
@@ -131,8 +177,12 @@ impl Worker {
     }
 
     fn plague(&self, fault: Fault, context: &WarmContext, span: Duration) {
-        self.history.happened(fault, format!("{} {}", self.consumer, context.partition()));
+        self.happened(fault, context.partition());
         self.history.excuse(&self.consumer, span);
+    }
+
+    fn happened(&self, fault: Fault, at: &TopicPartition) {
+        self.history.happened(fault, format!("{} {at}", self.consumer));
     }
 }
 
@@ -164,15 +214,29 @@ impl PartitionHandler for Worker {
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        self.ice.run(sleep(self.temper.millis(40))).await;
         let at = context.partition().clone();
+        let (span, is_slow) = self.temper.start();
+        if is_slow {
+            self.happened(Fault::SlowFirstRecord, &at);
+            // Nobody may take from it what it was granted without a handoff.
+            self.history.excuse(&self.consumer, span);
+        }
+        self.ice.run(sleep(span)).await;
         self.floor.begin(self.process, &self.consumer, at.clone(), context);
         self.desk.own(self.process, at, context);
         Ok(())
     }
 
     async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
-        self.ice.run(sleep(self.temper.millis(150))).await;
+        let (span, is_slow) = self.temper.stop();
+        if is_slow {
+            self.happened(Fault::SlowDrain, context.partition());
+            // Requests wait until the move is called off. In `overlap` it has given nothing up until it has stopped: past
+            // the deadline for that its session ends, with all that it has.
+            self.history.excuse_requests(span);
+            self.history.excuse(&self.consumer, span);
+        }
+        self.ice.run(sleep(span)).await;
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
         let why = if alone { Why::Left } else { Why::Drained };
         let (at, offset) = (context.partition().clone(), self.temper.next_offset());

@@ -11,6 +11,7 @@ mod topics;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Layout};
 use kafka_assigner_core::state::GroupState;
@@ -52,6 +53,8 @@ pub(crate) struct World {
     pub(crate) processes: BTreeMap<u32, Process>,
     pub(crate) routers: BTreeMap<u32, RouterProcess>,
     pub(crate) clients: Clients,
+    /// True while the group is to be deleted: nobody comes.
+    pub(crate) is_closed: bool,
     /// How the whole store is away, while it is.
     pub(crate) outage: Option<Outage>,
     counts: LinkCounts,
@@ -74,12 +77,13 @@ impl World {
             network: Network::new(dice.random(), shape.latency, history.clone(), hole),
             floor: Floor::new(history.clone()),
             desk: Desk::new(dice.random(), history.clone(), hole),
-            kafka: Arc::new(Kafka::new(&shape.topics)),
+            kafka: Arc::new(Kafka::new(&shape.topics, shape.has_topic_ids)),
             observer: Observer::start(&store, &layout, &history),
             slots: (0..shape.instances).map(Slot::new).collect(),
             processes: BTreeMap::new(),
             routers: BTreeMap::new(),
             clients: Clients::new(dice.random(), history.clone()),
+            is_closed: false,
             outage: None,
             counts: LinkCounts::default(),
             next_process: 0,
@@ -129,5 +133,16 @@ impl World {
         let frozen = |number| self.processes.get(&number).is_some_and(|p: &Process| p.ice.is_frozen());
         self.floor.patrol(frozen);
         self.excuse_twins();
+        self.excuse_stranded();
+    }
+
+    /// Who is cut off from single instances, while the others are down, reaches nobody.
+    fn excuse_stranded(&self) {
+        let running = self.slots.iter().filter(|slot| slot.running.is_some());
+        let endpoints: Vec<&str> = running.map(|slot| slot.endpoint.as_str()).collect();
+        for member in self.network.stranded(&endpoints) {
+            self.history.excuse(&member, Duration::ZERO);
+            self.history.excuse_requests(Duration::ZERO);
+        }
     }
 }

@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Somebody joins and somebody leaves, without a state, in less than five minutes.
     #[arg(long)]
     quick: bool,
+    /// The only course of a whole run to measure: stateless, named, stateful, hundreds or large.
+    #[arg(long, conflicts_with = "quick")]
+    stage: Option<String>,
     /// One JSON object a line in place of a table.
     #[arg(long)]
     json: bool,
@@ -76,6 +79,7 @@ fn command(
     command.arg("--server").arg(programs.join("kafka-assigner")).arg("--folder").arg(folder);
     let switches = [(arguments.quick, "--quick"), (arguments.json, "--json")];
     command.args(switches.iter().filter(|(is_on, _)| *is_on).map(|(_, switch)| switch));
+    command.args(arguments.stage.iter().flat_map(|stage| ["--stage", stage]));
     command.args(&arguments.systems).stdin(Stdio::null());
     command
 }

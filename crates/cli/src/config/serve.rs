@@ -84,6 +84,8 @@ settings! {
         /// The time after the end of a consumer's last stream at which its process is suspected to be dead, unless it is
         /// heard; at most 1m, 0s = never.
         suspect_after: Duration = "1s",
+        /// The time without its store after which an instance tells its streams so, and refuses new ones; 4s to 1m.
+        stream_patience: Duration = "5s",
 
         /// The log lines that are written to the standard error.
         log_level: LogLevel = "info",
@@ -162,6 +164,7 @@ impl ServeConfig {
         resolved.check_advertise()?;
         resolved.check_leader_ttl()?;
         resolved.check_suspect_after()?;
+        resolved.check_stream_patience()?;
         resolved.check_group()?;
         Ok(resolved)
     }
@@ -289,6 +292,16 @@ impl Resolved<ServeConfig> {
             Ok(())
         } else {
             Err(self.refuse("suspect_after", "at most 1m"))
+        }
+    }
+
+    /// A view that nothing is wrong with is certain to be complete every 3 s; after a minute most sessions are over.
+    fn check_stream_patience(&self) -> Result<(), ConfigError> {
+        let allowed = Duration::from_secs(4)..=Duration::from_secs(60);
+        if allowed.contains(&self.config.stream_patience) {
+            Ok(())
+        } else {
+            Err(self.refuse("stream_patience", "4s to 1m"))
         }
     }
 

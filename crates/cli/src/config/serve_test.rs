@@ -148,6 +148,10 @@ fn a_refused_default_for_groups_is_named_as_it_is_set() {
     assert!(refusal("group_strategy = \"best\"").contains("one of balanced, sticky-balanced"));
     assert!(refusal("leader_ttl = \"1s\"").contains("it must be 2s to 1m"));
     assert!(refusal("suspect_after = \"2m\"").contains("it must be at most 1m"));
+    for refused in ["3s", "61s"] {
+        let refused = refusal(&format!("stream_patience = \"{refused}\""));
+        assert!(refused.contains("it must be 4s to 1m"), "{refused}");
+    }
 }
 
 #[test]

@@ -113,6 +113,7 @@ fn options(config: &ServeConfig, bound: SocketAddr) -> Options {
         prefix: config.prefix.to_string(),
         leader_ttl: config.leader_ttl,
         suspect_after: config.suspect_after,
+        stream_patience: config.stream_patience,
         auto_create: config.auto_create,
         group_defaults: config.group_config(),
         ..Options::new(id, address, rand::random())

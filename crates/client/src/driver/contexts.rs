@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use kafka_assigner_proto::v1::WarmProgress;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,8 @@ pub(super) struct HeldPartitions {
 struct PartitionContexts {
     /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
     gate: Arc<Gate>,
+    /// The id of the topic for which its calls are made; `None` = not known.
+    topic_id: Option<TopicId>,
     /// The running preparation's.
     warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -52,6 +55,11 @@ impl HeldPartitions {
         self.alarms.clone()
     }
 
+    /// The contexts of `partition` that follow are for a topic with this id.
+    pub(super) fn name_topic(&mut self, partition: &TopicPartition, topic_id: Option<TopicId>) {
+        self.contexts(partition).topic_id = topic_id;
+    }
+
     /// The context of a preparation.
     pub(super) fn warm(
         &mut self,
@@ -67,6 +75,7 @@ impl HeldPartitions {
             handoff: handoff_of(provenance),
             current_owner,
             start_offset,
+            topic_id: held.topic_id,
             progress: Arc::new(WarmUpProgress::default()),
             cancelled: held.cancelled.clone(),
         };
@@ -84,8 +93,8 @@ impl HeldPartitions {
         until_offset: Option<Offset>,
     ) -> ReservedContext {
         let (group, held) = (self.group.clone(), self.begin(partition));
-        let (partition, cancelled) = (partition.clone(), held.cancelled.clone());
-        let context = ReservedContext { group, partition, claim, until_offset, cancelled };
+        let (partition, topic_id, cancelled) = (partition.clone(), held.topic_id, held.cancelled.clone());
+        let context = ReservedContext { group, partition, claim, until_offset, topic_id, cancelled };
         held.reserved = Some(context.clone());
         context
     }
@@ -108,6 +117,7 @@ impl HeldPartitions {
             partition: partition.clone(),
             claim,
             start_offset,
+            topic_id: held.topic_id,
             resumed,
             gate: held.gate.clone(),
             edges,
@@ -143,13 +153,16 @@ impl HeldPartitions {
 
     /// The contexts of a partition for which a call begins, with a token of its own.
     fn begin(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
-        let alarms = &self.alarms;
-        let held = self
-            .partitions
-            .entry(partition.clone())
-            .or_insert_with(|| PartitionContexts::new(Gate::new(alarms.clone()).into()));
+        let held = self.contexts(partition);
         held.cancelled = CancellationToken::new();
         held
+    }
+
+    fn contexts(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
+        let alarms = &self.alarms;
+        self.partitions
+            .entry(partition.clone())
+            .or_insert_with(|| PartitionContexts::new(Gate::new(alarms.clone()).into()))
     }
 
     /// Takes in the end of a call.
@@ -237,6 +250,7 @@ impl PartitionContexts {
     fn new(gate: Arc<Gate>) -> Self {
         Self {
             gate,
+            topic_id: None,
             warm: None,
             reserved: None,
             owned: None,

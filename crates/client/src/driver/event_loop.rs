@@ -275,7 +275,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             match action {
                 RoleAction::Call(partition, call) => {
                     info!(group = &*self.group, %partition, ?call, "calling the handler");
-                    self.calls.start(&mut self.held, partition, call);
+                    let topic_id = self.roles.topic_id(&partition);
+                    self.calls.start(&mut self.held, (partition, topic_id), call);
                 }
                 RoleAction::Cancel(partition) => self.held.cancel(&partition),
                 RoleAction::Recall(partition) => self.held.recall(&partition),

@@ -10,6 +10,7 @@ use super::role::{
 };
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::topic_id::TopicId;
 
 /// The wait after the first failed call of a handler; it doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -20,6 +21,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 pub(super) struct Entry {
     pub(super) target: ConsumerRole,
     held: Holding,
+    /// The id of the topic that what is held, or being made, is of; `None` = not known, or there is nothing.
+    topic_id: Option<TopicId>,
     /// The partition was taken away: its state must be dropped, whatever the target has become since.
     lost: bool,
     /// The highest epoch that was started, in whichever run.
@@ -51,6 +54,16 @@ impl Entry {
         matches!(self.held, Holding::Owned)
     }
 
+    pub(super) const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
+    }
+
+    /// True if what is held is of a topic that was deleted, and the target of the one that was created under its name.
+    fn is_of_former_topic(&self) -> bool {
+        let known = self.topic_id.zip(self.target.topic_id());
+        known.is_some_and(|(held, wanted)| held != wanted)
+    }
+
     /// The number of calls that have failed in a row.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
@@ -78,6 +91,13 @@ impl Entry {
         }
         self.lost |= target == ConsumerRole::None && self.acts();
         self.target = target;
+        self.learn_topic();
+    }
+
+    /// An id that was not known is learnt in silence; a known one stays as long as anything is held.
+    fn learn_topic(&mut self) {
+        let known = self.topic_id.or(self.target.topic_id());
+        self.topic_id = known.filter(|_| !self.is_idle());
     }
 
     /// The session is over: whatever is held belongs to nobody.
@@ -130,7 +150,8 @@ impl Entry {
             return NextCall::Nothing;
         }
         match &self.target {
-            _ if self.lost => self.towards_nothing(),
+            // This goes before "an owner goes on": its position is one in another log.
+            _ if self.lost || self.is_of_former_topic() => self.towards_nothing(),
             ConsumerRole::None => self.towards_nothing(),
             ConsumerRole::Warming(warming) => {
                 self.towards_warm(&warming.handoff, warming.current_owner.as_ref())
@@ -158,6 +179,8 @@ impl Entry {
     /// True if a running call still leads where the target is. Calls that give something up always do.
     fn wants(&self, call: &Call) -> bool {
         match (call, &self.target) {
+            (Call::Drain | Call::Release | Call::Lost, _) => true,
+            _ if self.is_of_former_topic() => false,
             (Call::Warm { provenance, .. }, ConsumerRole::Warming(w)) => {
                 *provenance == Provenance::Handoff(w.handoff.clone())
             }
@@ -175,7 +198,6 @@ impl Entry {
             // A start in the same run is drained once it runs: cut short, it could not say where it stopped.
             (Call::Assigned { epoch, .. }, ConsumerRole::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, ConsumerRole::Owner(_)),
-            (Call::Drain | Call::Release | Call::Lost, _) => true,
         }
     }
 
@@ -202,7 +224,7 @@ impl Entry {
     }
 
     fn towards_caught_up(&self, reserved: &CatchingUpRole) -> NextCall {
-        let CatchingUpRole { handoff, epoch, until } = reserved;
+        let CatchingUpRole { handoff, epoch, until, .. } = reserved;
         match &self.held {
             Holding::Warm(Provenance::Handoff(made_for)) if made_for == handoff => {
                 let (handoff, epoch, until) = (handoff.clone(), *epoch, *until);
@@ -265,6 +287,7 @@ impl Entry {
             self.strict = strict;
         }
         self.running = Some(RunningCall { call, cancelled: false, recalled: false });
+        self.learn_topic();
     }
 
     pub(super) fn recall(&mut self) {
@@ -291,6 +314,7 @@ impl Entry {
             Err(failure) => self.failed(now, call, cancelled || recalled, failure),
         }
         self.lost &= !self.is_idle();
+        self.learn_topic();
     }
 
     fn succeeded(&mut self, call: Call, next_offset: Option<Offset>) {
@@ -352,6 +376,7 @@ impl Entry {
     /// The kind of the acknowledgement that is due, its handoff, and with [`AckKind::Drained`] where this one stopped.
     fn reached(&self) -> Option<(AckKind, &HandoffId, Option<Offset>)> {
         let (kind, id) = match (&self.target, &self.held) {
+            _ if self.is_of_former_topic() => return None,
             (
                 ConsumerRole::Warming(WarmingRole { handoff, .. })
                 | ConsumerRole::CatchingUp(CatchingUpRole { handoff, .. }),

@@ -10,6 +10,7 @@ use super::entry::Entry;
 use super::role::ConsumerRole;
 use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::topic_id::TopicId;
 
 /// The machine.
 #[derive(Debug)]
@@ -61,6 +62,12 @@ impl Roles {
     /// The partitions with a running call that a handoff waits for, with that handoff: this member starts or stops.
     pub fn busy(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.busy()?)))
+    }
+
+    /// The id of the topic that what is held of `partition`, or being made, is of; `None` = not known.
+    #[must_use]
+    pub fn topic_id(&self, partition: &TopicPartition) -> Option<TopicId> {
+        self.entries.get(partition)?.topic_id()
     }
 
     /// True = nothing is held and nothing is running.

@@ -51,7 +51,7 @@ pub(crate) async fn owning(options: ConsumerOptions, manner: Manner) -> Running 
 
 pub(crate) fn grant(partition: i32, epoch: u64, handoff_id: &str) -> AssignedPartition {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
-    AssignedPartition { topic, partition, epoch, run: epoch, start_offset: None, handoff_id, mode: 0 }
+    AssignedPartition { topic, partition, epoch, run: epoch, handoff_id, ..AssignedPartition::default() }
 }
 
 pub(crate) fn assign(granted: AssignedPartition) -> Command {
@@ -65,7 +65,8 @@ pub(crate) fn unassign(partition: i32) -> Command {
 
 pub(crate) fn warm(partition: i32, handoff_id: &str) -> Command {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
-    let partition = WarmPartition { topic, partition, handoff_id, current_owner: "b".into(), deadline_ms: 0 };
+    let current_owner = "b".into();
+    let partition = WarmPartition { topic, partition, handoff_id, current_owner, ..WarmPartition::default() };
     Command::Warm(Warm { partitions: vec![partition] })
 }
 

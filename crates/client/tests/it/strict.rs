@@ -28,7 +28,9 @@ fn draining(handoff_id: &str, start_offset: Option<i64>) -> DrainPartition {
 
 fn catch_up(handoff_id: &str, epoch: u64) -> Command {
     let (topic, handoff_id) = ("t".into(), handoff_id.into());
-    let partition = CatchUpPartition { topic, partition: 0, handoff_id, epoch, until_offset: Some(42) };
+    let until_offset = Some(42);
+    let partition =
+        CatchUpPartition { topic, handoff_id, epoch, until_offset, ..CatchUpPartition::default() };
     Command::CatchUp(CatchUp { partitions: vec![partition] })
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version};
+use super::{Extra, Owner, Version};
 use crate::reason::{CancelReason, Reason};
 use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
@@ -151,6 +151,9 @@ pub struct Handoff {
     /// From `Complete` on: the epochs under which the old owner held the unit's partitions, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old_epochs: Vec<Epoch>,
+    /// From `Complete` on, in `overlap`: the old owner with its lease, under which it works until it lets go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_owner: Option<Owner>,
     /// The partitions of which the new owner has said what this phase waits for. A unit of several goes on once it
     /// was said of all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -257,6 +260,7 @@ impl Handoff {
             awaits: None,
             catch_up: mode == Mode::Routed,
             old_epochs: Vec::new(),
+            old_owner: None,
             said: BTreeSet::new(),
             old_said: BTreeSet::new(),
             stopped_at: Vec::new(),

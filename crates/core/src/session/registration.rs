@@ -38,7 +38,7 @@ pub trait Registration: Serialize + DeserializeOwned {
     fn with_ttl(self, ttl: Duration) -> Self;
 
     /// The same registration without the mark that its process seems to be dead; `None` where it has none.
-    fn acquitted(self) -> Option<Self>;
+    fn unmarked(self) -> Option<Self>;
 }
 
 impl Registration for Consumer {
@@ -71,7 +71,7 @@ impl Registration for Consumer {
         Self { ttl_ms: millis(ttl), ..self }
     }
 
-    fn acquitted(self) -> Option<Self> {
+    fn unmarked(self) -> Option<Self> {
         self.suspected.is_some().then_some(Self { suspected: None, ..self })
     }
 }
@@ -105,7 +105,7 @@ impl Registration for Router {
         Self { ttl_ms: millis(ttl), ..self }
     }
 
-    fn acquitted(self) -> Option<Self> {
+    fn unmarked(self) -> Option<Self> {
         None
     }
 }

@@ -6,6 +6,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::TopicName;
+use kafka_assigner_types::topic_id::TopicId;
 
 impl GroupState {
     /// True if the group has the partition: its topic is there and has that many. A topic that can't be read is taken
@@ -25,6 +26,12 @@ impl GroupState {
     pub fn topic_since(&self, topic: &TopicName) -> Option<Revision> {
         let record = self.topics.get(topic)?.readable()?;
         Some(record.since.unwrap_or(record.create_revision))
+    }
+
+    /// Kafka's id of the topic; `None` where it is not known, or there is no such topic.
+    #[must_use]
+    pub fn topic_id(&self, topic: &TopicName) -> Option<TopicId> {
+        self.topics.get(topic)?.last_good()?.topic_id.as_ref()?.parse().ok()
     }
 
     /// True if `at` was granted in a strict mode before its topic was gone, and the topic is there again. Such an

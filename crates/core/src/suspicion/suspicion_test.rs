@@ -51,8 +51,8 @@ fn a_mark_and_its_removal_change_nothing_else_and_apply_to_what_was_seen_only() 
         let write = mark(&registered(&before), &member(), suspicion(DeathSign::Detached)).unwrap();
         let marked = written(&write);
         assert_eq!(marked, Consumer { suspected: Some(suspicion(DeathSign::Detached)), ..before.clone() });
-        assert_eq!(written(&acquit::<Consumer>(&record(&marked)).unwrap()), before);
-        assert_eq!(written(&acquit_served(&registered(&marked), &member()).unwrap()), before);
+        assert_eq!(written(&unmark::<Consumer>(&record(&marked)).unwrap()), before);
+        assert_eq!(written(&unmark_served(&registered(&marked), &member()).unwrap()), before);
     }
 }
 
@@ -72,11 +72,11 @@ fn who_would_not_say_so_is_ending_or_marked_is_not_marked() {
 #[test]
 fn a_stream_refutes_that_there_is_none_and_not_that_nothing_is_heard() {
     let silent = Consumer { suspected: Some(suspicion(DeathSign::Silent)), ..present() };
-    assert_eq!(acquit_served(&registered(&silent), &member()), None);
-    assert!(acquit::<Consumer>(&record(&silent)).is_some(), "a heartbeat does");
-    assert_eq!(acquit::<Consumer>(&record(&present())), None);
+    assert_eq!(unmark_served(&registered(&silent), &member()), None);
+    assert!(unmark::<Consumer>(&record(&silent)).is_some(), "a heartbeat does");
+    assert_eq!(unmark::<Consumer>(&record(&present())), None);
     let router = Router::new(member().incarnation, 5_000, WallMillis(0));
-    assert_eq!(acquit::<Router>(&Record { value: encode(&router), ..record(&present()) }), None);
+    assert_eq!(unmark::<Router>(&Record { value: encode(&router), ..record(&present()) }), None);
 }
 
 #[test]
@@ -92,10 +92,14 @@ fn many_ends_at_once_are_no_deaths() {
 #[test]
 fn only_a_rest_that_no_rounding_explains_shows_that_a_lease_was_kept_alive() {
     let seconds = Duration::from_secs;
+    let in_whole_seconds = |rest, since| is_renewed(TTL, rest, since, seconds(1));
     let since = Duration::from_millis(1_050);
-    assert!(!is_renewed(TTL, seconds(29), since), "kept alive just before, and rounded up");
-    assert!(is_renewed(TTL, seconds(30), since));
-    assert!(!is_renewed(TTL, seconds(30), seconds(1)), "it may have been at the same moment");
-    assert!(is_renewed(TTL, seconds(12), seconds(20)));
-    assert!(!is_renewed(TTL, seconds(11), seconds(20)));
+    assert!(!in_whole_seconds(seconds(29), since), "kept alive just before, and rounded up");
+    assert!(in_whole_seconds(seconds(30), since));
+    assert!(!in_whole_seconds(seconds(30), seconds(1)), "it may have been at the same moment");
+    assert!(in_whole_seconds(seconds(12), seconds(20)));
+    assert!(!in_whole_seconds(seconds(11), seconds(20)));
+    let exact = |rest_ms| is_renewed(TTL, Duration::from_millis(rest_ms), since, Duration::ZERO);
+    assert!(exact(28_951));
+    assert!(!exact(28_950), "it may have been at the same moment");
 }

@@ -39,7 +39,7 @@ impl TestGroup {
         consumer.capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
         adjust(&mut consumer);
         let lease = self.lease();
-        let takes_over = self.state.mod_revision(&Key::Consumer(member.name.clone()));
+        let takes_over = self.state.registration(&member.name).map(|registered| registered.lease);
         let write = session::open(self.state.layout(), &member.name, &consumer, lease, takes_over);
         assert!(self.apply(&write.unfenced()), "nobody else registers meanwhile");
         member

@@ -243,6 +243,12 @@ pub struct AssignedPartition {
     /// The mode of the grant. In the stricter ones the owner stops by its own clock when its claim is over.
     #[prost(enumeration = "Mode", tag = "7")]
     pub mode: i32,
+    /// Kafka's id of the topic, in the 22 letters in which Kafka's tools show it; empty = not known. A topic that is deleted
+    /// and created again has another: whoever holds anything of a partition whose topic had another id drops it first, in
+    /// every mode, also where the run would let it go on. A committed offset that says by its metadata ("topic_id=...") that
+    /// it is of another topic does not count: the partition then starts at its beginning.
+    #[prost(string, tag = "8")]
+    pub topic_id: ::prost::alloc::string::String,
 }
 /// One partition that the member has no role in any more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -285,6 +291,9 @@ pub struct WarmPartition {
     /// The time left without reported progress before the handoff is cancelled; 0 = no bound.
     #[prost(uint64, tag = "5")]
     pub deadline_ms: u64,
+    /// Kafka's id of the topic, see AssignedPartition.topic_id.
+    #[prost(string, tag = "6")]
+    pub topic_id: ::prost::alloc::string::String,
 }
 /// Partitions that another member is about to take over: admit nothing more, finish what is in flight, commit, and call
 /// PartitionDrained. Keep the state: the next command is Release, or an Assignment where the handoff was cancelled.
@@ -344,6 +353,9 @@ pub struct CatchUpPartition {
     /// state is the log itself reads as far as the log goes.
     #[prost(int64, optional, tag = "5")]
     pub until_offset: ::core::option::Option<i64>,
+    /// Kafka's id of the topic, see AssignedPartition.topic_id.
+    #[prost(string, tag = "6")]
+    pub topic_id: ::prost::alloc::string::String,
 }
 /// Partitions that another member has taken over: finish what is in flight, commit, drop, call PartitionReleased.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3004,6 +3016,11 @@ pub struct DeleteGroupRequest {
     /// The group. Required here: an empty name is refused.
     #[prost(string, tag = "1")]
     pub group: ::prost::alloc::string::String,
+    /// The operator's word that every process has stopped that owned partitions of the group, also those that reach no
+    /// instance. Then a new group of this name waits for nobody. Without it, it grants nothing in `exclusive` and `routed`
+    /// while claims of this one may run: up to 10 min where partitions were owned in `overlap`.
+    #[prost(bool, tag = "2")]
+    pub owners_stopped: bool,
 }
 /// The group is gone; an unknown one is NOT_FOUND.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,12 +1,16 @@
 //! A session after its client closed its stream: it lives on, or it is marked as one that seems to be dead.
 
+use kafka_assigner_core::suspicion::MarkWithheld;
 use kafka_assigner_types::id::Member;
 use tokio::time::{Instant, sleep_until};
 
 use crate::connection_end::ConnectionEnd;
 use crate::group::ServedGroup;
 use crate::instance::Instance;
-use crate::suspicion::{AttachedStream, DeathEvidence, Suspect};
+use crate::suspicion::{AttachedStream, Suspect, SuspectedFor};
+
+/// The number of times that it is tried to find out if a client lives. Past that its lease decides.
+const MOST_LOOKS: u32 = 5;
 
 /// A stream that its client closed, at a time that nobody had asked it to.
 ///
@@ -29,18 +33,26 @@ impl DetachedStream {
         if after.is_zero() {
             return;
         }
-        self.stream.note_closed(after * 2);
+        self.stream.note_closed(after);
+        let Self { instance, group, member, stream, connection } = self;
         // From here on it is no stream of its process any more.
-        drop(self.stream);
-        let suspect = Suspect { instance: &self.instance, group: &self.group, member: &self.member };
-        let judging = async {
-            sleep_until(at + after).await;
-            // By now it is over, where it is.
-            if !self.connection.is_cut_off() {
-                suspect.judge(DeathEvidence::Closed { number, at }).await;
+        drop(stream);
+        let suspect = Suspect { instance: &instance, group: &group, member: &member };
+        let looks = async {
+            for look in 1..=MOST_LOOKS {
+                sleep_until(at + after * look).await;
+                // By now it is over, where it is.
+                let is_decided = connection.is_cut_off()
+                    || suspect.suspect(SuspectedFor::Closed { number, at }).await
+                        != Err(MarkWithheld::Undecided);
+                if is_decided {
+                    return;
+                }
             }
+            tracing::info!(group = %group.name(), consumer = %member,
+                "its client closed its stream, and it was not found out if it lives: its lease decides");
         };
         // An instance that leaves sends its clients away, so the end of their streams is no sign of anything.
-        let _judged = self.instance.leaving().run_until_cancelled(judging).await;
+        let _left = instance.leaving().run_until_cancelled(looks).await;
     }
 }

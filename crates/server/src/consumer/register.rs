@@ -6,7 +6,7 @@ use kafka_assigner_core::record::{Capability, Consumer, Renewal};
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
-use kafka_assigner_types::kv::Revision;
+use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 use tonic::Status;
@@ -72,7 +72,7 @@ impl ConsumerService {
         registered: &Registered<'_, Consumer>,
         group: &ServedGroup,
         registration: &CheckedRegister,
-        takes_over: Option<Revision>,
+        takes_over: Option<LeaseId>,
     ) -> Result<Opened, Status> {
         let CheckedRegister { name, incarnation, .. } = registration;
         refuse_too_long(group, registration.timeout)?;
@@ -121,7 +121,7 @@ impl ConsumerService {
             renews: registration.renewal == Renewal::Server,
             snapshot: registration.capabilities.contains(&Capability::Snapshot),
             says_taken: registration.capabilities.contains(&Capability::Taken),
-            process: registration.process_word(),
+            process: registration.process,
         })
     }
 }

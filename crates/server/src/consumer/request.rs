@@ -50,11 +50,6 @@ impl CheckedRegister {
         Member { name: self.name.clone(), incarnation: self.incarnation.clone() }
     }
 
-    /// The process that the consumer is a part of; a word of its own where it names none.
-    pub(super) fn process_word(&self) -> String {
-        if self.process.is_empty() { format!("{}/{}", self.group, self.name) } else { self.process.clone() }
-    }
-
     /// Checks `request`; `make_incarnation` is asked where a minimal client brings none.
     pub(super) fn check(
         request: RegisterRequest,

@@ -8,6 +8,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Lease;
 use tokio::time::Instant;
 
+use crate::connection_end::ConnectionEnd;
 use crate::convert::session_info;
 use crate::group::ServedGroup;
 
@@ -23,7 +24,7 @@ pub(super) struct ConsumerSession {
     pub(super) renews: bool,
     pub(super) snapshot: bool,
     pub(super) says_taken: bool,
-    /// The process that its client is a part of, in the client's words, or the session's own name.
+    /// The process that its client is a part of, in the client's words; empty where it names none.
     pub(super) process: String,
 }
 
@@ -31,6 +32,11 @@ impl ConsumerSession {
     /// The description of the session for its member; `None` where the client would not understand it.
     pub(super) fn describe(&self) -> Option<SessionInfo> {
         self.snapshot.then(|| session_info(&self.member, self.lease))
+    }
+
+    /// A word for the process that a stream of the session, read over `connection`, belongs to.
+    pub(super) fn process_word(&self, connection: &ConnectionEnd) -> String {
+        if self.process.is_empty() { connection.process_word() } else { self.process.clone() }
     }
 
     /// The reason why the session is over, where the view says so.

@@ -9,7 +9,7 @@ use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, Standing, Taken};
 use kafka_assigner_core::session::{is_drained, over};
 use kafka_assigner_core::state::{Entry, GroupState, Scope};
-use kafka_assigner_core::suspicion::acquit_served;
+use kafka_assigner_core::suspicion::unmark_served;
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand};
 use kafka_assigner_types::id::{Member, TopicPartition};
@@ -66,7 +66,7 @@ impl ConsumerService {
     pub(super) fn start_stream(&self, session: ConsumerSession, connection: ConnectionEnd) -> Commands {
         let (reader, commands) = CommandSender::open(session.lease.ttl);
         let line = session.group.connect(&session.member);
-        let attached = self.instance.stream_ends().attach(session.process.clone());
+        let attached = self.instance.stream_ends().attach(session.process_word(&connection));
         let stream = ConsumerStream {
             service: self.clone(),
             session,
@@ -131,6 +131,8 @@ impl ConsumerStream {
         let mut is_told_to_go = false;
         let mut touch = self.listen_for_touch();
         loop {
+            // First: a client that reads slowly keeps what follows waiting.
+            let is_refuted = self.refute_death().await;
             let is_done = match self.next() {
                 Next::Tell(revision, commands, taking) => {
                     self.send_news(revision, commands).await?;
@@ -142,7 +144,7 @@ impl ConsumerStream {
                 }
                 Next::Leave => self.leave().await,
             };
-            let is_done = self.refute_death().await && is_done;
+            let is_done = is_refuted && is_done;
             tokio::select! {
                 biased;
                 is_kept = self.line.rung() => {
@@ -198,7 +200,7 @@ impl ConsumerStream {
         let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
-            let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);
+            let opening = told.opening(state, self.session.describe().as_ref(), &view, deadline_ms);
             let taking = self.taking(&view.roles);
             self.known = Some(view);
             return Next::Tell(state.revision(), opening, taking);
@@ -271,11 +273,11 @@ impl ConsumerStream {
     /// Removes the mark that the member's last stream ended, since this one is here. False where that could not be done now.
     async fn refute_death(&self) -> bool {
         let group = &self.session.group;
-        let Some(write) = group.read(|state| acquit_served(state, &self.session.member)) else { return true };
+        let Some(write) = group.read(|state| unmark_served(state, &self.session.member)) else { return true };
         match self.service.instance.store().txn(write.unfenced()).await {
             Ok(outcome) if outcome.succeeded => {
                 let (instance, member) = (&self.service.instance, &self.session.member);
-                Registered::<Consumer>::at(instance, group, member).note_acquitted("stream");
+                Registered::<Consumer>::at(instance, group, member).note_unmarked("stream");
                 true
             }
             // The view will show the change that it met, and this is called again.

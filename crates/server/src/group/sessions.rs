@@ -24,7 +24,13 @@ struct SessionActivity {
     progressed: Instant,
     written: Option<Instant>,
     heard: Option<Instant>,
+    /// The last look for it, since it was not heard for so long, and the number of looks that found it renewed.
+    looked_for: Option<(Instant, u32)>,
 }
+
+/// The looks that find a session renewed until it counts as heard elsewhere: a rolling restart of etcd renews all leases
+/// a few times, and then no more.
+const LOOKS: u32 = 5;
 
 impl Sessions {
     /// Takes in a heartbeat's counter; true where it has stood still for longer than `limit`.
@@ -46,7 +52,11 @@ impl Sessions {
 
     /// Notes a heartbeat; returns the time since the one before, where that was heard here.
     pub(crate) fn note_heartbeat(&self, state: &GroupState, member: &Member) -> Option<Duration> {
-        self.page(state, member, |page| page.heard.replace(Instant::now())).map(|heard| heard.elapsed())
+        let heard = self.page(state, member, |page| {
+            page.looked_for = None;
+            page.heard.replace(Instant::now())
+        });
+        heard.map(|heard| heard.elapsed())
     }
 
     /// True if a heartbeat of `member` was heard here after `moment`.
@@ -67,13 +77,26 @@ impl Sessions {
         let unheard = |(name, page): (&MemberName, &SessionActivity)| {
             let heard = page.heard?;
             let ttl = Duration::from_millis(state.registration(name)?.ttl_ms);
-            if heard.max(in_contact).elapsed() < ttl {
+            let is_due = page.looked_for.is_none_or(|(looked, _)| looked.elapsed() >= ttl / 2);
+            if !is_due || heard.max(in_contact).elapsed() < ttl {
                 return None;
             }
             let member = Member { name: name.clone(), incarnation: page.incarnation.clone() };
             suspect(state, &member).is_some().then_some((member, heard))
         };
         self.pages().iter().filter_map(unheard).take(most).collect()
+    }
+
+    /// Notes that `member`, heard last at `moment`, was looked for and found renewed; it is looked for again half its time to
+    /// live later. False where it was often enough, or it was heard here since.
+    pub(crate) fn look_again(&self, member: &Member, moment: Instant) -> bool {
+        let mut pages = self.pages();
+        let page = pages.get_mut(&member.name).filter(|page| page.heard == Some(moment));
+        page.is_some_and(|page| {
+            let looks = page.looked_for.map_or(0, |(_, looks)| looks) + 1;
+            page.looked_for = Some((Instant::now(), looks));
+            looks < LOOKS
+        })
     }
 
     /// Forgets that `member` was heard at `moment`, unless it was heard since.
@@ -135,6 +158,7 @@ impl Sessions {
                 progressed: Instant::now(),
                 written: None,
                 heard: None,
+                looked_for: None,
             }
         };
         let mut pages = self.pages();

@@ -48,9 +48,10 @@ impl Instance {
         let reached = known.reached();
         let (identity, at) = read(&*self.0.store, &self.0.options.prefix).await?;
         let stored = identity.as_ref().map(|identity| &**identity.record());
+        let is_older = identity.as_ref().is_some_and(|stored| stored.is_older_than(&known.identity));
         let history = match judge(known.identity.record(), reached, stored, at) {
             // Its revision was raised when it was restored.
-            StoreHistory::Continues if known.went_back() => StoreHistory::WentBack,
+            StoreHistory::Continues if known.went_back() || is_older => StoreHistory::WentBack,
             history => history,
         };
         Ok(Look { history, identity, at })
@@ -62,6 +63,10 @@ impl Instance {
         match (history, identity) {
             (StoreHistory::Another, Some(identity)) => self.load_anew(identity).await,
             (StoreHistory::WentBack, Some(identity)) => self.begin_another(&identity).await?,
+            // Somebody wrote it again. Nothing is written any more that is guarded on the record as it was.
+            (StoreHistory::Continues, Some(identity)) if identity != *self.history().identity => {
+                self.load_anew(identity).await;
+            }
             (StoreHistory::Continues | StoreHistory::Unidentified, _) | (_, None) => {}
         }
         Ok(())
@@ -87,7 +92,7 @@ impl Instance {
     async fn load_anew(&self, identity: StoreIdentity) {
         tracing::warn!(
             cluster = identity.id(),
-            "the store has another cluster id: everything is loaded anew"
+            "the store's identity was written anew: everything is loaded anew"
         );
         self.serve_anew(identity).await;
         self.0.metrics.history_begun();

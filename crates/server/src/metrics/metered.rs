@@ -149,6 +149,10 @@ impl Store for Metered {
         self.measure("time_to_live", self.inner.time_to_live(lease)).await
     }
 
+    fn lease_rounding(&self) -> Duration {
+        self.inner.lease_rounding()
+    }
+
     async fn alarms(&self) -> Result<Vec<String>, Error> {
         self.measure("alarms", self.inner.alarms()).await
     }

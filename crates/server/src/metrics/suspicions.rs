@@ -45,7 +45,7 @@ impl Metrics {
     }
 
     /// A suspicion was removed, since its consumer lives.
-    pub(crate) fn acquitted(&self, group: &GroupName, by: &'static str) {
+    pub(crate) fn unmarked(&self, group: &GroupName, by: &'static str) {
         self.0.suspicions.removed.get_or_create(&because(group, by)).inc();
     }
 

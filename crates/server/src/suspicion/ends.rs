@@ -1,32 +1,41 @@
 //! The processes that have streams at this instance, of all groups, and those whose streams ended of late: a network that
 //! fails, or an instance that stood still, loses many at once.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The processes by what their clients call them. It holds no more than there are streams, and ends within two spans.
+/// The longest time that a decision about an end may take: the store may be slow, and is asked a few times.
+const DECIDED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The most ends that are kept: as many as an instance has streams. So many are too many at once, whichever they are.
+const MOST_KEPT: usize = 20_000;
+
+/// The time for which an end is kept where ends within `span` of one another count together.
+const fn kept_for(span: Duration) -> Duration {
+    span.saturating_mul(2).saturating_add(DECIDED_WITHIN)
+}
+
+/// True if a decision about an end at `at` would come so late that others of that time are forgotten already.
+pub(super) fn is_too_late(at: Instant, span: Duration) -> bool {
+    at.elapsed() > kept_for(span).saturating_sub(span)
+}
+
+/// The processes by what their clients call them. It holds no more than there are streams and ends that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct StreamEnds(Mutex<Processes>);
 
 #[derive(Debug, Default)]
 struct Processes {
-    by_word: BTreeMap<String, ProcessStreams>,
-    /// The ends that count, the oldest first.
+    /// The number of streams of each process that has one.
+    attached: BTreeMap<String, usize>,
+    /// The ends that are kept, the oldest first.
     ends: VecDeque<(Instant, String)>,
-    /// The number of processes of which an end counts.
-    ended: usize,
     streams: u64,
     /// The time at which many ends were last told.
     told: Option<Instant>,
-}
-
-#[derive(Debug, Default)]
-struct ProcessStreams {
-    attached: usize,
-    ended: usize,
 }
 
 /// A stream of a process; dropping it says that it is over.
@@ -42,20 +51,25 @@ impl StreamEnds {
     pub(crate) fn attach(self: &Arc<Self>, process: String) -> AttachedStream {
         let mut processes = self.processes();
         processes.streams += 1;
-        processes.by_word.entry(process.clone()).or_default().attached += 1;
+        *processes.attached.entry(process.clone()).or_default() += 1;
         let number = processes.streams;
         AttachedStream { ends: Arc::clone(self), process, number }
     }
 
-    /// The number of processes whose streams ended within `span` of now, and the number of all that had streams then.
-    pub(crate) fn count(&self, span: Duration) -> (usize, usize) {
-        let mut processes = self.processes();
-        processes.forget_before(Instant::now(), span);
-        (processes.ended, processes.by_word.len())
+    /// The number of processes of which a stream ended within `span` of `at`, before or after it, and the number of all
+    /// that had streams then; `is_enough` of both ends the count.
+    pub(super) fn count(
+        &self,
+        at: Instant,
+        span: Duration,
+        is_enough: impl Fn(usize, usize) -> bool,
+    ) -> (usize, usize) {
+        self.processes().count(at, span, is_enough)
     }
 
-    /// True once for each time that many streams end at once, which lasts for `span`.
-    pub(crate) fn is_news(&self, span: Duration) -> bool {
+    /// Tells whoever calls first that many streams ended at once: returns true to that one, and to nobody else for `span`
+    /// after the last call.
+    pub(super) fn tells_many(&self, span: Duration) -> bool {
         let now = Instant::now();
         let told = self.processes().told.replace(now);
         told.is_none_or(|told| now - told > span)
@@ -67,26 +81,25 @@ impl StreamEnds {
 }
 
 impl Processes {
-    fn note_end(&mut self, process: String, now: Instant) {
-        let streams = self.by_word.entry(process.clone()).or_default();
-        self.ended += usize::from(streams.ended == 0);
-        streams.ended += 1;
-        self.ends.push_back((now, process));
-    }
-
-    fn forget_before(&mut self, now: Instant, span: Duration) {
-        while self.ends.front().is_some_and(|(ended, _)| now - *ended > span) {
-            let Some((_, process)) = self.ends.pop_front() else { return };
-            let Some(streams) = self.by_word.get_mut(&process) else { continue };
-            streams.ended -= 1;
-            self.ended -= usize::from(streams.ended == 0);
-            self.forget_empty(&process);
+    fn count(&self, at: Instant, span: Duration, is_enough: impl Fn(usize, usize) -> bool) -> (usize, usize) {
+        let (mut ended, mut gone) = (BTreeSet::new(), 0);
+        let from = self.ends.partition_point(|(end, _)| *end + span < at);
+        for (_, process) in self.ends.range(from..).take_while(|(end, _)| *end <= at + span) {
+            if ended.insert(process.as_str()) && !self.attached.contains_key(process) {
+                gone += 1;
+            }
+            if is_enough(ended.len(), self.attached.len() + gone) {
+                break;
+            }
         }
+        (ended.len(), self.attached.len() + gone)
     }
 
-    fn forget_empty(&mut self, process: &str) {
-        if self.by_word.get(process).is_some_and(|streams| streams.attached == 0 && streams.ended == 0) {
-            self.by_word.remove(process);
+    fn note_end(&mut self, process: String, kept_for: Duration) {
+        let now = Instant::now();
+        self.ends.push_back((now, process));
+        while self.ends.front().is_some_and(|(end, _)| now - *end > kept_for) || self.ends.len() > MOST_KEPT {
+            self.ends.pop_front();
         }
     }
 }
@@ -97,21 +110,20 @@ impl AttachedStream {
         self.number
     }
 
-    /// Its client closed it. It counts for `span`, as long as others are judged by it.
+    /// Its client closed it. That counts for others that end within `span` of it.
     pub(crate) fn note_closed(&self, span: Duration) {
-        let (mut processes, now) = (self.ends.processes(), Instant::now());
-        processes.forget_before(now, span);
-        processes.note_end(self.process.clone(), now);
+        self.ends.processes().note_end(self.process.clone(), kept_for(span));
     }
 }
 
 impl Drop for AttachedStream {
     fn drop(&mut self) {
         let mut processes = self.ends.processes();
-        if let Some(streams) = processes.by_word.get_mut(&self.process) {
-            streams.attached -= 1;
+        let Some(streams) = processes.attached.get_mut(&self.process) else { return };
+        *streams -= 1;
+        if *streams == 0 {
+            processes.attached.remove(&self.process);
         }
-        processes.forget_empty(&self.process);
     }
 }
 
@@ -119,31 +131,64 @@ impl Drop for AttachedStream {
 mod tests {
     use super::*;
 
-    const SPAN: Duration = Duration::from_secs(2);
+    const SPAN: Duration = Duration::from_secs(1);
+
+    fn attach<const N: usize>(ends: &Arc<StreamEnds>, processes: [&str; N]) -> [AttachedStream; N] {
+        processes.map(|process| ends.attach(process.to_owned()))
+    }
+
+    fn count(ends: &StreamEnds, at: Instant) -> (usize, usize) {
+        ends.count(at, SPAN, |_, _| false)
+    }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_counts_once_and_its_end_for_a_while() {
+    async fn a_process_counts_once_however_many_of_its_streams_end() {
         let ends = Arc::<StreamEnds>::default();
-        let streams: Vec<_> = ["a", "a", "b", "c"].map(|word| ends.attach(word.to_owned())).into();
-        assert_eq!(streams.iter().map(AttachedStream::number).collect::<Vec<_>>(), [1, 2, 3, 4]);
-        assert_eq!(ends.count(SPAN), (0, 3));
-        for stream in streams.into_iter().take(2) {
-            stream.note_closed(SPAN);
+        let streams = attach(&ends, ["a", "a", "b", "c"]);
+        assert_eq!(streams.each_ref().map(AttachedStream::number), [1, 2, 3, 4]);
+        assert_eq!(count(&ends, Instant::now()), (0, 3));
+        let [first, second, _b, _c] = streams;
+        first.note_closed(SPAN);
+        second.note_closed(SPAN);
+        assert_eq!(count(&ends, Instant::now()), (1, 3));
+        drop((first, second));
+        assert_eq!(count(&ends, Instant::now()), (1, 3), "it had one then");
+    }
+
+    // However late the decision about it comes.
+    #[tokio::test(start_paused = true)]
+    async fn an_end_counts_with_those_just_before_and_just_after_it() {
+        let ends = Arc::<StreamEnds>::default();
+        let begin = Instant::now();
+        for process in ["a", "b", "c", "d"] {
+            attach(&ends, [process])[0].note_closed(SPAN);
+            tokio::time::advance(SPAN).await;
         }
-        assert_eq!(ends.count(SPAN), (1, 1), "b and c left in good order");
-        tokio::time::advance(SPAN).await;
-        assert_eq!(ends.count(SPAN), (1, 1));
-        tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(ends.count(SPAN), (0, 0));
+        let counts = |at| count(&ends, begin + SPAN * at).0;
+        assert_eq!([0, 1, 2, 3].map(counts), [2, 3, 3, 2]);
+        tokio::time::advance(DECIDED_WITHIN).await;
+        assert!(is_too_late(begin, SPAN), "others of that time may be forgotten");
+        assert!(!is_too_late(begin + SPAN * 3, SPAN));
+        attach(&ends, ["e"])[0].note_closed(SPAN);
+        assert_eq!([1, 2, 3].map(counts), [1, 2, 2], "the first two are forgotten");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_count_goes_no_further_than_it_must() {
+        let ends = Arc::<StreamEnds>::default();
+        for process in ["a", "b", "c", "d"] {
+            attach(&ends, [process])[0].note_closed(SPAN);
+        }
+        assert_eq!(ends.count(Instant::now(), SPAN, |ended, _| ended > 1), (2, 2));
     }
 
     #[tokio::test(start_paused = true)]
     async fn many_ends_are_told_once() {
         let ends = StreamEnds::default();
-        assert!(ends.is_news(SPAN));
+        assert!(ends.tells_many(SPAN));
         tokio::time::advance(SPAN).await;
-        assert!(!ends.is_news(SPAN));
+        assert!(!ends.tells_many(SPAN));
         tokio::time::advance(SPAN * 2).await;
-        assert!(ends.is_news(SPAN));
+        assert!(ends.tells_many(SPAN));
     }
 }

@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use kafka_assigner_core::record::{DeathSign, Extra, Suspicion};
-use kafka_assigner_core::suspicion::{self, LifeSigns, MarkWithheld};
+use kafka_assigner_core::suspicion::{self, LifeSigns, MarkWithheld, is_mass_end};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{LeaseId, Txn};
 use kafka_assigner_types::moment::millis;
 use tokio::time::Instant;
 
+use super::ends::is_too_late;
 use crate::group::ServedGroup;
 use crate::instance::Instance;
 
 /// How often a mark is tried anew when the registration changed under it (by a progress report, say).
 const ATTEMPTS: usize = 3;
 
-/// The evidence that this instance has for a death.
+/// The reason of this instance to suspect a death.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum DeathEvidence {
+pub(crate) enum SuspectedFor {
     /// The client closed its stream with this number at this time.
     Closed { number: u64, at: Instant },
     /// The session was heard here last, at this time.
@@ -33,40 +34,43 @@ pub(crate) struct Suspect<'a> {
 }
 
 impl Suspect<'_> {
-    /// Marks the session by `evidence`, unless it shows a sign of life or is not one to be marked, and says what became
-    /// of it; false where that could not be decided now. Cancel safe: at the worst the mark is written and not counted.
-    pub(crate) async fn judge(&self, evidence: DeathEvidence) -> bool {
+    /// Marks the session, unless it shows a sign of life or is not one to be marked. Cancel safe: at the worst the mark is
+    /// written and not counted.
+    ///
+    /// # Errors
+    /// The reason why it is not marked now.
+    pub(crate) async fn suspect(&self, cause: SuspectedFor) -> Result<(), MarkWithheld> {
         let (group, metrics) = (self.group.name(), self.instance.metrics());
-        let judged = self.mark(evidence).await;
-        match judged {
-            Ok(false) => {}
+        match self.mark(cause).await {
+            Ok(false) => Ok(()),
             Ok(true) => {
-                let sign = evidence.word();
+                let sign = cause.word();
                 metrics.suspected(group, sign);
                 tracing::info!(%group, consumer = %self.member, sign, "seems to be dead: suspected");
+                Ok(())
             }
             Err(why) => {
                 metrics.suspicion_withheld(group, why);
                 tracing::debug!(%group, consumer = %self.member, why = why.label(), "not suspected");
-                self.tell(why);
+                self.tell(cause, why);
+                Err(why)
             }
         }
-        judged != Err(MarkWithheld::Undecided)
     }
 
     /// True once the mark is written; false where the session is over, or one that is not marked.
-    async fn mark(&self, evidence: DeathEvidence) -> Result<bool, MarkWithheld> {
+    async fn mark(&self, cause: SuspectedFor) -> Result<bool, MarkWithheld> {
         for _ in 0..ATTEMPTS {
             let Some((lease, ttl)) = self.lease() else { return Ok(false) };
-            self.refute(evidence)?;
-            let since = evidence.at().elapsed();
+            self.refute(cause)?;
+            let since = cause.silence(ttl);
             let Some(rest) = self.rest(lease).await? else { return Ok(false) };
-            if evidence.is_of_stream() && suspicion::is_renewed(ttl, rest, since) {
+            if suspicion::is_renewed(ttl, rest, since, self.instance.store().lease_rounding()) {
                 return Err(MarkWithheld::Renewed);
             }
             // It may have been heard while the store was asked.
-            self.refute(evidence)?;
-            let Some(write) = self.write(evidence, rest) else { return Ok(false) };
+            self.refute(cause)?;
+            let Some(write) = self.write(cause, rest) else { return Ok(false) };
             if self.apply(write).await? {
                 return Ok(true);
             }
@@ -77,12 +81,12 @@ impl Suspect<'_> {
     /// Finds the reason not to mark the session, as far as this instance knows.
     ///
     /// One that stood still, or has lost touch with its store, knows nothing: what it has not heard may have been said.
-    fn refute(&self, evidence: DeathEvidence) -> Result<(), MarkWithheld> {
-        let is_late = evidence.is_of_stream() && evidence.at().elapsed() > self.window();
+    fn refute(&self, cause: SuspectedFor) -> Result<(), MarkWithheld> {
+        let is_late = cause.is_of_stream() && is_too_late(cause.at(), self.span());
         if is_late || self.group.touch().is_lost() {
             return Err(MarkWithheld::Undecided);
         }
-        self.signs(evidence).withhold().map_or(Ok(()), Err)
+        self.signs(cause).withhold().map_or(Ok(()), Err)
     }
 
     /// Writes the mark; false where the registration is not as the view showed it, which then shows it as it is.
@@ -104,15 +108,15 @@ impl Suspect<'_> {
         })
     }
 
-    fn signs(&self, evidence: DeathEvidence) -> LifeSigns {
-        let is_heard = self.group.sessions().is_heard_after(self.member, evidence.at());
-        match evidence {
-            DeathEvidence::Closed { .. } => {
-                let (ended, processes) = self.instance.stream_ends().count(self.window());
+    fn signs(&self, cause: SuspectedFor) -> LifeSigns {
+        let is_heard = self.group.sessions().is_heard_after(self.member, cause.at());
+        match cause {
+            SuspectedFor::Closed { at, .. } => {
+                let (ended, processes) = self.instance.stream_ends().count(at, self.span(), is_mass_end);
                 let is_heard = is_heard || self.group.hub().is_connected(self.member);
                 LifeSigns { is_heard, ended, processes }
             }
-            DeathEvidence::Unheard { .. } => LifeSigns { is_heard, ended: 0, processes: 0 },
+            SuspectedFor::Unheard { .. } => LifeSigns { is_heard, ended: 0, processes: 0 },
         }
     }
 
@@ -120,12 +124,12 @@ impl Suspect<'_> {
         self.instance.store().time_to_live(lease).await.map_err(|_| MarkWithheld::Undecided)
     }
 
-    fn write(&self, evidence: DeathEvidence, rest: Duration) -> Option<Txn> {
+    fn write(&self, cause: SuspectedFor, rest: Duration) -> Option<Txn> {
         let options = self.instance.options();
         let suspicion = Suspicion {
-            sign: evidence.sign(),
+            sign: cause.sign(),
             by: options.id.clone(),
-            stream: evidence.stream(),
+            stream: cause.stream(),
             rest_ms: millis(rest),
             since: options.wall.now(),
             extra: Extra::new(),
@@ -135,9 +139,10 @@ impl Suspect<'_> {
     }
 
     /// Says once that nobody is suspected since too many streams ended.
-    fn tell(&self, why: MarkWithheld) {
-        if why == MarkWithheld::Mass && self.instance.stream_ends().is_news(self.window()) {
-            let (ended, processes) = self.instance.stream_ends().count(self.window());
+    fn tell(&self, cause: SuspectedFor, why: MarkWithheld) {
+        let ends = self.instance.stream_ends();
+        if why == MarkWithheld::Mass && ends.tells_many(self.span() * 2) {
+            let (ended, processes) = ends.count(cause.at(), self.span(), |_, _| false);
             tracing::warn!(
                 ended,
                 processes,
@@ -146,16 +151,25 @@ impl Suspect<'_> {
         }
     }
 
-    /// Ends from `suspect_after` before an end until as long after it are judged together with it.
-    fn window(&self) -> Duration {
-        self.instance.options().suspect_after * 2
+    /// Ends so long before and after an end count with it.
+    fn span(&self) -> Duration {
+        self.instance.options().suspect_after
     }
 }
 
-impl DeathEvidence {
+impl SuspectedFor {
     const fn at(self) -> Instant {
         match self {
             Self::Closed { at, .. } | Self::Unheard { since: at } => at,
+        }
+    }
+
+    /// The time up to now within which the session has shown no life, if it is dead. One that was not heard here may be
+    /// heard elsewhere: it is renewed thrice in its time to live, so half of that tells.
+    fn silence(self, ttl: Duration) -> Duration {
+        match self {
+            Self::Closed { at, .. } => at.elapsed(),
+            Self::Unheard { .. } => ttl / 2,
         }
     }
 

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::suspicion::MarkWithheld;
 use kafka_assigner_types::id::Member;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{DeathEvidence, Suspect};
+use super::{Suspect, SuspectedFor};
 use crate::group::ServedGroup;
 use crate::instance::Instance;
 
@@ -49,8 +50,13 @@ async fn look(instance: &Instance) {
 }
 
 /// Marks a session, and forgets that it was heard here: from now on whoever hears it has heard it last.
+///
+/// One that was renewed may be heard elsewhere, or the store gave all leases their whole time again: further looks tell.
 async fn mark(instance: &Instance, group: &ServedGroup, member: &Member, since: Instant) {
-    if (Suspect { instance, group, member }).judge(DeathEvidence::Unheard { since }).await {
-        group.sessions().forget_heard(member, since);
+    let sessions = group.sessions();
+    match (Suspect { instance, group, member }).suspect(SuspectedFor::Unheard { since }).await {
+        Err(MarkWithheld::Undecided) => {}
+        Err(MarkWithheld::Renewed) if sessions.look_again(member, since) => {}
+        Ok(()) | Err(_) => sessions.forget_heard(member, since),
     }
 }

@@ -222,6 +222,11 @@ impl Store for EtcdStore {
         }
     }
 
+    /// etcd tells whole seconds.
+    fn lease_rounding(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
     fn request_progress(&self) {
         self.watches.ask_for_progress();
     }

@@ -212,6 +212,10 @@ impl<S: Store + Clone> Store for FaultyStore<S> {
         forward!(self.time_to_live(lease))
     }
 
+    fn lease_rounding(&self) -> Duration {
+        self.inner.lease_rounding()
+    }
+
     fn request_progress(&self) {
         self.inner.request_progress();
     }

@@ -92,6 +92,7 @@ fn claims_of(lived: &Lived) -> BTreeMap<i32, Vec<Held<'_>>> {
                 extend(claims.entry(claimed.partition).or_default(), &lived.process, claimed);
             }
             Entry::Ended { partition, at } => cut(claims.entry(*partition).or_default(), *at),
+            Entry::Told { .. } => {}
         }
     }
     if let Some(died) = lived.died {
@@ -141,7 +142,12 @@ mod tests {
     }
 
     fn wrote(epoch: u64, at: u64, until: u64) -> Entry {
-        Entry::Wrote { claimed: claimed(epoch, at, until), offset: 0, verdict: Verdict::Applied }
+        Entry::Wrote {
+            claimed: claimed(epoch, at, until),
+            generation: 0,
+            offset: 0,
+            verdict: Verdict::Applied,
+        }
     }
 
     fn ended(at: u64) -> Entry {

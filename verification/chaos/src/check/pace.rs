@@ -10,6 +10,8 @@ use super::{Findings, Run};
 use crate::consumers::SESSION_TIMEOUT;
 use crate::fault::LONGEST_MS;
 use crate::instances::{DEADLINE, LEADER_TTL};
+use crate::load::stays;
+use crate::sink::Judged;
 
 /// How long nobody at all may have an effect: the longest fault, then a dead owner and a dead leader that are waited for,
 /// and a handoff that is given up. Far more than what is seen, since faults hit one of several; a sum of settings, so
@@ -47,8 +49,9 @@ impl Run {
     fn unavailable_ms(&self) -> u64 {
         let (begin, end) = self.faulty;
         let mut moments: BTreeMap<i32, Vec<Moment>> =
-            self.ends.keys().map(|partition| (*partition, vec![begin, end])).collect();
-        for judged in self.applied().filter(|judged| (begin..end).contains(&judged.at)) {
+            self.ends.keys().filter(|at| stays(**at)).map(|at| (*at, vec![begin, end])).collect();
+        let during = |judged: &&Judged| (begin..end).contains(&judged.at) && stays(judged.write.partition);
+        for judged in self.applied().filter(during) {
             moments.entry(judged.write.partition).or_default().push(judged.at);
         }
         let partitions = moments.len().max(1);
@@ -66,7 +69,7 @@ fn outages(mut moments: Vec<Moment>) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{Judged, Verdict, Write};
+    use crate::sink::{Verdict, Write};
 
     fn at(partition: i32, millis: u64, verdict: Verdict) -> Judged {
         let write = Write { partition, epoch: 1, offset: 0, process: "a.1".to_owned() };
@@ -97,8 +100,8 @@ mod tests {
 
     #[test]
     fn a_silence_that_nothing_explains_is_a_violation() {
-        let silent = findings_until(70, in_seconds([30, 52])).violations;
-        assert_eq!(silent, ["no work went on anywhere for 22.0s"]);
+        let silent = findings_until(70, in_seconds([30, 56])).violations;
+        assert_eq!(silent, ["no work went on anywhere for 26.0s"]);
     }
 
     #[test]

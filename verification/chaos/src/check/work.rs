@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Findings, Run, complain};
 use crate::history::Entry;
+use crate::load::sink_number;
 use crate::sink::{Judged, Verdict, Write};
 
 impl Run {
@@ -40,8 +41,8 @@ impl Run {
         let has: BTreeSet<(i32, u64, i64, &str)> = applied.iter().map(|one| identity(&one.write)).collect();
         let seen = self.lives.iter().flat_map(|lived| {
             lived.entries.iter().filter_map(|entry| match entry {
-                Entry::Wrote { claimed, offset, verdict: Verdict::Applied } => Some(Write {
-                    partition: claimed.partition,
+                Entry::Wrote { claimed, generation, offset, verdict: Verdict::Applied } => Some(Write {
+                    partition: sink_number(claimed.partition, *generation),
                     epoch: claimed.epoch,
                     offset: *offset,
                     process: lived.process.clone(),
@@ -94,7 +95,7 @@ mod tests {
 
     fn wrote(epoch: u64, offset: i64) -> Lived {
         let claimed = Claimed { partition: 0, epoch, at: Moment(0), until: Moment(1) };
-        let entries = vec![Entry::Wrote { claimed, offset, verdict: Verdict::Applied }];
+        let entries = vec![Entry::Wrote { claimed, generation: 0, offset, verdict: Verdict::Applied }];
         Lived { process: format!("p{epoch}"), died: None, entries }
     }
 

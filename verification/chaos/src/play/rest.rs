@@ -11,7 +11,7 @@ use kafka_assigner_types::id::TopicPartition;
 use tokio::time::{Instant, sleep};
 
 use super::setting::Setting;
-use crate::load::{PARTITIONS, TOPIC};
+use crate::load::{PARTITIONS, RETURNING, TOPIC};
 use crate::sink::Sink;
 
 /// How long nothing may change before everything is at rest: longer than any of the deadlines for which something waits,
@@ -59,13 +59,17 @@ pub(crate) fn is_at_rest(setting: &Setting) -> bool {
 
 /// What is not at rest, in words. Every partition must have had an effect after `from` under the grant that stands.
 fn unrest(setting: &Setting, from: Moment) -> Vec<String> {
-    let Setting { stage, sink, .. } = setting;
+    let Setting { stage, sink, returning, .. } = setting;
     let living = stage.crew.names();
     let seen = stage.observer.look();
     let handoffs = seen.state.handoffs().keys().map(|at| format!("{at} is still being handed over"));
-    let idle = (0..PARTITIONS).filter_map(|partition| {
-        let problem = problem(&seen.state, &living, sink, partition, from)?;
-        Some(format!("{TOPIC}/{partition} {problem}"))
+    let standing = (0..PARTITIONS).map(|partition| (TOPIC, partition, partition));
+    let returned =
+        returning.partitions().into_iter().map(|(partition, number)| (RETURNING, partition, number));
+    let idle = standing.chain(returned).filter_map(|(topic, partition, number)| {
+        let at = TopicPartition::new(topic.parse().ok()?, partition.unsigned_abs());
+        let problem = problem(&seen.state, &living, sink, (&at, number), from)?;
+        Some(format!("{at} {problem}"))
     });
     handoffs.chain(idle).collect()
 }
@@ -74,17 +78,16 @@ fn problem(
     state: &GroupState,
     living: &[String],
     sink: &Sink,
-    partition: i32,
+    (at, number): (&TopicPartition, i32),
     from: Moment,
 ) -> Option<String> {
-    let at = TopicPartition::new(TOPIC.parse().ok()?, partition.unsigned_abs());
-    let Some(assignment) = state.assignment(&at) else { return Some("is not assigned".to_owned()) };
+    let Some(assignment) = state.assignment(at) else { return Some("is not assigned".to_owned()) };
     let Some(owner) = &assignment.owner else { return Some("has no owner".to_owned()) };
     if !lives(state, living, owner) {
         return Some(format!("belongs to {}, who is gone", owner.name));
     }
     let epoch = assignment.held_epoch().0;
-    let last = sink.last_applied(partition);
+    let last = sink.last_applied(number);
     if last.is_some_and(|last| last.at > from && last.write.epoch == epoch) {
         return None;
     }

@@ -23,9 +23,11 @@ use crate::consumers::{Crew, GROUP};
 use crate::instances::Instances;
 use crate::load::{self, PARTITIONS, TOPIC};
 use crate::network::Network;
+use crate::returning::Returning;
 use crate::routers::Routers;
 use crate::sink::Sink;
-use crate::stage::{Events, Stage};
+use crate::stage::{Events, Stage, Troubled};
+use crate::witness::Witness;
 
 /// Consumers at the start.
 const CONSUMERS: usize = 5;
@@ -47,6 +49,7 @@ pub(crate) struct Setting {
     pub(crate) work: Work,
     pub(crate) instances: Instances,
     pub(crate) routers: Routers,
+    pub(crate) returning: Returning,
     pub(crate) cluster: EtcdCluster,
 }
 
@@ -58,17 +61,23 @@ pub(crate) async fn set_up(settings: &Settings) -> Result<Setting> {
     let (sink, network) = (Sink::start().await?, Arc::<Network>::default());
     let store = EtcdStore::new(&EtcdOptions::new(cluster.endpoints()))?;
     let watched = EtcdStore::new(&EtcdOptions::new(cluster.endpoints()))?;
+    let witness = Witness::start(watched.clone(), DEFAULT_PREFIX, GROUP)?;
     let observer = Observing::start(watched, DEFAULT_PREFIX, GROUP)?;
     let instances = Instances::start(settings, Arc::clone(&network), addresses(&cluster)?).await?;
     instances.create_group()?;
+    let returning = match settings.mode {
+        Mode::Routed => Returning::none(&settings.kafka),
+        _ => Returning::start(&settings.kafka).await?,
+    };
     let crew = Crew::new(settings, Arc::clone(&network), sink.address(), instances.addresses());
     let settings = settings.clone();
-    let stage = Stage { settings, narrator, network, crew, observer, store, events: Events::default() };
+    let (troubled, events) = (Troubled::default(), Events::default());
+    let stage = Stage { settings, narrator, network, crew, observer, store, witness, troubled, events };
     for _ in 0..CONSUMERS {
         stage.crew.join().await?;
     }
     let (work, routers) = begin_work(&stage, &sink, instances.addresses()).await?;
-    let setting = Setting { stage: Arc::new(stage), sink, work, instances, routers, cluster };
+    let setting = Setting { stage: Arc::new(stage), sink, work, instances, routers, returning, cluster };
     let at_rest = || Ok(rest::is_at_rest(&setting).then_some(()));
     until("work on all partitions", START, at_rest).await?;
     Ok(setting)

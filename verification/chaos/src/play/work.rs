@@ -12,6 +12,7 @@ use super::rest;
 use crate::arguments::Settings;
 use crate::check::Requested;
 use crate::load::{PARTITIONS, TOPIC};
+use crate::returning::Returning;
 use crate::sink::Sink;
 
 /// Work that goes on.
@@ -28,10 +29,16 @@ pub(crate) type Done = (BTreeMap<i32, i64>, Option<Requested>);
 
 impl Work {
     /// Ends when all of it was done.
-    pub(crate) async fn end(self, settings: &Settings, sink: &Sink) -> Result<Done> {
+    pub(crate) async fn end(
+        self,
+        settings: &Settings,
+        sink: &Sink,
+        returning: &mut Returning,
+    ) -> Result<Done> {
         match self {
             Self::Records(mut production) => {
-                let ends = production.stop().await?.ends();
+                let mut ends = production.stop().await?.ends();
+                ends.extend(returning.end().await?);
                 rest::do_the_rest(sink, &ends).await;
                 Ok((ends, None))
             }

@@ -40,11 +40,14 @@ async fn disturb(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
 }
 
 async fn disturb_links(stage: &Stage, step: &Step, worker: Worker, disturbance: Disturbance) -> bool {
-    let disturbed = stage.network.disturb_from(&worker.name, disturbance);
+    let (disturbed, from) = (stage.network.disturb_from(&worker.name, disturbance), Moment::now());
     stage.tell(&format!("{}: {disturbance:?} for {:?}", worker.name, step.lasts));
     sleep(step.lasts).await;
+    let was_felt = disturbed.was_felt();
+    drop(disturbed);
+    stage.was_away(worker.id(), from);
     stage.crew.put(worker);
-    disturbed.was_felt()
+    was_felt
 }
 
 async fn kill(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
@@ -56,10 +59,12 @@ async fn kill(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
 }
 
 async fn freeze(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
+    let from = Moment::now();
     block_in_place(|| worker.process.freeze())?;
     stage.tell(&format!("{} is frozen for {:?}", worker.name, step.lasts));
     sleep(step.lasts).await;
     worker.process.thaw()?;
+    stage.was_away(worker.id(), from);
     stage.crew.put(worker);
     Ok(true)
 }
@@ -74,10 +79,12 @@ async fn revoke(stage: &Stage, step: &Step, worker: Worker) -> Result<bool> {
     };
     let process = worker.id().to_owned();
     stage.tell(&format!("the lease of {process} is revoked, which it hears {:?} later", step.lasts));
-    let _cut = stage.network.disturb_from(&worker.name, Disturbance::Cut);
-    stage.events.add().revoked.push(Revoked { process, at: Moment::now() });
+    let (cut, from) = (stage.network.disturb_from(&worker.name, Disturbance::Cut), Moment::now());
+    stage.events.add().revoked.push(Revoked { process, at: from });
     let revoked = stage.store.revoke(registered.lease).await;
     sleep(step.lasts).await;
+    drop(cut);
+    stage.was_away(worker.id(), from);
     stage.crew.put(worker);
     Ok(revoked.is_ok())
 }

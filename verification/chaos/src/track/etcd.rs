@@ -30,9 +30,9 @@ async fn kill(stage: &Stage, step: &Step, cluster: &mut EtcdCluster) -> Result<b
     Ok(true)
 }
 
-/// Up to what the observer has seen: whoever is behind it must list everything again.
+/// Up to what those who watch for the run have seen: whoever else is behind it must list everything again.
 async fn compact(stage: &Stage) -> bool {
-    let revision = stage.observer.look().state.revision();
+    let revision = stage.observer.look().state.revision().min(stage.witness.revision());
     stage.tell(&format!("etcd is compacted up to {}", revision.0));
     stage.store.compact(revision).await.is_ok()
 }

@@ -21,24 +21,24 @@ impl Track for Instances {
     const FAULTS: &'static [Fault] = Fault::OF_INSTANCES;
 
     async fn take(&mut self, stage: &Stage, step: &Step) -> Result<bool> {
+        let trouble = match step.fault {
+            Fault::LeaderKilled => leader(stage, self).await.and_then(|place| stage.troubled.at(place)),
+            _ => stage.troubled.any(step.choice),
+        };
+        let Some(trouble) = trouble else { return Ok(false) };
         if let Some(disturbance) = step.fault.disturbance() {
-            return Ok(disturb_links(stage, step, disturbance).await);
+            return Ok(disturb_links(stage, step, disturbance, trouble.place).await);
         }
-        let place = step.choice % INSTANCES;
         match step.fault {
-            Fault::InstanceKilled => kill(stage, step, self, place).await,
-            Fault::InstanceFrozen => freeze(stage, step, self, place).await,
-            _ => match leader(stage, self).await {
-                Some(place) => kill(stage, step, self, place).await,
-                None => Ok(false),
-            },
+            Fault::InstanceFrozen => freeze(stage, step, self, trouble.place).await,
+            _ => kill(stage, step, self, trouble.place).await,
         }
     }
 }
 
 /// Either between the instance and the store, or between everybody and the instance.
-async fn disturb_links(stage: &Stage, step: &Step, disturbance: Disturbance) -> bool {
-    let name = server(step.choice % INSTANCES);
+async fn disturb_links(stage: &Stage, step: &Step, disturbance: Disturbance, place: usize) -> bool {
+    let name = server(place);
     let is_the_store = (step.choice / INSTANCES).is_multiple_of(2);
     let (disturbed, what) = if is_the_store {
         (stage.network.disturb_from(&name, disturbance), "between it and etcd")

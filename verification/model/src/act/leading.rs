@@ -22,7 +22,7 @@ use crate::scene::Scene;
 use crate::session::Session;
 use crate::step::{Protocol, Step};
 use crate::variant::Variant;
-use crate::world::{Late, World};
+use crate::world::{Late, World, name};
 
 pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
     match step {
@@ -110,6 +110,9 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
             let blind = view.without(|key| matches!(key, Key::Handoff(at) if is_untaken(at)));
             blind.decided(instance).cloned().collect()
         }
+        Variant::TakenFromOwner => {
+            view.decided(instance).cloned().chain(grants_past_owners(view, instance)).collect()
+        }
         Variant::AheadCompletes => {
             view.without_row("warm ahead").into_iter().chain(view.planned(instance).cloned()).collect()
         }
@@ -125,6 +128,18 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
         }
         _ => view.decided(instance).cloned().collect(),
     }
+}
+
+/// What would be granted if the first consumer were gone, where it owns anything, and its claim over.
+fn grants_past_owners(view: &Scene, instance: usize) -> Vec<Action> {
+    let owners = view.state.assignments().keys().filter_map(|at| view.state.assignment(at)?.owner.as_ref());
+    let owners = owners.filter(|owner| owner.name.as_str() == name(0));
+    let (names, leases): (BTreeSet<MemberName>, BTreeSet<LeaseId>) =
+        owners.map(|owner| (owner.name.clone(), owner.lease)).unzip();
+    let blind = view.without(|key| matches!(key, Key::Consumer(name) if names.contains(name)));
+    let gone: Leases = leases.into_iter().map(|lease| (lease, Remaining::Gone)).collect();
+    let blind = blind.answered(gone, BTreeSet::new(), false);
+    blind.planned(instance).filter(|action| matches!(action.step, Decision::Grant { .. })).cloned().collect()
 }
 
 /// The end of a suspect's session and what is granted once it is seen, in one write that forgets the mark.
@@ -239,6 +254,9 @@ fn transaction(protocol: &Protocol, world: &World, instance: usize, decision: &A
         (Variant::StartDropped, Decision::Cancel { .. }) => {
             write.ops.iter_mut().for_each(|op| drop_start(world, op));
         }
+        (Variant::ReturnKeepsStart, Decision::Grant { why: Reason::TopicReturned, .. }) => {
+            write.ops.iter_mut().for_each(|op| keep_start(world, op));
+        }
         (Variant::GiveBackById, Decision::Grant { why: Reason::GivenBack { .. }, .. }) => {
             write.guards.retain(|guard| matches!(guard.must, Must::HaveLease(_)));
             let id = |scene: &Scene| scene.state.handoff(&decision.unit[0]).map(|handoff| handoff.id.clone());
@@ -260,6 +278,16 @@ fn drop_start(world: &World, op: &mut Op) {
         let assignment: Assignment = decode(value).expect("just encoded");
         let stopped = world.now.state.handoff(&at).and_then(|handoff| handoff.final_offset(&at));
         *value = encode(&Assignment { start: stopped, ..assignment });
+    }
+}
+
+/// The start of the grant before.
+fn keep_start(world: &World, op: &mut Op) {
+    let Op::Put { key, value, .. } = op else { return };
+    if let Some(Key::Assignment(at)) = world.now.state.layout().decode(key) {
+        let assignment: Assignment = decode(value).expect("just encoded");
+        let start = world.now.state.assignment(&at).and_then(|before| before.start);
+        *value = encode(&Assignment { start, ..assignment });
     }
 }
 

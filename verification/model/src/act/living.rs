@@ -47,9 +47,18 @@ pub(super) fn live(protocol: &Protocol, world: &mut World, step: &Step) -> Optio
         Step::Drain(session) => {
             world.left.drains -= 1;
             leave_by(world, session, &Leaving::Drain)?;
+            if protocol.variant == Variant::DrainRevokes && !world.has_taker() {
+                world.sessions[session].life = Life::Gone;
+                world.end_lease(world.sessions[session].lease);
+            }
         }
         Step::Spoil(number) => spoil(world, number)?,
         Step::Mend => mend(world)?,
+        Step::TopicsGo => {
+            world.left.returns -= 1;
+            world.remove_topics();
+        }
+        Step::TopicsReturn => world.return_topics(),
         Step::Switch => switch(world),
         _ => return None,
     }

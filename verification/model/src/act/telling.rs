@@ -219,7 +219,7 @@ fn attach(protocol: &Protocol, session: &mut Session) {
 fn register_again(world: &mut World, session: &Session) {
     let number = usize::try_from(session.lease.0 - 1).expect("leases count from 1");
     let consumer = registration(session.member.incarnation.clone());
-    let found = world.now.state.mod_revision(&Key::Consumer(session.member.name.clone()));
+    let found = world.now.state.registration(&session.member.name).map(|registered| registered.lease);
     let write = open(world.now.state.layout(), &session.member.name, &consumer, lease(number), found);
     world.apply(&write.unfenced());
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
-use kafka_assigner_types::kv::Change;
 
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, Scope, What, Why};
@@ -171,20 +170,27 @@ impl Excuse {
     }
 }
 
+fn exists(state: &GroupState, at: &TopicPartition) -> bool {
+    let topic = state.topics().get(&at.topic).and_then(|entry| entry.last_good());
+    topic.is_some_and(|topic| at.partition < topic.partitions)
+}
+
 const fn is_death(end: Option<Why>) -> bool {
     matches!(end, Some(Why::Killed | Why::Frozen | Why::Left | Why::Lost | Why::Lapsed))
 }
 
 impl Invariant for NoGap {
     fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
-        for (key, change) in step.changes {
-            match (key, change) {
-                (Key::Assignment(at), _) => {
+        for (key, _) in step.changes {
+            match key {
+                Key::Assignment(at) => {
                     self.mode_changed(step.after, at);
                     self.owner_changed(step.after, at);
                 }
                 // What does not exist needs nobody, until somebody has it again.
-                (Key::Topic(topic), Change::Delete { .. }) => self.places.retain(|at, _| at.topic != *topic),
+                Key::Topic(topic) => {
+                    self.places.retain(|at, _| at.topic != *topic || exists(step.after, at));
+                }
                 _ => {}
             }
         }
@@ -201,8 +207,8 @@ impl Invariant for NoGap {
         }
     }
 
-    fn finish(&mut self, end: Duration, _state: &Arc<GroupState>, findings: &mut Findings) {
-        for (at, place) in &self.places {
+    fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
+        for (at, place) in self.places.iter().filter(|(at, _)| exists(state, at)) {
             if let Some(gap) = &place.gap {
                 self.judge(gap, at, end, findings);
             }

@@ -28,6 +28,7 @@ pub(super) struct NoFailure {
     lanes: BTreeMap<(u32, TopicPartition), BTreeSet<u64>>,
     lost: BTreeSet<u64>,
     stopping: BTreeSet<u32>,
+    state: Option<Arc<GroupState>>,
 }
 
 /// A call without an answer.
@@ -50,6 +51,7 @@ impl NoFailure {
             lanes: BTreeMap::new(),
             lost: BTreeSet::new(),
             stopping: BTreeSet::new(),
+            state: None,
         }
     }
 
@@ -73,6 +75,7 @@ impl NoFailure {
             Answer::Done | Answer::Died => true,
             Answer::Unsent(Unsent::TooMany) => held >= self.limits.requests,
             Answer::Unsent(Unsent::TooLarge) => false,
+            Answer::Unsent(Unsent::NoPartition) => !self.exists(&ask.of) || self.is_excused(&ask, now),
             Answer::Unsent(Unsent::Stopped) => {
                 self.stopping.contains(&ask.router) || self.is_excused(&ask, now)
             }
@@ -82,6 +85,11 @@ impl NoFailure {
         let (name, waited) = (&ask.name, now - ask.since);
         (!is_allowed)
             .then(|| format!("call {call} of {} failed at {name} after {waited:?}: {answer:?}", ask.of))
+    }
+
+    fn exists(&self, at: &TopicPartition) -> bool {
+        let topic = self.state.as_ref().and_then(|state| state.topics().get(&at.topic)?.last_good());
+        topic.is_some_and(|topic| at.partition < topic.partitions)
     }
 
     fn is_unknown(&self, call: u64, ask: &Ask, now: Duration) -> bool {
@@ -122,6 +130,7 @@ impl NoFailure {
 
 impl Invariant for NoFailure {
     fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
+        self.state = Some(Arc::clone(step.after));
         for at in step.assignments().chain(step.handoffs()) {
             self.note_owners(step.at, step.after, at);
         }

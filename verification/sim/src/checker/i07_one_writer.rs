@@ -11,7 +11,9 @@ pub(super) struct OneWriter;
 
 impl Invariant for OneWriter {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
-        let Some(writer) = step.writer.filter(|_| !step.leader_wrote()) else { return };
+        // An operator may delete a whole group.
+        let is_leaders = !step.leader_wrote() && !step.is_of_the_group();
+        let Some(writer) = step.writer.filter(|_| is_leaders) else { return };
         for (key, _) in step.changes {
             let is_leaders = match key {
                 Key::Topic(_) => true,

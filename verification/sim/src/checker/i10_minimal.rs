@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kafka_assigner_core::action::Step as Action;
 use kafka_assigner_core::claim::Leases;
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::plan::WhatIf;
 use kafka_assigner_core::record::Handoff;
@@ -72,7 +73,7 @@ impl Minimal {
         if handoff.unit.iter().any(|at| !owns(step.before, &handoff.old, at)) {
             wrong("its old owner does not own it");
         }
-        if can_tell(step.before) && !self.is_wanted(Moment(step.at), handoff) {
+        if can_tell(step.before) && !takes_over(step) && !self.is_wanted(Moment(step.at), handoff) {
             wrong("the strategy never asked for it");
         }
     }
@@ -80,6 +81,18 @@ impl Minimal {
 
 fn owns(state: &GroupState, member: &Member, at: &TopicPartition) -> bool {
     state.assignment(at).and_then(|a| a.owner.as_ref()).is_some_and(|owner| owner.is(member))
+}
+
+/// True if sessions are taken over: the leader knows what was left of the leases of all suspects, and plans by that.
+fn takes_over(step: &Step<'_>) -> bool {
+    let is_new = |member: &Member| step.after.is_taken_over(member) && !step.before.is_taken_over(member);
+    step.changes.iter().any(|(key, _)| {
+        let Key::Consumer(name) = key else { return false };
+        let registration = step.after.registration(name);
+        registration.is_some_and(|consumer| {
+            is_new(&Member { name: name.clone(), incarnation: consumer.incarnation.clone() })
+        })
+    })
 }
 
 /// What only a leader remembers (failures, who may come back) and what can't be read decide too; then nothing is

@@ -32,6 +32,9 @@ const ATTEMPTS: usize = 5;
 impl Driver {
     /// Lets one of this world's faults happen.
     pub(super) async fn inject(&mut self) {
+        if self.world.is_closed {
+            return;
+        }
         while self.world.staying().len() < FEWEST_STAYING && self.world.processes.len() < MOST_PROCESSES {
             self.world.join();
         }
@@ -90,7 +93,10 @@ impl Driver {
                 self.set_router_trap();
                 Some(String::new())
             }
-            fault => self.try_router_fault(fault).await,
+            fault => match self.try_edge_fault(fault) {
+                Some(to) => Some(to),
+                None => self.try_router_fault(fault).await,
+            },
         }
     }
 
@@ -105,7 +111,7 @@ impl Driver {
         self.one_of(&fitting)
     }
 
-    fn consumer(&self, process: u32) -> Arc<str> {
+    pub(super) fn consumer(&self, process: u32) -> Arc<str> {
         Arc::clone(&self.world.processes[&process].consumer)
     }
 
@@ -283,6 +289,7 @@ impl Driver {
     fn cut_instance_off(&mut self) -> Option<String> {
         let running = self.world.running();
         let has_others = running.len() > 2 && self.world.outage.is_none() && self.cut_off.is_none();
+        let has_others = has_others && !self.world.network.has_cut_ways();
         let slot = self.one_of(&running).filter(|_| has_others)?;
         let (outage, span) = (self.outage(), self.millis(30_000, 120_000));
         self.world.slots[slot].running.as_ref()?.link.begin_outage(outage);
@@ -376,14 +383,14 @@ impl Driver {
     /// A topic counts as gone after three denials, two seconds apart.
     fn remove_topic(&mut self) -> Option<String> {
         let name = self.some_topic()?;
-        let partitions = self.world.kafka.remove(name)?;
+        let look = self.world.kafka.remove(name)?;
         let span = self.millis(7_000, 15_000);
         self.world.history.excuse_everyone(span + Duration::from_secs(5));
-        self.later(span, Restore::Topic(name, partitions));
+        self.later(span, Restore::Topic(name, look));
         Some(name.to_owned())
     }
 
-    fn some_topic(&mut self) -> Option<&'static str> {
+    pub(super) fn some_topic(&mut self) -> Option<&'static str> {
         let names: Vec<&'static str> = self.world.shape.topics.iter().map(|(name, _)| *name).collect();
         self.one_of(&names)
     }

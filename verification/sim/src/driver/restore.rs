@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kafka_assigner_core::topics::TopicLook;
 use kafka_assigner_store::faulty::{FaultyStore, Rates};
 use kafka_assigner_types::id::Member;
 use tokio::time::Duration;
@@ -48,9 +49,23 @@ pub(super) enum Restore {
     /// A record can be read again.
     Mend(Spoiled),
     /// A topic is there again.
-    Topic(&'static str, u32),
+    Topic(&'static str, TopicLook),
+    /// Another topic of that name, with so many partitions.
+    AnotherTopic(&'static str, u32),
+    /// A member gives up its connection to the instance at an address.
+    GiveWayUp(Arc<str>, String),
+    /// A member reaches the instance at an address again.
+    MendWay(Arc<str>, String),
+    /// The group is deleted, where nobody is left.
+    DeleteGroup,
     /// A leaving consumer has handed over for as long as it would.
     Overdue(u32),
+}
+
+impl Restore {
+    const fn lets_somebody_come(&self) -> bool {
+        matches!(self, Self::Spawn(_) | Self::Join | Self::Routers(_) | Self::SpawnRouter(_))
+    }
 }
 
 /// How long whoever starts an instance waits where the store did not let it.
@@ -58,6 +73,9 @@ const START_AGAIN: Duration = Duration::from_secs(1);
 
 impl Driver {
     pub(super) async fn restore(&mut self, restore: Restore) {
+        if self.world.is_closed && restore.lets_somebody_come() {
+            return self.later(START_AGAIN, restore);
+        }
         match restore {
             Restore::Spawn(consumer) => drop(self.world.spawn(&consumer)),
             Restore::Join => drop(self.world.join()),
@@ -81,7 +99,11 @@ impl Driver {
             Restore::CalmLink(slot) => self.world.set_losses(slot, Rates::default()),
             Restore::ReleaseWatches(slot) => self.release_watches(slot),
             Restore::Mend(spoiled) => self.world.mend(&spoiled).await,
-            Restore::Topic(name, partitions) => self.world.kafka.restore(name, partitions),
+            Restore::Topic(name, look) => self.world.kafka.restore(name, look),
+            Restore::AnotherTopic(name, partitions) => self.world.kafka.create(name, partitions),
+            Restore::GiveWayUp(member, endpoint) => self.world.network.give_way_up(&member, &endpoint),
+            Restore::MendWay(member, endpoint) => self.world.network.mend_way(&member, &endpoint),
+            Restore::DeleteGroup => self.delete_group().await,
             Restore::Overdue(process) => self.overdue(process),
         }
     }
@@ -138,6 +160,7 @@ impl Driver {
         match restore {
             // It still has its time to hand over.
             Restore::Overdue(process) => self.later(super::FIRST_FAULT, Restore::Overdue(process)),
+            Restore::DeleteGroup => self.open_group(),
             other => self.restore(other).await,
         }
     }

@@ -73,14 +73,15 @@ impl<C: Command> Relay<C> {
     /// Puts `from` on the network, and returns its other end.
     pub(super) fn start(
         network: &Arc<Network>,
-        server: &Server,
+        (endpoint, server): (&str, &Server),
         member: Member,
         seen: Revision,
         from: Commands<C>,
     ) -> Received<C> {
         let (to, received) = mpsc::channel(BUFFER);
         let (name, cut) = (Arc::<str>::from(member.name.as_str()), CancellationToken::new());
-        let stream = Stream { member: Arc::clone(&name), cut: cut.clone(), deaf_until: Instant::now() };
+        let (member_name, endpoint) = (Arc::clone(&name), endpoint.to_owned());
+        let stream = Stream { member: member_name, endpoint, cut: cut.clone(), deaf_until: Instant::now() };
         let number = network.begin(stream);
         network.history.note(What::Attached { stream: number, member, seen });
         let (network, down) = (Arc::clone(network), server.down.clone());
@@ -158,6 +159,10 @@ impl Network {
         if state.cut_off.get(member) == Some(&Cut::Answers) {
             return Some(now + LOOK_AGAIN);
         }
-        state.streams.get(&stream).map(|stream| stream.deaf_until).filter(|until| *until > now)
+        let stream = state.streams.get(&stream)?;
+        if state.is_cut(member, &stream.endpoint) {
+            return Some(now + LOOK_AGAIN);
+        }
+        Some(stream.deaf_until).filter(|until| *until > now)
     }
 }

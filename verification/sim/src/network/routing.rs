@@ -30,7 +30,7 @@ impl RoutingTransport for Wire {
             async move { face.attach(Request::new(request)).await }
         };
         let (commands, server) = self.call(endpoint, fate, serve).await?;
-        Ok(Relay::start(&self.network, &server, who, seen, commands))
+        Ok(Relay::start(&self.network, (endpoint, &server), who, seen, commands))
     }
 
     async fn ack(

@@ -45,13 +45,13 @@ impl Wire {
     {
         let calling = async {
             sleep(fate.there).await;
-            if fate.loses_request {
+            if fate.loses_request || self.network.is_way_cut(&self.member, endpoint) {
                 return lost(fate).await;
             }
             let server = self.network.server(endpoint)?;
             let answer = answer(&server, serve(&server)).await;
             sleep(fate.back).await;
-            if fate.loses_answer {
+            if fate.loses_answer || self.network.is_way_cut(&self.member, endpoint) {
                 return lost(fate).await;
             }
             Ok((answer?.into_inner(), server))
@@ -150,7 +150,7 @@ async fn answer<R: Send + 'static>(
 
 /// A connection on which nothing comes back is given up: as by the transport of production, where a ping each 5 s has to be
 /// answered within 5 s.
-const SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 
 async fn lost<R>(fate: Fate) -> Result<R, Status> {
     if !fate.breaks {
@@ -184,7 +184,7 @@ impl Transport for Wire {
             async move { face.register(Request::new(request)).await }
         };
         let (commands, server) = self.call(endpoint, fate, serve).await?;
-        Ok(Relay::start(&self.network, &server, who, seen, commands))
+        Ok(Relay::start(&self.network, (endpoint, &server), who, seen, commands))
     }
 
     async fn heartbeat(

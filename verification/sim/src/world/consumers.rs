@@ -52,7 +52,9 @@ impl World {
         let (ice, temper) = (Ice::default(), Arc::new(Temper::new(self.dice.random())));
         let wire = self.wire(number, &consumer, &ice);
         self.desk.open(number, &consumer, &ice);
-        let (options, clock) = (self.options(number, &consumer, on_stop), Clock::of_the_runtime());
+        let most = self.shape.drift_ppm;
+        let clock = Clock::drifting(self.dice.random_range(-most..=most));
+        let options = self.options(number, &consumer, on_stop);
         let client = Consumer::on_clock(options, wire, clock).expect("good options");
         let worker = Worker {
             process: number,

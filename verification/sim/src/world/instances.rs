@@ -1,12 +1,14 @@
 //! The instances of a world.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kafka_assigner_core::lint::Violation;
+use kafka_assigner_proto::v1::DeleteGroupRequest;
 use kafka_assigner_server::grpc::{Consumers, Routers};
 use kafka_assigner_server::{
-    ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
+    AdminService, ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
 };
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
 use kafka_assigner_types::moment::{WallMillis, millis};
@@ -14,7 +16,7 @@ use prometheus_client::registry::Registry;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep};
 
-use super::World;
+use super::{GROUP, World};
 use crate::history::What;
 use crate::store::Recorder;
 
@@ -29,6 +31,8 @@ const START_ATTEMPTS: usize = 5;
 pub(crate) struct Slot {
     pub(crate) endpoint: String,
     pub(crate) running: Option<Running>,
+    /// How much later it is by its wall clock than when worlds begin, in milliseconds.
+    ahead_ms: Arc<AtomicU64>,
     number: usize,
     generation: u32,
 }
@@ -64,7 +68,13 @@ impl LinkCounts {
 
 impl Slot {
     pub(crate) fn new(number: usize) -> Self {
-        Self { endpoint: format!("http://i{number}"), running: None, number, generation: 0 }
+        let endpoint = format!("http://i{number}");
+        Self { endpoint, running: None, ahead_ms: Arc::default(), number, generation: 0 }
+    }
+
+    /// Sets the wall clock of the machine.
+    pub(crate) fn set_clock(&self, ahead: Duration) {
+        self.ahead_ms.store(millis(ahead), Ordering::SeqCst);
     }
 }
 
@@ -122,9 +132,9 @@ impl World {
     }
 
     fn instance_options(&mut self, slot: usize, id: &str) -> Options {
-        let start = Instant::now() - self.history.now();
+        let (start, ahead) = (Instant::now() - self.history.now(), Arc::clone(&self.slots[slot].ahead_ms));
         let wall = move || {
-            let since = millis(start.elapsed());
+            let since = millis(start.elapsed()) + ahead.load(Ordering::SeqCst);
             WallMillis(EPOCH_MS + since)
         };
         let (history, instance) = (self.history.clone(), Arc::<str>::from(id));
@@ -140,6 +150,13 @@ impl World {
             on_violation: Some(ViolationListener::new(linted)),
             ..Options::new(id, self.slots[slot].endpoint.clone(), self.dice.random())
         }
+    }
+
+    /// Deletes the group as an operator does, by the instance at that slot; false where it is refused.
+    pub(crate) async fn delete_group(&self, slot: usize) -> bool {
+        let Some(running) = &self.slots[slot].running else { return false };
+        let operators = AdminService::new(running.instance.clone());
+        operators.delete_group(DeleteGroupRequest { group: GROUP.to_owned() }).await.is_ok()
     }
 
     /// Ends an instance without a word: nothing it does from here on reaches anybody.

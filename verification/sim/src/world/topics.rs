@@ -7,40 +7,65 @@ use async_trait::async_trait;
 use kafka_assigner_core::topics::{Found, TopicLook};
 use kafka_assigner_server::topics::{Error, TopicSource};
 use kafka_assigner_types::name::TopicName;
+use kafka_assigner_types::topic_id::TopicId;
 
-/// A Kafka that consists of partition counts.
+/// A Kafka that consists of partition counts and, unless it is an old one, ids.
 #[derive(Debug)]
-pub(crate) struct Kafka(Mutex<BTreeMap<TopicName, Option<u32>>>);
+pub(crate) struct Kafka {
+    has_ids: bool,
+    topics: Mutex<Topics>,
+}
+
+#[derive(Debug, Default)]
+struct Topics {
+    now: BTreeMap<TopicName, Option<TopicLook>>,
+    /// How many there have been: each has an id of its own.
+    created: u128,
+}
 
 impl Kafka {
-    pub(crate) fn new(topics: &[(&'static str, u32)]) -> Self {
-        let named = topics.iter().map(|(name, partitions)| (topic(name), Some(*partitions)));
-        Self(Mutex::new(named.collect()))
+    pub(crate) fn new(topics: &[(&'static str, u32)], has_ids: bool) -> Self {
+        let kafka = Self { has_ids, topics: Mutex::default() };
+        topics.iter().for_each(|(name, partitions)| kafka.create(name, *partitions));
+        kafka
+    }
+
+    /// True if a topic that was created anew is told from the one before.
+    pub(crate) const fn has_ids(&self) -> bool {
+        self.has_ids
+    }
+
+    /// Another topic `name` of `partitions` partitions.
+    pub(crate) fn create(&self, name: &str, partitions: u32) {
+        let mut topics = self.topics();
+        topics.created += 1;
+        let id = TopicId::new(topics.created.to_be_bytes()).filter(|_| self.has_ids);
+        topics.now.insert(topic(name), Some(TopicLook { partitions, id }));
     }
 
     /// Gives `name` `more` partitions, where it exists and stays within `most`.
     pub(crate) fn grow(&self, name: &str, more: u32, most: u32) -> Option<u32> {
         let mut topics = self.topics();
-        let count = topics.get_mut(&topic(name))?.as_mut()?;
-        if *count + more > most {
+        let look = topics.now.get_mut(&topic(name))?.as_mut()?;
+        if look.partitions + more > most {
             return None;
         }
-        *count += more;
-        Some(*count)
+        look.partitions += more;
+        Some(look.partitions)
     }
 
-    /// Lets `name` vanish; returns what it had.
-    pub(crate) fn remove(&self, name: &str) -> Option<u32> {
-        self.topics().get_mut(&topic(name))?.take()
+    /// Lets `name` vanish; returns what it was.
+    pub(crate) fn remove(&self, name: &str) -> Option<TopicLook> {
+        self.topics().now.get_mut(&topic(name))?.take()
     }
 
-    /// `name` exists again.
-    pub(crate) fn restore(&self, name: &str, partitions: u32) {
-        self.topics().insert(topic(name), Some(partitions));
+    /// `name` exists again, as it was.
+    pub(crate) fn restore(&self, name: &str, look: TopicLook) {
+        self.topics().now.insert(topic(name), Some(look));
     }
 
-    fn topics(&self) -> MutexGuard<'_, BTreeMap<TopicName, Option<u32>>> {
-        self.0.lock().expect("nothing panics while it holds the topics")
+    fn topics(&self) -> MutexGuard<'_, Topics> {
+        self.topics.lock().expect("nothing panics while it holds the topics")
     }
 }
 
@@ -53,9 +78,6 @@ pub(crate) fn topic(name: &str) -> TopicName {
 impl TopicSource for Kafka {
     async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, Error> {
         let topics = self.topics();
-        Ok(names
-            .iter()
-            .map(|name| (name.clone(), topics.get(name).copied().flatten().map(TopicLook::new)))
-            .collect())
+        Ok(names.iter().map(|name| (name.clone(), topics.now.get(name).copied().flatten())).collect())
     }
 }

@@ -45,6 +45,7 @@ fn owned() -> OwnedContext {
         partition: TopicPartition::try_from(("t", 0)).expect("a valid name"),
         claim: SessionClaim::new(clock.clone()).partition(Epoch(5), true),
         start_offset: None,
+        topic_id: None,
         resumed: false,
         gate: Gate::new(wake.clone()).into(),
         edges: Edges::new(clock).into(),
@@ -133,6 +134,7 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
         handoff: Some(HandoffId::new("h")),
         current_owner: None,
         start_offset: None,
+        topic_id: None,
         progress: handler.progress.clone(),
         cancelled: CancellationToken::new(),
     };

@@ -101,6 +101,21 @@ fn a_topic_that_is_gone_for_less_than_a_pass_comes_back_all_the_same() {
     assert!(after.run() > before.highest_epoch());
 }
 
+/// The old owner says where it stopped before the leader sees that the topic is gone.
+#[test]
+fn a_move_that_ends_while_its_topic_is_gone_hands_no_start_to_the_topic_that_returns() {
+    let (mut group, a, _) = draining(Mode::Exclusive);
+    let topic = Key::Topic("t".parse().unwrap());
+    let handoff = id(&group);
+    group.remove(&topic);
+    group.say(&a, &at(), Some(&handoff), &stopped_at(7));
+    group.topic("t", 2);
+    group.settle();
+    let after = group.state.assignment(&at()).unwrap();
+    assert!(after.owner.is_some());
+    assert_eq!(after.start, None, "offset 7 was one of the topic that is gone");
+}
+
 #[test]
 fn a_topic_that_grows_leaves_its_owners_alone() {
     let (mut group, a, _) = warming(Mode::Exclusive);

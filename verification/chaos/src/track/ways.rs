@@ -1,0 +1,28 @@
+//! The ways of single instances to etcd, each cut for far longer than a session lives.
+
+use anyhow::Result;
+use kafka_assigner_rig::Disturbance;
+use tokio::time::sleep;
+
+use super::Track;
+use crate::fault::Fault;
+use crate::instances::server;
+use crate::schedule::Step;
+use crate::stage::Stage;
+
+/// The ways of all instances.
+#[derive(Debug)]
+pub(crate) struct Ways;
+
+impl Track for Ways {
+    const FAULTS: &'static [Fault] = Fault::OF_WAYS;
+
+    async fn take(&mut self, stage: &Stage, step: &Step) -> Result<bool> {
+        let Some(trouble) = stage.troubled.any(step.choice) else { return Ok(false) };
+        let name = server(trouble.place);
+        let cut = stage.network.disturb_from(&name, Disturbance::Cut);
+        stage.tell(&format!("{name} reaches no member of etcd for {:?}", step.lasts));
+        sleep(step.lasts).await;
+        Ok(cut.was_felt())
+    }
+}
