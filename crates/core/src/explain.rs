@@ -144,7 +144,7 @@ pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     }
     match handoff.phase {
         Phase::Warming => WaitsFor::WarmUp(handoff.new.name.clone()),
-        Phase::Ready if handoff.is_ahead() => WaitsFor::EndOfSession(handoff.old.name.clone()),
+        Phase::Ready if state.waits_for_end(handoff) => WaitsFor::EndOfSession(handoff.old.name.clone()),
         Phase::Ready if rest_awaited(state, handoff) => WaitsFor::Record(handoff.old.name.clone()),
         Phase::Ready => WaitsFor::Switch,
         Phase::Freezing => WaitsFor::Freezing(state.missing_routers(handoff)),

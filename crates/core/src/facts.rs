@@ -49,7 +49,7 @@ pub(crate) fn facts<'a>(
         new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         rest_awaited: rest_awaited(state, handoff),
         wish: wish(state, handoff),
-        overdue: context.memory.is_overdue(handoff, context.moment),
+        overdue: context.memory.is_overdue(state, handoff, context.moment),
         deadline_ms: millis(phase_bound(state, handoff)),
     }
 }

@@ -27,11 +27,13 @@ mod takeovers;
 mod warm_up;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_strategies::Registry;
 
 pub use context::LeaderContext;
+pub use deaths::Deaths;
 pub use memory::Memory;
 pub use phases::{
     EndedPhase, PhaseSpan, busy_member, freeze_bound, hold_deadline, phase_bound, router_session,
@@ -44,6 +46,7 @@ use crate::claim::{self, ClaimEnd, Leases};
 use crate::facts::soonest_claim_end;
 use crate::lint::{Violation, lint};
 use crate::plan::{NoPlan, Plan, WhatIf, plan};
+use crate::reason::FenceReason;
 use crate::state::{Entry, GroupState, Touched};
 use agenda::Agenda;
 use kafka_assigner_types::id::{HandoffIds, TopicPartition};
@@ -120,6 +123,13 @@ impl Leader {
         self
     }
 
+    /// The same leader, which remembers `deaths` of another one's time, by the same clock.
+    #[must_use]
+    pub fn remembering(mut self, deaths: Arc<Deaths>) -> Self {
+        self.memory.suspicions.remember(deaths);
+        self
+    }
+
     /// A leader that remembers `memory`.
     #[must_use]
     pub fn with(memory: Memory, now: Moment) -> Self {
@@ -135,7 +145,11 @@ impl Leader {
     /// Takes in a change that `state` shows, and returns the phases that ended with it. The next step acts on it.
     pub fn observe(&mut self, state: &GroupState, touched: &Touched, now: Moment) -> Vec<EndedPhase> {
         self.agenda.note(state, touched, now);
-        self.memory.observe(state, touched, now)
+        let ended = self.memory.observe(state, touched, now);
+        if self.memory.suspicions.take_turned() {
+            self.agenda.note_turned(now);
+        }
+        ended
     }
 
     /// Notes that changes were missed: the next step looks at everything and plans.
@@ -181,6 +195,13 @@ impl Leader {
             self.agenda.note_cancelled(now);
         }
         self.agenda.wake()
+    }
+
+    /// Takes in that `action` of a pass was applied, whatever the view has shown of that so far.
+    pub fn note_applied(&mut self, action: &Action, now: Moment) {
+        if let Step::EndSession { member, why: FenceReason::Suspected } = &action.step {
+            self.memory.suspicions.note_takeover(member, &action.unit, now);
+        }
     }
 
     /// The plan that this leader would make; nothing is noted.
@@ -239,7 +260,7 @@ impl Leader {
     fn decide(&mut self, state: &GroupState, leases: &Leases, inputs: StepInputs<'_>) -> Pass {
         let now = inputs.moment;
         self.hear(leases, now);
-        self.memory.suspicions.hear(state, leases, now);
+        self.memory.suspicions.note_rests(state, leases, now);
         let (units, ended) = self.look(state, now);
         let context = self.context(leases, inputs);
         let steps = units.iter().filter_map(|unit| advance(state, unit, context)).collect();
@@ -249,6 +270,10 @@ impl Leader {
             Some(_) => soonest_claim_end(state, state.assignments().keys(), context),
             None => soonest_claim_end(state, partitions(state, &units), context),
         };
+        if planned.is_some() {
+            let takeovers = Takeovers::of(state, context);
+            self.memory.suspicions.note_plan(&takeovers, now);
+        }
         self.note_waits(claim_end, planned.as_ref(), now);
         self.agenda.sleep(self.memory.next_plan(state, now), self.memory.next_deadline(now));
         Pass { ask: BTreeMap::new(), steps, plan: planned, ended, wake: self.agenda.wake() }

@@ -27,7 +27,7 @@ use crate::facts::claim_end;
 use crate::key::Key;
 use crate::leader::{LeaderContext, Takeovers};
 use crate::reason::DeferReason;
-use crate::record::{Consumer, GroupConfig, HandoffRecord, HistoryNote, Phase, Standing, encode};
+use crate::record::{Consumer, GroupConfig, Handoff, HandoffRecord, HistoryNote, Phase, Standing, encode};
 use crate::state::{Entry, GroupState, Versioned};
 use kafka_assigner_types::id::{HandoffIds, TopicPartition};
 use kafka_assigner_types::kv::Revision;
@@ -35,6 +35,7 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
+use problem::Desired;
 pub use sets::{SetTooLarge, check_sets};
 
 /// The actions that bring ownership to the plan.
@@ -44,7 +45,7 @@ pub struct Plan {
     pub revision: Revision,
     /// The strategy that was asked.
     pub strategy: String,
-    /// The steps, grants before handoffs.
+    /// The steps: first the ends of suspects' sessions, then grants before handoffs.
     pub actions: Vec<Action>,
     /// The units that were left as they are although a change is wanted.
     pub deferred: Vec<Deferral>,
@@ -111,25 +112,17 @@ pub fn plan(
     let strategy = strategy(&config, context.strategies, what_if)?;
     let desired = problem::solve(state, context, strategy, what_if, None).map_err(NoPlan::Invalid)?;
     let mut planner = Planner::new(state, context, &config, strategy.name());
-    planner.forget_gone_topics();
-    planner.clear_dangling();
-    planner.note_history();
-    for unit in &desired.units {
-        planner.grant_orphans(unit, &desired);
-    }
-    for unit in &desired.units {
-        planner.renew_grants(unit, ids);
-    }
-    for unit in &desired.units {
-        planner.move_rest(unit, &desired, ids);
-    }
+    planner.take_over_suspects();
+    planner.tidy();
+    planner.place(&desired, ids);
     if planner.has_suspects() {
-        planner.take_over_suspects();
         let given = planner.given();
-        let desired =
-            problem::solve(state, context, strategy, what_if, Some(&given)).map_err(NoPlan::Invalid)?;
+        let is_asked = planner.lacks_preparation(&desired.units, &given);
+        // Without an answer nobody prepares, and everything else goes on.
+        let ask = || problem::solve(state, context, strategy, what_if, Some(&given)).ok();
+        let ahead = is_asked.then(ask).flatten();
         for unit in &desired.units {
-            planner.prepare_ahead(unit, &desired, ids);
+            planner.prepare_ahead(unit, ahead.as_ref(), &given, ids);
         }
     }
     Ok(planner.plan)
@@ -182,16 +175,37 @@ impl<'a> Planner<'a> {
             },
         };
         for handoff in state.handoffs().keys().filter_map(|at| state.handoff(at)) {
-            planner.count(handoff.phase, &handoff.new.name, state.only_prepares(handoff));
+            planner.count(handoff);
         }
         planner
     }
 
-    fn count(&mut self, phase: Phase, to: &MemberName, is_ahead: bool) {
-        self.in_flight += u32::from(phase.is_in_flight() && !is_ahead);
-        if phase == Phase::Warming {
+    fn count(&mut self, handoff: &Handoff) {
+        self.in_flight += u32::from(self.state.takes_a_place(handoff));
+        if handoff.phase == Phase::Warming {
+            let to = &handoff.new.name;
             *self.warming.entry(to.clone()).or_default() += 1;
-            *self.warming_ahead.entry(to.clone()).or_default() += u32::from(is_ahead);
+            *self.warming_ahead.entry(to.clone()).or_default() += u32::from(handoff.is_ahead());
+        }
+    }
+
+    /// Clears away what is over, in the group as a whole.
+    fn tidy(&mut self) {
+        self.forget_gone_topics();
+        self.clear_dangling();
+        self.note_history();
+    }
+
+    /// Grants what nobody works on, and moves what somebody else should have.
+    fn place(&mut self, desired: &Desired, ids: &mut HandoffIds) {
+        for unit in &desired.units {
+            self.grant_orphans(unit, desired);
+        }
+        for unit in &desired.units {
+            self.renew_grants(unit, ids);
+        }
+        for unit in &desired.units {
+            self.move_rest(unit, desired, ids);
         }
     }
 

@@ -12,12 +12,18 @@
 //! machine. The first row that applies wins. What members say (ready, taken, released) is recorded by the
 //! instance that hears it, see [`crate::ack`]; everything here is the leader's.
 
+mod row;
+mod shared;
+
 use crate::claim::ClaimEnd;
 use crate::reason::{CancelReason, FenceReason};
 use crate::record::{Handoff, Phase, Wish};
 use crate::state::Presence;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
+
+pub use row::{Follow, Rule};
+use shared::{GIVEN_UP, HEARD_AGAIN, MAY_COME_BACK, OWNERS_DIE, WARM_AHEAD};
 
 /// The part of a unit that still exists, its topics being deleted or re-created one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +100,11 @@ impl Facts<'_> {
         self.new_over() || !self.new_may_have_it || self.new_suspected
     }
 
+    /// True if the new owner says that it can't prepare, or nobody wants that it does, or it makes no progress.
+    const fn new_gives_up(&self) -> bool {
+        self.wish.is_some() || (self.overdue && matches!(self.handoff.phase, Phase::Warming))
+    }
+
     /// True if the new owner prepares for the end of an owner that was heard again.
     fn prepares_for_nothing(&self) -> bool {
         self.handoff.is_ahead() && matches!(self.old, Presence::Here) && !self.old_suspected
@@ -106,61 +117,6 @@ impl Facts<'_> {
 
     const fn taken(&self) -> bool {
         self.handoff.taken.is_some()
-    }
-}
-
-/// The next step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Follow {
-    /// The unit's records go: its topic is gone.
-    Forget,
-    /// The handoff goes, the assignments stay as they are.
-    Clear,
-    /// The old owner's new session takes the place of the old one.
-    Adopt,
-    /// The new owner gets the unit at once.
-    GrantToTarget,
-    /// Nothing for now: the old owner may still act.
-    Wait,
-    /// Routers hold requests back.
-    Freeze,
-    /// The old owner stops.
-    Drain,
-    /// The new owner catches up, or is the owner where it need not.
-    Next,
-    /// Both are gone: the plan finds somebody, and clears the handoff with the grant.
-    LeaveToPlan,
-    /// The handoff goes and nobody owns the unit: the plan finds somebody.
-    Release,
-    /// The attempt ends without a move.
-    Cancel(CancelReason),
-    /// The assignments name the new owner from now on.
-    Complete,
-    /// The old owner, which still works, stays the owner; with the failure noted or not.
-    GiveBack {
-        /// True if the new owner is passed over for a while.
-        avoid: bool,
-    },
-    /// The old owner's session is ended.
-    EndOldSession(FenceReason),
-}
-
-/// One row of the table.
-#[derive(Clone, Copy)]
-pub struct Rule {
-    /// The name of the row, in traces and tests.
-    pub name: &'static str,
-    /// The phases in which it applies.
-    pub phases: &'static [Phase],
-    /// The condition under which it applies.
-    pub when: fn(&Facts<'_>) -> bool,
-    /// The next step in that case.
-    pub then: fn(&Facts<'_>) -> Follow,
-}
-
-impl std::fmt::Debug for Rule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?} in {:?}", self.name, self.phases)
     }
 }
 
@@ -188,10 +144,10 @@ pub const OVERLAP: &[Rule] = &[
         when: |f| !f.assignments_agree,
         then: |_| Follow::Clear,
     },
-    // Before Complete: the old owner is the owner.
-    // Or what kills them would do so faster than by the end of their sessions.
-    Rule { name: "its owners die", phases: BEFORE, when: |f| f.owners_die, then: |_| Follow::Wait },
-    Rule { name: "its owner may come back", phases: BEFORE, when: |f| f.old_awaited, then: |_| Follow::Wait },
+    // Before Complete the old owner is the owner.
+    GIVEN_UP,
+    OWNERS_DIE,
+    MAY_COME_BACK,
     Rule {
         name: "old owner came back",
         phases: BEFORE,
@@ -228,18 +184,8 @@ pub const OVERLAP: &[Rule] = &[
         when: |f| f.wish.is_some(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
-    Rule {
-        name: "old owner heard again",
-        phases: BEFORE,
-        when: |f| f.prepares_for_nothing(),
-        then: |_| Follow::Cancel(CancelReason::OwnerHeard),
-    },
-    Rule {
-        name: "warm ahead",
-        phases: &[Phase::Ready],
-        when: |f| f.handoff.is_ahead(),
-        then: |_| Follow::Wait,
-    },
+    HEARD_AGAIN,
+    WARM_AHEAD,
     // Before "overdue": a leader that could not act for a while goes on where it stood.
     Rule { name: "warm", phases: &[Phase::Ready], when: |f| f.new_can_gain(), then: |_| Follow::Complete },
     Rule { name: "overdue", phases: BEFORE, when: |f| f.overdue, then: |f| Follow::Cancel(deadline(f)) },
@@ -301,8 +247,8 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.restored,
         then: |_| Follow::Wait,
     },
-    // Or what kills them would do so faster than by the end of their sessions.
-    Rule { name: "its owners die", phases: BEFORE, when: |f| f.owners_die, then: |_| Follow::Wait },
+    GIVEN_UP,
+    OWNERS_DIE,
     // Up to Complete the old owner is the owner, and where it is gone, its claim counts.
     Rule {
         name: "its claim runs",
@@ -316,13 +262,7 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.old_over() && (f.new_over() || !f.new_may_have_it),
         then: |_| Follow::LeaveToPlan,
     },
-    Rule {
-        name: "one gone, one suspected",
-        phases: BEFORE,
-        when: |f| f.old_over() && f.new_is_out(),
-        then: |_| Follow::LeaveToPlan,
-    },
-    Rule { name: "its owner may come back", phases: BEFORE, when: |f| f.old_awaited, then: |_| Follow::Wait },
+    MAY_COME_BACK,
     Rule {
         name: "old owner came back",
         phases: BEFORE,
@@ -360,16 +300,14 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.wish.is_some() && !f.old_over(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
+    HEARD_AGAIN,
+    WARM_AHEAD,
+    // A process that seems to be dead is not asked to stop: it would not answer, and nobody acts until it has. Its next
+    // heartbeat is waited for, or the end of its session.
     Rule {
-        name: "old owner heard again",
-        phases: BEFORE,
-        when: |f| f.prepares_for_nothing(),
-        then: |_| Follow::Cancel(CancelReason::OwnerHeard),
-    },
-    Rule {
-        name: "warm ahead",
+        name: "old owner suspected",
         phases: &[Phase::Ready],
-        when: |f| f.handoff.is_ahead(),
+        when: |f| f.old_suspected,
         then: |_| Follow::Wait,
     },
     // Or requests would be held back for as long as that record takes.

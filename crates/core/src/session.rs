@@ -2,23 +2,22 @@
 
 mod registration;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use registration::Registration;
 
 use crate::draft::Draft;
-use crate::facts::may_gain;
+use crate::facts::may_have;
 use crate::key::Key;
 use crate::reason::FenceReason;
-use crate::record::{Consumer, Rejoin, Standing, decode, encode};
+use crate::record::{Consumer, DeathSign, Rejoin, Standing, decode, encode};
 use crate::state::{Entry, GroupState, Versioned};
 use crate::write::Write;
 use crate::{advance, key};
 use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::{Compare, Lease, LeaseId, Must, Op, Record};
 use kafka_assigner_types::moment::WallMillis;
-use kafka_assigner_types::name::{MemberName, TopicName};
+use kafka_assigner_types::name::MemberName;
 
 /// The request of a Register call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,22 +173,17 @@ pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallM
 }
 
 /// True if `member` owns something and no consumer that takes partitions may have any of it, so that a drain would end
-/// with nobody. Limits and failures of the past do not enter into it: they may change while it drains.
+/// with nobody. Limits and failures of the past do not enter into it, nor a connection that broke a moment ago: they may
+/// change while it drains.
 #[must_use]
 pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
-    let is_owner = |at: &&TopicPartition| {
-        let owner = state.assignment(at).and_then(|assignment| assignment.owner.as_ref());
-        owner.is_some_and(|owner| owner.is(member))
-    };
-    let mut topics: BTreeMap<&TopicName, &TopicPartition> = BTreeMap::new();
-    for at in state.concerned(&member.name).filter(is_owner) {
-        topics.entry(&at.topic).or_insert(at);
-    }
+    let topics = state.owned_topics(member);
     let may_take = |at: &TopicPartition| {
         let unit = state.unit_of(at);
         let mode = state.mode_of(&unit);
-        let mut others = state.consumers().keys().filter(|name| **name != member.name);
-        others.any(|name| may_gain(state, name, &unit, mode))
+        let others = state.consumers().keys().filter(|name| **name != member.name);
+        let mut heard = others.filter(|name| !is_silent(state, name));
+        heard.any(|name| may_have(state, name, &unit, mode))
     };
     !topics.is_empty() && !topics.into_values().any(may_take)
 }
@@ -212,6 +206,12 @@ pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
     let owned_or_moved = [state.layout().assignments(), state.layout().handoffs()];
     write.guards.extend(owned_or_moved.map(|prefix| Compare::new(prefix, since.clone())));
     Some(Farewell { write: Some(write), ends: Some(registration.lease) })
+}
+
+/// True if `name` was not heard for a whole session, which is more than a connection that broke.
+fn is_silent(state: &GroupState, name: &MemberName) -> bool {
+    let mark = state.registration(name).and_then(|consumer| consumer.suspicion());
+    mark.is_some_and(|mark| mark.sign == DeathSign::Silent)
 }
 
 /// A session that another one took over from says that it has stopped: who follows need not wait for its claim.

@@ -373,20 +373,6 @@ impl GroupState {
         self.handoff_of(at).map_or_else(|| at.clone(), |handoff| handoff.lead().clone())
     }
 
-    /// The partitions whose handoffs or assignments a change may drive on: what it touched, and what concerns
-    /// the members that came, went or changed.
-    #[must_use]
-    pub fn driven_by(&self, touched: &Touched) -> BTreeSet<TopicPartition> {
-        let mut units = touched.units.clone();
-        if touched.topics || touched.routers {
-            units.extend(self.handoffs.keys().cloned());
-        }
-        for name in touched.registrations.iter().chain(&touched.suspicions) {
-            units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
-        }
-        units
-    }
-
     /// The revision of the last change of `key`; `None` where it does not exist.
     #[must_use]
     pub fn mod_revision(&self, key: &Key) -> Option<Revision> {

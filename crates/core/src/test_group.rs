@@ -301,6 +301,7 @@ impl TestGroup {
         let actions: Vec<Action> = pass.actions().cloned().collect();
         let wanted = actions.len();
         let applied = self.carry_out(actions);
+        applied.iter().for_each(|action| self.leader.note_applied(action, self.moment));
         self.leader.written(&pass, applied.len() == wanted, self.moment);
         (applied, pass)
     }

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::record::{
-    Assignment, Consumer, Handoff, HandoffRecord, Phase, Taken, decode, encode,
+    Assignment, Consumer, GroupConfig, Handoff, HandoffRecord, Phase, Taken, decode, encode,
 };
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
 use kafka_assigner_types::id::Offset;
@@ -47,6 +47,8 @@ pub enum Hole {
     DeafUnnoticed,
     /// Nobody removes the mark of a session that is heard (I13).
     MarksKept,
+    /// Leaders take the wait before a takeover for none (I13).
+    TakenOverEarly,
     /// The store keeps the same epoch for every grant (I2).
     EpochStays,
     /// An owner is told to start one record before the one at which the last one stopped (I3).
@@ -57,7 +59,7 @@ pub enum Hole {
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -74,6 +76,7 @@ impl Hole {
         Self::BrokenIsRefused,
         Self::DeafUnnoticed,
         Self::MarksKept,
+        Self::TakenOverEarly,
         Self::EpochStays,
         Self::StartMoved,
         Self::HandoffsKept,
@@ -99,7 +102,7 @@ impl Hole {
             Self::StaleSnapshot => "I9",
             Self::OwnerUnchecked => "I10",
             Self::UnreadableIsGone => "I11",
-            Self::MarksKept => "I13",
+            Self::MarksKept | Self::TakenOverEarly => "I13",
         }
     }
 
@@ -140,6 +143,17 @@ impl Hole {
         if self == Self::StaleSnapshot { Revision(1) } else { revision }
     }
 
+    /// The record that an instance reads in place of `record`.
+    pub(crate) fn read(self, layout: &Layout, record: Record) -> Record {
+        let is_config = matches!(layout.decode(&record.key), Some(Key::GroupConfig));
+        match decode::<GroupConfig>(&record.value) {
+            Ok(config) if self == Self::TakenOverEarly && is_config => {
+                Record { value: encode(&GroupConfig { takeover_after_ms: 1, ..config }), ..record }
+            }
+            _ => record,
+        }
+    }
+
     /// True if an instance gets to see `record`.
     pub(crate) fn shows(self, layout: &Layout, record: &Record) -> bool {
         self != Self::UnreadableIsGone || !is_unreadable_consumer(layout, record)
@@ -151,7 +165,8 @@ impl Hole {
             Change::Put(record) if !self.shows(layout, &record) => {
                 Change::Delete { key: record.key, revision: record.mod_revision }
             }
-            other => other,
+            Change::Put(record) => Change::Put(self.read(layout, record)),
+            other @ Change::Delete { .. } => other,
         }
     }
 }

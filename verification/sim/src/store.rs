@@ -45,6 +45,10 @@ impl Store for Recorder {
     async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
         let mut snapshot = self.inner.range(prefix).await?;
         snapshot.records.retain(|record| self.shown(record));
+        if let Some(hole) = self.hole {
+            let read = |record| hole.read(&self.layout, record);
+            snapshot.records = snapshot.records.into_iter().map(read).collect();
+        }
         Ok(snapshot)
     }
 

@@ -116,6 +116,11 @@ impl Agenda {
         self.plan_in(REFILL, now);
     }
 
+    /// Has it planned at once: a suspect may be ended sooner than the last plan knew.
+    pub(super) fn note_turned(&mut self, now: Moment) {
+        self.plan_in(Duration::ZERO, now);
+    }
+
     /// Notes that a plan was made, and whether it left something out that ending handoffs make room for.
     pub(super) const fn planned(&mut self, has_more: bool) {
         self.plan = None;

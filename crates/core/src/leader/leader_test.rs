@@ -3,7 +3,7 @@ use crate::ack::Ack;
 use crate::claim::Remaining;
 use crate::plan::Deferral;
 use crate::reason::DeferReason;
-use crate::record::{GroupConfig, Phase, Taken};
+use crate::record::{DeathSign, GroupConfig, Phase, Taken};
 use crate::test_group::{TestGroup, tp};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
@@ -152,4 +152,67 @@ fn the_end_of_a_phase_is_told_once_with_its_length_whenever_the_new_owner_took()
     say(&mut group, &a, Ack::Released { last_at: None });
     let seconds = |ended: &EndedPhase| (ended.phase, ended.lasted.as_secs());
     assert_eq!(ended.iter().map(seconds).collect::<Vec<_>>(), [(Phase::Warming, 3), (Phase::Complete, 6)]);
+}
+
+/// The first of two owners is a suspect whose time has come, and the pass that ends it.
+fn ending() -> (TestGroup, Leader, Pass) {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = group.join("a");
+    group.join("b");
+    group.settle();
+    group.suspect(&a, DeathSign::Detached);
+    let mut leader = Leader::having_seen(&group.state, group.moment);
+    group.later(Duration::from_secs(3));
+    let pass = leader.step(&group.state, None, at(group.moment));
+    assert!(pass.actions().any(|action| action.step.label() == "end_session"));
+    (group, leader, pass)
+}
+
+#[test]
+fn a_takeover_counts_where_the_registration_is_gone_before_anybody_sees_its_end() {
+    let (mut group, mut leader, pass) = ending();
+    pass.actions().for_each(|action| leader.note_applied(action, group.moment));
+    group.crash("a");
+    leader.observe(&group.state, &std::mem::take(&mut group.touched), group.moment);
+    assert_eq!(leader.memory().suspicions.taken_over(group.moment).collect::<Vec<_>>(), ["a"]);
+    let later = after(&group, 31);
+    assert_eq!(leader.memory().suspicions.taken_over(later).count(), 0, "for a time to live");
+}
+
+#[test]
+fn a_takeover_counts_once_wherever_it_is_seen() {
+    let (mut group, mut leader, pass) = ending();
+    pass.actions().for_each(|action| leader.note_applied(action, group.moment));
+    group.carry_out(pass.actions().cloned().collect());
+    leader.observe(&group.state, &std::mem::take(&mut group.touched), group.moment);
+    let deaths = Arc::clone(leader.memory().deaths());
+    let other = Leader::new(group.moment).remembering(deaths);
+    assert_eq!(other.memory().suspicions.taken_over(group.moment).collect::<Vec<_>>(), ["a"]);
+}
+
+/// What explains a plan is made by a leader that has just begun.
+#[test]
+fn who_explains_remembers_the_deaths_that_the_leader_has_seen() {
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    group.join("a");
+    group.settle();
+    for (owner, next) in [("a", "b"), ("b", "a"), ("a", "b")] {
+        group.join(next);
+        let owner = group.members().into_iter().find(|member| member.name.as_str() == owner).unwrap();
+        group.suspect(&owner, DeathSign::Detached);
+        group.follow(Duration::from_secs(4));
+        if group.owner(&tp("t", 0)) == Some(next) {
+            group.follow(Duration::from_secs(30));
+            group.crash(owner.name.as_str());
+        }
+    }
+    let explained = |leader: &Leader| {
+        let plan = leader.preview(&group.state, &Leases::default(), at(group.moment), &WhatIf::default());
+        crate::explain::explain(&group.state, &tp("t", 0), plan.as_ref()).last().unwrap().to_string()
+    };
+    let begun = Leader::having_seen(&group.state, group.moment);
+    assert!(!explained(&begun).contains("its owners die"), "it has seen nothing of that");
+    let begun = begun.remembering(Arc::clone(group.leader.memory().deaths()));
+    let told = "It has to wait: its owners die one after the other: the session of a has still to end.";
+    assert_eq!(explained(&begun), told);
 }

@@ -91,6 +91,7 @@ impl Memory {
             ended.extend(self.see_phase(state, unit, now));
             self.see_avoids(state, unit, now);
             self.see_grant(state, unit, now);
+            self.suspicions.see_unit(state, unit);
         }
         for name in &touched.progress {
             self.see_progress(state, name, now);
@@ -99,9 +100,21 @@ impl Memory {
             self.see_absences(state, now);
         }
         for name in touched.registrations.iter().chain(&touched.suspicions) {
-            self.suspicions.see(state, name, now);
+            ended.extend(self.see_suspicion(state, name, now));
         }
         ended
+    }
+
+    /// Takes in whether `name` is marked. That decides whether what waits at Ready has a deadline.
+    fn see_suspicion(&mut self, state: &GroupState, name: &MemberName, now: Moment) -> Vec<EndedPhase> {
+        let was_marked = self.suspicions.sighting(name).is_some();
+        self.suspicions.see(state, name, now);
+        if !was_marked && self.suspicions.sighting(name).is_none() {
+            return Vec::new();
+        }
+        let concerned = state.concerned(name).filter(|at| self.phases.contains_key(at));
+        let concerned: Vec<TopicPartition> = concerned.cloned().collect();
+        concerned.iter().filter_map(|unit| self.see_phase(state, unit, now)).collect()
     }
 
     /// Takes in the phase in which the handoff at `unit` stands; returns the one that it left.
@@ -115,7 +128,7 @@ impl Memory {
             return self.forget_phase(unit).map(|seen| seen.ended(now));
         };
         self.back_offs.see(handoff, now);
-        let key = PhaseKey::of(handoff);
+        let key = PhaseKey::of(state, handoff);
         if self.phases.get(unit).is_some_and(|seen| seen.key == key) {
             self.note_progress(state, unit, now, |warm_up| warm_up.hear_ready(handoff));
             return None;
@@ -127,7 +140,9 @@ impl Memory {
     }
 
     fn note_phase(&mut self, unit: TopicPartition, span: PhaseSpan) {
-        self.deadlines.insert((span.deadline, unit.clone()));
+        if !span.waits_for_end() {
+            self.deadlines.insert((span.deadline, unit.clone()));
+        }
         self.phases.insert(unit, span);
     }
 
@@ -292,31 +307,12 @@ impl Memory {
         }
     }
 
-    /// True if the owners of `at` die one after the other, and that of now is taken over: the end of its session is waited
-    /// for.
-    #[must_use]
-    pub fn owners_die(&self, state: &GroupState, at: &TopicPartition, now: Moment) -> bool {
-        let owner = state.owner(at).filter(|owner| state.is_taken_over(owner));
-        owner.is_some_and(|owner| self.suspicions.owners_die(at, &owner.incarnation, now))
-    }
-
-    /// Notes the leases that are asked about though their sessions are here: nothing is granted on what is left of them.
-    pub fn note_asked_early(&mut self, leases: impl IntoIterator<Item = LeaseId>) {
-        self.suspicions.note_asked(leases.into_iter().collect());
-    }
-
-    /// True if the rest of `lease` was asked for while its session was there.
-    #[must_use]
-    pub fn is_asked_early(&self, lease: LeaseId) -> bool {
-        self.suspicions.is_asked(lease)
-    }
-
     /// True if the phase in which `handoff` stands has outlived its deadline.
     #[must_use]
-    pub fn is_overdue(&self, handoff: &Handoff, now: Moment) -> bool {
-        self.phases
-            .get(handoff.lead())
-            .is_some_and(|seen| seen.key == PhaseKey::of(handoff) && seen.deadline <= now)
+    pub fn is_overdue(&self, state: &GroupState, handoff: &Handoff, now: Moment) -> bool {
+        let is_over = |seen: &PhaseSpan| !seen.waits_for_end() && seen.deadline <= now;
+        let key = PhaseKey::of(state, handoff);
+        self.phases.get(handoff.lead()).is_some_and(|seen| seen.key == key && is_over(seen))
     }
 
     /// True if planning passes over `member` for the unit that `at` leads.
@@ -368,7 +364,7 @@ impl Memory {
         let grace = rejoin_grace(state);
         let avoids = self.avoids.values().flatten().map(|seen| seen.until);
         let graces = self.absences.values().map(|since| *since + grace);
-        let takeovers = self.takeover_times(state, now);
+        let takeovers = self.suspicions.times();
         avoids
             .chain(graces)
             .chain(self.back_offs.ends())

@@ -15,11 +15,18 @@ pub(super) struct PhaseKey {
     pub(super) id: HandoffId,
     pub(super) phase: Phase,
     taken: bool,
+    /// True if it waits for the end of a session: no deadline runs.
+    waits_for_end: bool,
 }
 
 impl PhaseKey {
-    pub(super) fn of(handoff: &Handoff) -> Self {
-        Self { id: handoff.id.clone(), phase: handoff.phase, taken: handoff.taken.is_some() }
+    pub(super) fn of(state: &GroupState, handoff: &Handoff) -> Self {
+        Self {
+            id: handoff.id.clone(),
+            phase: handoff.phase,
+            taken: handoff.taken.is_some(),
+            waits_for_end: state.waits_for_end(handoff),
+        }
     }
 
     /// True if `other` is the same phase, whoever has taken meanwhile.
@@ -45,14 +52,15 @@ pub struct PhaseSpan {
     /// The moment at which the leader first saw the phase.
     pub since: Moment,
     /// The moment at which the phase has to be over, by the leader's clock. Reported progress moves it on, and in
-    /// `Complete` it begins anew once the new owner has taken.
+    /// `Complete` it begins anew once the new owner has taken. It counts for nothing while the handoff waits for the end
+    /// of a session.
     pub deadline: Moment,
 }
 
 impl PhaseSpan {
     /// The phase of `handoff`, seen for the first time at `now`; `before` is what was seen of its unit until then.
     pub(super) fn begin(state: &GroupState, handoff: &Handoff, before: Option<&Self>, now: Moment) -> Self {
-        let key = PhaseKey::of(handoff);
+        let key = PhaseKey::of(state, handoff);
         let same_handoff = before.filter(|seen| seen.key.id == key.id);
         let same_phase = before.filter(|seen| seen.key.is_phase(&key));
         let holds = handoff.mode == Mode::Routed && handoff.phase.holds_requests();
@@ -109,7 +117,13 @@ impl PhaseSpan {
     /// True if it is the phase in which `handoff` stands.
     #[must_use]
     pub fn is_of(&self, handoff: &Handoff) -> bool {
-        self.key.is_phase(&PhaseKey::of(handoff))
+        self.key.id == handoff.id && self.key.phase == handoff.phase
+    }
+
+    /// True if the handoff waits for the end of a session whose process seems to be dead: no deadline runs.
+    #[must_use]
+    pub const fn waits_for_end(&self) -> bool {
+        self.key.waits_for_end
     }
 
     pub(super) fn ended(&self, now: Moment) -> EndedPhase {

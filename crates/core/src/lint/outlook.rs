@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::record::{Handoff, Phase};
 use crate::state::{GroupState, Presence};
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::name::MemberName;
 
 /// A plan beside the state that it was made on.
@@ -34,6 +34,9 @@ impl<'a> Outlook<'a> {
                 Step::Grant { to, .. } | Step::Begin { to, .. } => outlook.give(unit, &to.name),
                 _ => {}
             }
+        }
+        for handoff in outlook.converted() {
+            outlook.give(&handoff.unit, &handoff.new.name);
         }
         for deferral in &plan.deferred {
             match &deferral.to {
@@ -74,6 +77,13 @@ impl<'a> Outlook<'a> {
         })
     }
 
+    /// The handoffs that only prepared for the end of a session, and are moves from now on.
+    fn converted(&self) -> Vec<&'a Handoff> {
+        let advanced = self.plan.actions.iter().filter(|action| matches!(action.step, Step::Advance { .. }));
+        let handoffs = advanced.filter_map(|action| self.state.handoff_of(action.unit.first()?));
+        handoffs.filter(|handoff| handoff.is_ahead()).collect()
+    }
+
     fn one_decision(&self) -> Option<String> {
         let decides = |step: &Step| matches!(step, Step::Grant { .. } | Step::Begin { .. } | Step::Forget);
         let decided = self.plan.actions.iter().filter(|action| decides(&action.step));
@@ -84,8 +94,8 @@ impl<'a> Outlook<'a> {
 
     fn moves_within_budget(&self) -> Option<String> {
         let limit = self.state.configured(|config| config.max_moves_in_flight) as usize;
-        let moving = self.in_flight().filter(|handoff| !self.state.only_prepares(handoff)).count();
-        let begun = self.begun().filter(|(_, is_ahead)| !is_ahead).count();
+        let moving = self.in_flight().filter(|handoff| self.state.takes_a_place(handoff)).count();
+        let begun = self.begun().filter(|(_, is_ahead)| !is_ahead).count() + self.converted().len();
         (begun > 0 && moving + begun > limit)
             .then(|| format!("{begun} begin beside {moving} in flight, at most {limit}"))
     }
@@ -98,8 +108,10 @@ impl<'a> Outlook<'a> {
             (*count, *ahead) = (*count + 1, *ahead + usize::from(is_ahead));
             (*count, *ahead)
         };
+        let converted: BTreeSet<&HandoffId> =
+            self.converted().into_iter().map(|handoff| &handoff.id).collect();
         for handoff in self.in_flight().filter(|handoff| handoff.phase == Phase::Warming) {
-            add(&handoff.new.name, self.state.only_prepares(handoff));
+            add(&handoff.new.name, handoff.is_ahead() && !converted.contains(&handoff.id));
         }
         self.begun().find_map(|(to, is_ahead)| {
             let (count, ahead) = add(to, is_ahead);
@@ -159,7 +171,7 @@ impl<'a> Outlook<'a> {
         if !self.state.exists(at) {
             return None;
         }
-        let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !self.state.only_prepares(handoff);
+        let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !self.state.leaves_open(handoff);
         let moving = self.state.handoff_of(at).filter(moves);
         if let Some(handoff) = moving {
             let arrives = self.state.presence(&handoff.new) == Presence::Here

@@ -8,7 +8,7 @@ use crate::action::{Action, Step};
 use crate::draft::Draft;
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
-use crate::record::{Awaited, Handoff, Phase};
+use crate::record::{Awaited, Handoff};
 use crate::state::Presence;
 use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
@@ -77,13 +77,18 @@ impl Planner<'_> {
         };
         let new = Member { name: (*target).clone(), incarnation: registration.incarnation.clone() };
         let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: (*because).to_owned() };
-        if self.yields(partitions, &new, &why) {
+        let prepared = self.prepared(partitions);
+        // What is prepared for the end of a session that seems to be dead stays so: nobody asks such a process to stop.
+        if prepared.is_some() && self.waits_for_suspect(owner, self.mode_of_move(unit, partitions)) {
             return;
         }
-        if let Some(why) = self.obstacle(&new, part) {
+        if let Some(why) = self.obstacle(&new, part, prepared) {
             return self.defer(partitions, Some(target), why);
         }
-        self.begin_handoff((unit, partitions), (owner.clone(), new), why, None, ids);
+        match prepared {
+            Some(prepared) => self.yield_to((partitions, &new), prepared, why),
+            None => self.begin_handoff((unit, partitions), (owner.clone(), new), why, None, ids),
+        }
     }
 
     /// Writes the handoff of a part of a unit from one consumer to another, which is here.
@@ -103,7 +108,7 @@ impl Planner<'_> {
         let handoff = Handoff { catch_up, awaits, ..handoff };
         let begun = Draft::on(self.state).registered(&new.name, registration).begin(&handoff);
         let draft = part.iter().fold(begun, |draft, at| draft.unchanged(&Key::Assignment(at.clone())));
-        self.count(Phase::Warming, &new.name, handoff.is_ahead());
+        self.count(&handoff);
         let step = Step::Begin { id, from: owner, to: new, why };
         self.plan.actions.push(Action { unit: part.to_vec(), step, write: draft.into_write() });
     }
@@ -125,13 +130,21 @@ impl Planner<'_> {
         (!strict.is_empty()).then_some(DeferReason::Outlived { left_ms })
     }
 
-    fn obstacle(&self, target: &Member, part: &MovingPart<'_>) -> Option<DeferReason> {
+    /// The reason for which a part of a unit can't move to `target` now, where `prepared` makes room for that move.
+    fn obstacle(
+        &self,
+        target: &Member,
+        part: &MovingPart<'_>,
+        prepared: Option<&Handoff>,
+    ) -> Option<DeferReason> {
+        let is_prepared = |at| prepared.is_some_and(|prepared| prepared.unit.contains(at));
+        let goes_on = prepared.is_some_and(|prepared| becomes(prepared, &part.partitions, target));
         let consumer = || target.name.clone();
         let (mode, part) = (self.state.mode_of(&part.unit.partitions), &part.partitions);
         if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(mode)) {
             return Some(DeferReason::ModeUnkept { consumer: consumer(), lacks: lacks.to_owned() });
         }
-        if part.iter().any(|at| self.state.handoffs().contains_key(at)) {
+        if part.iter().any(|at| self.state.handoffs().contains_key(at) && !is_prepared(at)) {
             return Some(DeferReason::HandoffEnding);
         }
         if let Some(why) = self.half_switched(part) {
@@ -149,8 +162,14 @@ impl Planner<'_> {
         if self.in_flight >= limit {
             return Some(DeferReason::MovesInFlight { limit });
         }
+        // It warms already, or is warm.
         let limit = self.config.max_warming;
-        (self.warming.get(&target.name).copied().unwrap_or_default() >= limit)
-            .then(|| DeferReason::Warming { consumer: consumer(), limit })
+        let is_full = self.warming.get(&target.name).copied().unwrap_or_default() >= limit;
+        (is_full && !goes_on).then(|| DeferReason::Warming { consumer: consumer(), limit })
     }
+}
+
+/// True if `prepared` is what a move of `part` to `target` begins with.
+pub(super) fn becomes(prepared: &Handoff, part: &[TopicPartition], target: &Member) -> bool {
+    prepared.unit == part && prepared.new == *target
 }

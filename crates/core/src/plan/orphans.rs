@@ -35,7 +35,10 @@ impl Planner<'_> {
         let mut grants: BTreeMap<(MemberName, Option<MemberName>, Mode), Vec<TopicPartition>> =
             BTreeMap::new();
         for at in &unit.partitions {
-            if let Some(why) = self.owners_die(at).or_else(|| self.prepared_for(at)) {
+            if let Some(why) = self.owners_die(at, unit).or_else(|| self.prepared_for(at)) {
+                if self.state.handoff(at).is_some_and(|handoff| !self.takes(handoff)) {
+                    self.clear_dead(at);
+                }
                 self.defer(std::slice::from_ref(at), None, why);
                 continue;
             }
@@ -131,11 +134,12 @@ impl Planner<'_> {
         })
     }
 
-    /// A record that kills its owners must not do so faster than by the ends of their sessions.
-    fn owners_die(&self, at: &TopicPartition) -> Option<DeferReason> {
-        let owner = self.state.owner(at)?.name;
-        let die = self.context.memory.owners_die(self.state, at, self.context.moment);
-        die.then_some(DeferReason::OwnersDie { owner })
+    /// A record that kills its owners must not do so faster than by the ends of their sessions. What moves with its
+    /// partition waits too.
+    fn owners_die(&self, at: &TopicPartition, unit: &Unit) -> Option<DeferReason> {
+        let owner = self.state.owner(at).filter(|owner| self.state.is_taken_over(owner))?.name;
+        let kills = |at| self.context.memory.owners_die(self.state, at, self.context.moment);
+        unit.partitions.iter().any(kills).then_some(DeferReason::OwnersDie { owner })
     }
 
     /// A handoff that was prepared for the end of a session is kept while its owner may come back.

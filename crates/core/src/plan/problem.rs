@@ -114,7 +114,7 @@ pub(super) fn solve(
     now: LeaderContext<'_>,
     strategy: &dyn Strategy,
     what_if: &WhatIf,
-    given: Option<&[(TopicPartition, MemberName)]>,
+    given: Option<&BTreeMap<TopicPartition, MemberName>>,
 ) -> Result<Desired, InvalidProblem> {
     let sets = sets(state);
     let mut telling = Telling::new(state, now, &sets, given);
@@ -145,7 +145,7 @@ struct Telling<'a> {
     arrivals: Arrivals<'a>,
     nobody: Option<MemberHandle>,
     /// The partitions that are given anyhow, where suspects count as gone.
-    given: Option<BTreeMap<&'a TopicPartition, &'a MemberName>>,
+    given: Option<&'a BTreeMap<TopicPartition, MemberName>>,
 }
 
 impl<'a> Telling<'a> {
@@ -153,7 +153,7 @@ impl<'a> Telling<'a> {
         state: &'a GroupState,
         now: LeaderContext<'a>,
         sets: &'a [Set],
-        given: Option<&'a [(TopicPartition, MemberName)]>,
+        given: Option<&'a BTreeMap<TopicPartition, MemberName>>,
     ) -> Self {
         let mut builder = Problem::builder();
         let spread_topics = state.configured(GroupConfig::topic_spread);
@@ -165,8 +165,6 @@ impl<'a> Telling<'a> {
             .map(|(name, partitions)| (name, builder.topic(name.shared(), partitions)))
             .collect();
         let interests = Interests::new(state, sets, &topics);
-        let given: Option<BTreeMap<_, _>> =
-            given.map(|given| given.iter().map(|(at, to)| (at, to)).collect());
         let (handles, arrivals) = (BTreeMap::new(), Arrivals::new(state, sets, given.is_some()));
         Self { state, now, builder, topics, interests, handles, arrivals, nobody: None, given }
     }
@@ -244,13 +242,13 @@ impl<'a> Telling<'a> {
     /// The member that a handoff in flight brings the unit to, unless it is bound to be cancelled, or brings a part to
     /// somebody who may not have the rest: that would wait for ever, or go to a consumer that does not take it.
     fn heading_for(&self, partitions: &[TopicPartition]) -> Option<MemberHandle> {
-        let given = partitions.iter().find_map(|at| self.given.as_ref()?.get(at));
+        let given = partitions.iter().find_map(|at| self.given?.get(at));
         if let Some(to) = given {
-            return self.handles.get(*to).copied();
+            return self.handles.get(to).copied();
         }
         partitions.iter().find_map(|at| {
             let counts = |handoff: &&Handoff| {
-                let goes_through = self.given.is_some() || !self.state.only_prepares(handoff);
+                let goes_through = self.given.is_some() || !self.state.leaves_open(handoff);
                 handoff.phase.is_in_flight() && goes_through && !self.is_lost(handoff)
             };
             let handoff = self.state.handoff_of(at).filter(counts)?;

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::Planner;
+use super::moves::becomes;
 use super::problem::{Desired, Unit};
 use crate::action::{Action, Step};
 use crate::advance::end_session;
 use crate::draft::Draft;
 use crate::leader::SuspectFate;
 use crate::reason::{CancelReason, DeferReason, FenceReason, Reason};
-use crate::record::{Awaited, Handoff, Phase, Standing};
+use crate::record::{Awaited, Handoff, Phase};
 use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
     /// Ends the sessions of suspects whose time has come, each guarded on the registration with that very mark. What they
     /// own is granted by a later plan, which sees the ends.
     pub(super) fn take_over_suspects(&mut self) {
@@ -31,13 +33,13 @@ impl Planner<'_> {
         }
     }
 
-    /// True if a suspect owns something.
+    /// True if the process of some consumer seems to be dead.
     pub(super) fn has_suspects(&self) -> bool {
         self.state.consumers().values().any(|entry| entry.readable().is_some_and(|c| c.suspicion().is_some()))
     }
 
     /// The partitions that this plan gives, with their consumers, so that what is prepared fits beside them.
-    pub(super) fn given(&self) -> Vec<(TopicPartition, MemberName)> {
+    pub(super) fn given(&self) -> BTreeMap<TopicPartition, MemberName> {
         let given = self.plan.actions.iter().filter_map(|action| match &action.step {
             Step::Grant { to, .. } | Step::Begin { to, .. } => Some((action, &to.name)),
             _ => None,
@@ -45,11 +47,37 @@ impl Planner<'_> {
         given.flat_map(|(action, to)| action.unit.iter().map(|at| (at.clone(), to.clone()))).collect()
     }
 
+    /// True if a consumer is there that may have to prepare for the end of a suspect that owns one of `units`.
+    pub(super) fn lacks_preparation(
+        &self,
+        units: &[Unit],
+        given: &BTreeMap<TopicPartition, MemberName>,
+    ) -> bool {
+        let is_open = |unit: &Unit| {
+            let owner = self.suspected_owner(&unit.partitions);
+            owner.is_some_and(|owner| self.is_unprepared(unit, &owner, given))
+        };
+        self.state.consumers().keys().any(|name| self.active(name).is_some()) && units.iter().any(is_open)
+    }
+
     /// Has another consumer warm up what a suspect owns, ahead of the end of its session. `desired` is what should be once
-    /// all suspects are gone.
-    pub(super) fn prepare_ahead(&mut self, unit: &Unit, desired: &Desired, ids: &mut HandoffIds) {
+    /// all suspects are gone; `None` where nobody asked, or the strategy has no answer.
+    pub(super) fn prepare_ahead(
+        &mut self,
+        unit: &Unit,
+        desired: Option<&Desired>,
+        given: &BTreeMap<TopicPartition, MemberName>,
+        ids: &mut HandoffIds,
+    ) {
         let Some(owner) = self.suspected_owner(&unit.partitions) else { return };
-        let why = match self.warm_ahead(unit, &owner, desired, ids) {
+        if unit.partitions.iter().any(|at| given.contains_key(at)) {
+            return;
+        }
+        let begun = match desired.filter(|_| self.is_unprepared(unit, &owner, given)) {
+            Some(desired) => self.warm_ahead(unit, &owner, desired, ids),
+            None => Err(None),
+        };
+        let why = match begun {
             Ok(()) => return,
             Err(Some(why)) if why.is_for_room() => why,
             Err(_) => self.why_suspected(&owner),
@@ -80,6 +108,23 @@ impl Planner<'_> {
         }
     }
 
+    /// True if nobody prepares for the end of `owner`, which is a suspect, and somebody should. One that drains hands over
+    /// in the ordinary way.
+    fn is_unprepared(
+        &self,
+        unit: &Unit,
+        owner: &Member,
+        given: &BTreeMap<TopicPartition, MemberName>,
+    ) -> bool {
+        let is_busy = |at: &TopicPartition| {
+            self.renewed.contains(at) || given.contains_key(at) || self.state.handoffs().contains_key(at)
+        };
+        unit.unreadable.is_none()
+            && !self.state.drains(owner)
+            && self.takeovers.is_prepared_for(&owner.name, self.context.moment)
+            && !unit.partitions.iter().any(is_busy)
+    }
+
     /// Begins to prepare; where that can't be, an obstacle that passes, or none.
     fn warm_ahead(
         &mut self,
@@ -89,13 +134,6 @@ impl Planner<'_> {
         ids: &mut HandoffIds,
     ) -> Result<(), Option<DeferReason>> {
         let partitions = &unit.partitions;
-        let is_busy =
-            |at: &TopicPartition| self.renewed.contains(at) || self.state.handoffs().contains_key(at);
-        // One that drains hands over in the ordinary way.
-        let drains = self.state.registration(&owner.name).is_some_and(|c| c.standing == Standing::Draining);
-        if unit.unreadable.is_some() || drains || partitions.iter().any(is_busy) {
-            return Err(None);
-        }
         let target = desired.target(unit).filter(|target| **target != owner.name).ok_or(None)?;
         let registration = self.active(target).ok_or(None)?;
         let new = Member { name: target.clone(), incarnation: registration.incarnation.clone() };
@@ -124,28 +162,53 @@ impl Planner<'_> {
         }
     }
 
-    /// A handoff that prepares for the end of a session yields to a move of `partitions` to `target`: it becomes that move where it
-    /// goes to the same consumer, and is cancelled elsewhere. False where nothing of the kind lies there.
-    pub(super) fn yields(&mut self, partitions: &[TopicPartition], target: &Member, why: &Reason) -> bool {
-        let Some(handoff) = partitions.iter().find_map(|at| self.state.handoff_of(at)) else { return false };
-        if !self.state.only_prepares(handoff) {
-            return false;
-        }
-        let is_same = handoff.unit == partitions && handoff.new == *target;
-        let id = handoff.id.clone();
-        let (step, next) = match is_same {
+    /// The handoff at `partitions` that prepares for the end of a session.
+    pub(super) fn prepared(&self, partitions: &[TopicPartition]) -> Option<&'a Handoff> {
+        let state = self.state;
+        let mut handoffs = partitions.iter().filter_map(|at| state.handoff_of(at));
+        handoffs.find(|handoff| state.only_prepares(handoff))
+    }
+
+    /// True if what `owner` has in `mode` waits for the end of its session: its process seems to be dead.
+    pub(super) fn waits_for_suspect(&self, owner: &Member, mode: Mode) -> bool {
+        mode.is_strict() && self.state.suspicion(owner).is_some()
+    }
+
+    /// Lets what is `prepared` for the end of a session yield to a move of `part` to `target`: it becomes that move where it
+    /// goes to the same consumer, and is cancelled elsewhere. Then the move begins with a later plan, and its places are
+    /// kept in this one.
+    pub(super) fn yield_to(
+        &mut self,
+        (part, target): (&[TopicPartition], &Member),
+        prepared: &Handoff,
+        why: Reason,
+    ) {
+        let id = prepared.id.clone();
+        let goes_on = becomes(prepared, part, target);
+        self.count_yielded(prepared, target, goes_on);
+        let (step, next) = match goes_on {
             true => {
-                let next = Handoff { awaits: None, why: why.clone(), ..handoff.clone() };
-                (Step::Advance { id, phase: handoff.phase }, next)
+                let next = Handoff { awaits: None, why, ..prepared.clone() };
+                (Step::Advance { id, phase: prepared.phase }, next)
             }
             false => {
                 let why = CancelReason::Replanned;
-                let next = Handoff { cancelled: Some(why.clone()), ..handoff.in_phase(Phase::Cancelled) };
-                (Step::Cancel { id, to: handoff.new.clone(), why }, next)
+                let next = Handoff { cancelled: Some(why.clone()), ..prepared.in_phase(Phase::Cancelled) };
+                (Step::Cancel { id, to: prepared.new.clone(), why }, next)
             }
         };
-        let (unit, write) = (handoff.unit.clone(), Draft::on(self.state).rewrite(&next).into_write());
+        let (unit, write) = (prepared.unit.clone(), Draft::on(self.state).rewrite(&next).into_write());
         self.plan.actions.push(Action { unit, step, write });
-        true
+    }
+
+    fn count_yielded(&mut self, prepared: &Handoff, target: &Member, goes_on: bool) {
+        self.in_flight += 1;
+        if !goes_on {
+            *self.warming.entry(target.name.clone()).or_default() += 1;
+        } else if prepared.phase == Phase::Warming
+            && let Some(ahead) = self.warming_ahead.get_mut(&target.name)
+        {
+            *ahead = ahead.saturating_sub(1);
+        }
     }
 }

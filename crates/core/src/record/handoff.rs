@@ -310,12 +310,6 @@ impl Handoff {
         self.awaits == Some(Awaited::EndOfSession)
     }
 
-    /// True if the new owner is ready, and nothing is left but the end of the old owner's session; no deadline runs.
-    #[must_use]
-    pub fn waits_for_end(&self) -> bool {
-        self.is_ahead() && self.phase == Phase::Ready
-    }
-
     /// True if an owner of a unit whose requests are about to be held back, or are, ends the record in the works before.
     #[must_use]
     pub fn asks_for_rest(&self) -> bool {

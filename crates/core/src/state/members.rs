@@ -1,10 +1,12 @@
 //! The consumers of a group: what is known of their sessions, and where they have a role.
 
+use std::collections::BTreeMap;
+
 use super::{Entry, GroupState, Versioned};
 use crate::reason::FenceReason;
-use crate::record::{Consumer, Handoff, Owner, Standing, Suspicion};
+use crate::record::{Consumer, Handoff, Owner, Phase, Standing, Suspicion};
 use kafka_assigner_types::id::{Member, TopicPartition};
-use kafka_assigner_types::name::MemberName;
+use kafka_assigner_types::name::{MemberName, TopicName};
 
 /// The known state of a member's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,45 @@ impl GroupState {
     #[must_use]
     pub fn only_prepares(&self, handoff: &Handoff) -> bool {
         handoff.is_ahead() && handoff.phase.is_in_flight() && !self.presence(&handoff.old).is_over()
+    }
+
+    /// True if `handoff` leaves open where its unit goes: it only prepares for an end that may never come, and the old owner
+    /// does not give its partitions up itself.
+    #[must_use]
+    pub fn leaves_open(&self, handoff: &Handoff) -> bool {
+        self.only_prepares(handoff) && !self.drains(&handoff.old)
+    }
+
+    /// True if `handoff` is ready, and nothing is left to do before the end of the old owner's session, or before its next
+    /// heartbeat: in the strict modes nobody asks a process to stop that seems to be dead. No deadline runs meanwhile.
+    #[must_use]
+    pub fn waits_for_end(&self, handoff: &Handoff) -> bool {
+        let asks_nobody = || handoff.mode.is_strict() && self.suspicion(&handoff.old).is_some();
+        handoff.phase == Phase::Ready && (handoff.is_ahead() || asks_nobody())
+    }
+
+    /// True if `handoff` counts among the moves in flight: it is one, and does not wait for the end of a session.
+    #[must_use]
+    pub fn takes_a_place(&self, handoff: &Handoff) -> bool {
+        let prepares = handoff.is_ahead() && matches!(handoff.phase, Phase::Warming | Phase::Ready);
+        handoff.phase.is_in_flight() && !prepares && !self.waits_for_end(handoff)
+    }
+
+    /// True if `member` gives up what it has, to leave.
+    #[must_use]
+    pub fn drains(&self, member: &Member) -> bool {
+        let consumer = self.registration(&member.name).filter(|c| c.incarnation == member.incarnation);
+        consumer.is_some_and(|consumer| consumer.standing == Standing::Draining)
+    }
+
+    /// One partition of each topic of which `member` owns some.
+    #[must_use]
+    pub fn owned_topics(&self, member: &Member) -> BTreeMap<&TopicName, &TopicPartition> {
+        let mut topics = BTreeMap::new();
+        for at in self.roles.of(&member.name).filter(|at| self.owner(at).as_ref() == Some(member)) {
+            topics.entry(&at.topic).or_insert(at);
+        }
+        topics
     }
 
     /// The owner of `at`, in its session.

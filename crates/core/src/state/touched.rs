@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Entry, Scope};
+use super::{Entry, GroupState, Scope};
 use crate::record::Consumer;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::MemberName;
@@ -93,6 +93,22 @@ impl Touched {
                 *self.member(name.clone()) = Scope::Everything;
             }
         }
+    }
+}
+
+impl GroupState {
+    /// The partitions whose handoffs or assignments a change may drive on: what it touched, and what concerns
+    /// the members that came, went or changed.
+    #[must_use]
+    pub fn driven_by(&self, touched: &Touched) -> BTreeSet<TopicPartition> {
+        let mut units = touched.units.clone();
+        if touched.topics || touched.routers {
+            units.extend(self.handoffs.keys().cloned());
+        }
+        for name in touched.registrations.iter().chain(&touched.suspicions) {
+            units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
+        }
+        units
     }
 }
 

@@ -251,8 +251,17 @@ impl TestGroup {
 
     /// Everybody says whatever their role has to say next; whether anybody did.
     pub fn everybody_acts(&mut self) -> bool {
+        self.all_act_but(None)
+    }
+
+    /// Everybody but `dead`, who has died, says whatever their role has to say next; whether anybody did.
+    pub fn others_act(&mut self, dead: &Member) -> bool {
+        self.all_act_but(Some(dead))
+    }
+
+    fn all_act_but(&mut self, dead: Option<&Member>) -> bool {
         let mut acted = false;
-        for member in self.members() {
+        for member in self.members().into_iter().filter(|member| dead != Some(member)) {
             for (at, role) in self.view(&member).roles {
                 acted |= self.acts(&member, &at, &role);
             }

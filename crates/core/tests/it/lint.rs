@@ -57,6 +57,7 @@ passes! {
     a_grant_over_an_unreadable_record: UnreadableIsLeft,
     two_moves_of_one_partition: OneDecision,
     more_moves_than_the_budget: MovesWithinBudget,
+    more_prepared_handoffs_become_moves_than_the_budget: MovesWithinBudget,
     more_warm_ups_than_the_budget: WarmUpsWithinBudget,
     more_partitions_than_the_limit: LimitsHold,
     a_move_of_half_a_set: SetsStayTogether,

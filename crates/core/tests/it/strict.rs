@@ -1,6 +1,7 @@
 //! One owner at a time: the handoffs of `exclusive` and `routed`.
 
 mod freezing;
+mod rows;
 mod topics;
 
 use std::time::Duration;

@@ -1,6 +1,9 @@
 //! Sessions whose processes seem to be dead: what is ended and when, what waits, and what others prepare.
 
 mod ahead;
+mod dying;
+mod limits;
+mod moving;
 mod strict;
 
 use std::time::Duration;

@@ -27,7 +27,7 @@ impl AdminService {
         let state = group.snapshot();
         known(&state, &at)?;
         let time = state.handoff_of(&at).and_then(|handoff| group.phases().time(handoff, now));
-        let planned = self.planned(&state, leases, WhatIf::default()).await?;
+        let planned = self.planned((&group, &state), leases, WhatIf::default()).await?;
         Ok(response(&state, &at, time, planned.as_ref()))
     }
 }

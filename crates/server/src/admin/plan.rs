@@ -38,7 +38,7 @@ impl AdminService {
             let message = format!("no consumer {unknown} is registered in group {}", group.name());
             return Err(status(Reason::ConsumerNotFound, message));
         }
-        let plan = self.planned(&state, leases, what_if).await?.map_err(|e| no_plan(&e))?;
+        let plan = self.planned((&group, &state), leases, what_if).await?.map_err(|e| no_plan(&e))?;
         Ok(response(&state, &plan))
     }
 
@@ -49,17 +49,18 @@ impl AdminService {
         leases::ask(&**self.instance.store(), &doubtful).await
     }
 
-    /// The plan of a leader that has just begun: it has not yet waited for anybody. It is made on a copy of the group,
-    /// so that nobody who reads the view waits for it.
+    /// The plan of a leader that has just begun: it has not yet waited for anybody, and knows which sessions were taken over
+    /// where this instance leads the group. It is made on a copy of the group, so that nobody who reads the view waits for it.
     ///
     /// # Errors
     /// Where the instance stops before.
     pub(super) async fn planned(
         &self,
-        state: &GroupState,
+        (group, state): (&ServedGroup, &GroupState),
         leases: Leases,
         what_if: WhatIf,
     ) -> Result<Result<Plan, NoPlan>, Status> {
+        let deaths = group.phases().deaths();
         let (instance, state, is_long) = (self.instance.clone(), state.clone(), background::is_large(state));
         let plan = move || {
             let (moment, options) = (instance.clock().now(), instance.options());
@@ -70,6 +71,7 @@ impl AdminService {
                 strategies: &options.strategies,
             };
             let leader = Leader::having_seen(&state, moment).having_seen_marks(inputs.wall);
+            let leader = leader.remembering(deaths);
             leader.preview(&state, &leases, inputs, &what_if)
         };
         let planned = background::run(is_long, plan).await;
@@ -171,7 +173,7 @@ fn loads(state: &GroupState, moves: &BTreeMap<&TopicPartition, PlannedMove>) -> 
 
 /// Who owns the partition once its move under way went through.
 fn destination<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s MemberName> {
-    let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !state.only_prepares(handoff);
+    let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !state.leaves_open(handoff);
     let moving = state.handoff_of(at).filter(moves);
     moving.map(|handoff| &handoff.new.name).or_else(|| show::owner(state, at))
 }

@@ -206,7 +206,7 @@ pub(super) fn handoff(
         phase: phase.into(),
         since_unix_ms: unix_ms(handoff.since),
         phase_age_ms: time.map(|time| millis(time.age)),
-        deadline_ms: time.filter(|_| !handoff.waits_for_end()).map(|time| millis(time.left)),
+        deadline_ms: time.and_then(|time| time.left).map(millis),
         progress: progress(state, handoff, at),
         taken: handoff.taken.is_some(),
         waiting_for: waits_for(state, handoff).to_string(),

@@ -110,6 +110,9 @@ impl Leading<'_> {
         let fates = self.while_listening(self.executor.carry_out(&writes)).await;
         let reached: Vec<Option<Revision>> =
             actions.iter().zip(&fates).map(|(action, fate)| self.note_fate(action, fate)).collect();
+        for (action, _) in actions.iter().zip(&reached).filter(|(_, reached)| reached.is_some()) {
+            self.leader.note_applied(action, coordinator.clock.now());
+        }
         let wake = self.leader.written(pass, !reached.contains(&None), coordinator.clock.now());
         let reached = reached.into_iter().flatten().max().unwrap_or_default();
         // Its own writes are part of what the next pass looks at.
@@ -206,10 +209,10 @@ impl Leading<'_> {
         }
     }
 
-    /// Shows people the phases as the leader sees them.
+    /// Shows people the phases, and the sessions taken over, as the leader sees them.
     fn show(&self, ended: &[EndedPhase]) {
         let Coordinator { group, metrics, .. } = self.coordinator;
-        group.phases().show(self.leader.memory().phases());
+        group.phases().show(self.leader.memory());
         ended.iter().for_each(|ended| metrics.phase_ended(group.name(), ended));
     }
 }

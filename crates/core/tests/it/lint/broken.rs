@@ -382,6 +382,24 @@ pub(super) fn more_moves_than_the_budget() -> Broken {
     two_moves(&GroupConfig { max_moves_in_flight: 1, ..GroupConfig::default() })
 }
 
+pub(super) fn more_prepared_handoffs_become_moves_than_the_budget() -> Broken {
+    let mut group = TestGroup::with_topics(&[("t", 4)]);
+    group.configure(&GroupConfig { max_moves_in_flight: 1, ..GroupConfig::default() });
+    let a = group.join("a");
+    group.join("b");
+    group.settle();
+    group.suspect(&a, DeathSign::Silent);
+    group.pass();
+    let prepared = group.state.handoffs().keys().filter_map(|at| group.state.handoff(at));
+    let becomes_a_move = |handoff: &Handoff| {
+        let step = Step::Advance { id: handoff.id.clone(), phase: handoff.phase };
+        rewrite(&group, &Handoff { awaits: None, ..handoff.clone() }).step(handoff.unit.clone(), step)
+    };
+    let actions: Vec<Action> = prepared.map(becomes_a_move).collect();
+    assert_eq!(actions.len(), 2);
+    planned(group, actions)
+}
+
 pub(super) fn more_warm_ups_than_the_budget() -> Broken {
     two_moves(&GroupConfig { max_warming: 1, ..GroupConfig::default() })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{Consumer, DeathSign, Standing, encode};
+use kafka_assigner_core::record::{Consumer, DeathSign, GroupConfig, Standing, encode};
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::TestGroup;
 use kafka_assigner_types::id::Member;
@@ -81,4 +81,48 @@ fn a_strict_suspect_whose_lease_has_more_time_left_is_asked_about_again_when_tha
     let done = wait(&mut group, 16_500);
     assert_eq!(ends(&done), [""; 0]);
     assert_eq!(ends(&wait(&mut group, 1_000)), ["c0"]);
+}
+
+/// The store was asked about the lease of another owner when the suspect's time was about to come.
+#[test]
+fn a_suspect_whose_time_comes_while_the_store_is_asked_about_others_is_asked_about_soon() {
+    let (mut group, members) = group_of(4, &of_mode(Mode::Exclusive));
+    group.follow(Duration::from_millis(500));
+    group.suspect(&members[0], DeathSign::Detached);
+    group.follow(Duration::from_millis(19_990));
+    end_by_force(&mut group, &members[1]);
+    let asked = group.leader.step(&group.state, None, group.inputs()).ask;
+    assert_eq!(asked.len(), 1, "that of c1");
+    let lease = *asked.keys().next().unwrap();
+    group.later(Duration::from_millis(20));
+    let said: Leases = [(lease, Remaining::Left(Duration::from_secs(30)))].into_iter().collect();
+    let pass = group.leader.step(&group.state, Some(&said), group.inputs());
+    assert!(pass.plan.is_some() && ends(&pass.actions().cloned().collect::<Vec<_>>()).is_empty());
+    assert!(pass.wake <= group.moment + Duration::from_millis(500), "{:?}", pass.wake.since(group.moment));
+}
+
+#[test]
+fn a_suspect_whose_partitions_are_in_overlap_from_now_on_is_ended_at_once() {
+    // One of its two partitions is prepared, and keeps its mode for as long.
+    let config = GroupConfig { max_warming: 1, ..of_mode(Mode::Exclusive) };
+    let (mut group, members) = group_of(2, &config);
+    group.follow(Duration::from_millis(500));
+    group.suspect(&members[0], DeathSign::Detached);
+    group.follow(Duration::from_millis(5_300));
+    group.configure(&GroupConfig { mode: Mode::Overlap, ..config });
+    let done = group.follow(Duration::from_secs(1));
+    let ended = done.iter().filter(|(_, action)| !ends(std::slice::from_ref(action)).is_empty());
+    assert_eq!(ended.count(), 1, "{done:?}");
+}
+
+#[test]
+fn a_suspect_whose_time_came_while_nothing_could_be_planned_is_ended_once_it_can() {
+    let (mut group, members) = group_of(3, &GroupConfig::default());
+    group.follow(Duration::from_millis(500));
+    group.suspect(&members[0], DeathSign::Detached);
+    group.configure(&GroupConfig { strategy: "none".to_owned(), ..GroupConfig::default() });
+    assert_eq!(group.follow(Duration::from_secs(5)).len(), 0);
+    group.configure(&GroupConfig::default());
+    let done = group.follow(Duration::from_secs(1));
+    assert!(done.iter().any(|(_, action)| ends(std::slice::from_ref(action)) == ["c0"]), "{done:?}");
 }
