@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kafka_assigner_proto::v1::HandledRecord;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::Claim;
 use crate::clock::Clock;
 use crate::gate::{Gate, Permit, Refusal};
+use crate::record_gate::{RecordGate, RecordPermit};
 
 /// The context of a preparation.
 #[derive(Debug, Clone)]
@@ -20,6 +22,7 @@ pub struct WarmContext {
     pub(crate) handoff: Option<HandoffId>,
     pub(crate) current_owner: Option<String>,
     pub(crate) start_offset: Option<Offset>,
+    pub(crate) topic_id: Option<TopicId>,
     pub(crate) progress: Arc<WarmUpProgress>,
     pub(crate) cancelled: CancellationToken,
 }
@@ -48,6 +51,13 @@ impl WarmContext {
     #[must_use]
     pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
+    }
+
+    /// Kafka's id of the topic, by which a state that was kept for a topic that was deleted and created again since is told
+    /// apart; `None` = not known: brokers before 2.8 tell none.
+    #[must_use]
+    pub const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
     }
 
     /// Reports how much is done and how much there is to do, in any unit that rises; `None` = unknown. Cheap: the
@@ -82,6 +92,7 @@ pub struct ReservedContext {
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
     pub(crate) until_offset: Option<Offset>,
+    pub(crate) topic_id: Option<TopicId>,
     pub(crate) cancelled: CancellationToken,
 }
 
@@ -112,6 +123,12 @@ impl ReservedContext {
         &self.claim
     }
 
+    /// Kafka's id of the topic; `None` = not known.
+    #[must_use]
+    pub const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
+    }
+
     /// The offset at which the old owner stopped, and this member starts; `None` = it did not say, and the group's
     /// committed offset counts.
     #[must_use]
@@ -134,8 +151,10 @@ pub struct OwnedContext {
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
     pub(crate) start_offset: Option<Offset>,
+    pub(crate) topic_id: Option<TopicId>,
     pub(crate) resumed: bool,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) records: Arc<RecordGate>,
     pub(crate) edges: Arc<Edges>,
     pub(crate) alarm: Alarm,
     pub(crate) cancelled: CancellationToken,
@@ -183,10 +202,32 @@ impl OwnedContext {
         if owned == epoch { Ok(permit) } else { Err(Refusal::OtherEpoch { asked: epoch, owned }) }
     }
 
+    /// Waits until a record may be begun; it is in the works until the permit is dropped. Before a move in the mode
+    /// `routed` holds requests back, the records in the works are waited for, and where they take long (a second), none
+    /// is begun until the move is over. A handler that never asks is taken to have no record in the works: a
+    /// record that takes longer than requests may be held back (10 s by default) then keeps its partition from moving.
+    ///
+    /// Cancel safe.
+    pub async fn begin_record(&self) -> RecordPermit {
+        loop {
+            if let Some(permit) = self.records.begin() {
+                return permit;
+            }
+            self.records.opened().await;
+        }
+    }
+
     /// The offset to start at; `None` = the group's committed offset, to be read from now on.
     #[must_use]
     pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
+    }
+
+    /// Kafka's id of the topic, to keep beside every offset and every state that is kept outside of this process: under
+    /// another id they are of another log. `None` = not known.
+    #[must_use]
+    pub const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
     }
 
     /// True = it was told to drain, and goes on where it is, with the state that was kept.

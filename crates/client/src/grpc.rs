@@ -124,6 +124,10 @@ impl Transport for GrpcTransport {
                 let request = v1::WarmFailedRequest { caller, partitions };
                 client.warm_failed(request).await?.into_inner().results
             }
+            Acks::Rested(partitions) => {
+                let request = v1::PartitionRestedRequest { caller, partitions };
+                client.partition_rested(request).await?.into_inner().results
+            }
             Acks::Drained(partitions) => {
                 let request = v1::PartitionDrainedRequest { caller, partitions };
                 client.partition_drained(request).await?.into_inner().results

@@ -17,11 +17,13 @@
 //!   [`KafkaOptions::concurrency`].
 //! - The start is where the old owner stopped in the stricter modes (`exclusive`, `routed`), and what the group has
 //!   committed in `overlap`.
-//! - Only what was processed is committed, with the epoch beside it: at least once. The claim is asked before each
-//!   record and before each commit.
+//! - Only what was processed is committed, with the epoch and the topic's id beside it: at least once. The claim is asked
+//!   before each record and before each commit. An offset that was committed, or [restored](Restored), for a topic with
+//!   another id does not count: that topic was deleted, and this one created under its name.
 
 mod blocking;
 mod client;
+mod commit_note;
 mod commits;
 mod cursor;
 mod error;

@@ -57,6 +57,7 @@ pub mod kafka;
 mod named_partition;
 mod options;
 pub mod prelude;
+mod record_gate;
 pub mod roles;
 pub mod session;
 pub mod session_io;
@@ -83,7 +84,9 @@ pub use kafka_assigner_types::id::{
 pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::moment::Moment;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
+pub use kafka_assigner_types::topic_id::TopicId;
 pub use options::{ConsumerOptions, OnStop, OptionsError};
+pub use record_gate::RecordPermit;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
 pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;

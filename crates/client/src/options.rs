@@ -3,18 +3,20 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use kafka_assigner_types::claim;
 use kafka_assigner_types::moment::millis;
 
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
 /// The capabilities of this version beyond the smallest client.
-const CAPABILITIES: [v1::Capability; 5] = [
+const CAPABILITIES: [v1::Capability; 6] = [
     v1::Capability::Snapshot,
     v1::Capability::Taken,
     v1::Capability::Drain,
     v1::Capability::CatchUp,
     v1::Capability::Present,
+    v1::Capability::Rest,
 ];
 
 /// The part of a host's name that is told of the process: with the rest it stays below what the service takes, 200.
@@ -64,13 +66,15 @@ pub struct ConsumerOptions {
     /// both counts. Lower it where each takes much memory or a core.
     pub max_warming: usize,
     /// The time for which work goes on in the mode `overlap` while instances answer that the store can't be reached.
-    /// Default 10 min.
+    /// Default 10 min; longer counts as 10 min, since that is how long others wait for an owner of a deleted group.
     pub outage_grace: Duration,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
-    /// The time that a regular stop may take to hand over. Default 30 s.
+    /// The time that a regular stop may take to hand over. Default 17 s, so that a whole stop takes less than 30 s, which is
+    /// what Kubernetes grants: this, twice `close_timeout` and 4 s more. Raise both where warm-ups take longer.
     pub drain_timeout: Duration,
-    /// The time that handlers may take to finish once nothing more is handed over; then they are aborted. Default 10 s.
+    /// The time that handlers may take to finish once nothing more is handed over; then they are cut off, and their
+    /// partitions granted to others as after a crash. Default 4 s.
     pub close_timeout: Duration,
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
@@ -131,10 +135,10 @@ impl ConsumerOptions {
             session_timeout: None,
             max_poll_interval: None,
             max_warming: 64,
-            outage_grace: Duration::from_secs(600),
+            outage_grace: claim::LONGEST_OUTAGE_GRACE,
             on_stop: OnStop::Drain,
-            drain_timeout: Duration::from_secs(30),
-            close_timeout: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(17),
+            close_timeout: Duration::from_secs(4),
             seed: None,
             process: String::new(),
             version: String::new(),

@@ -17,6 +17,8 @@ pub enum Acks {
     Ready(Vec<v1::PartitionAck>),
     /// The preparations failed.
     WarmFailed(Vec<v1::WarmFailure>),
+    /// No record of the partitions is in the works.
+    Rested(Vec<v1::PartitionAck>),
     /// The partitions were stopped, and their state is kept.
     Drained(Vec<v1::DrainedPartition>),
     /// The fences were taken, and what was left was read.

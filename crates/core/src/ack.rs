@@ -40,6 +40,8 @@ pub struct MemberAck {
 pub enum Ack {
     /// The new owner has its state.
     Ready,
+    /// No record is in the works at the old owner, and where its records take long, none begins.
+    Rested,
     /// The old owner has stopped.
     Drained(Drained),
     /// The new owner has taken its fences and read what was left.

@@ -87,11 +87,6 @@ pub enum Step {
     },
     /// Forget partitions that no topic has any more.
     Forget,
-    /// End a router's session: it kept freezes from ending.
-    EndRouter {
-        /// The router.
-        router: Member,
-    },
     /// Note the store's history: no claim of an earlier one runs any more.
     NoteHistory {
         /// The cluster id.
@@ -119,7 +114,6 @@ impl Step {
             Self::Cancel { .. } => "cancel",
             Self::Clear { .. } => "clear",
             Self::Forget => "forget",
-            Self::EndRouter { .. } => "end_router",
             Self::NoteHistory { .. } => "note_history",
             Self::EndSession { .. } => "end_session",
         }
@@ -139,9 +133,6 @@ impl fmt::Display for Step {
             Self::Cancel { to, why, .. } => write!(f, "cancel the move to {}: {why}", to.name),
             Self::Clear { .. } => f.write_str("clear away the handoff"),
             Self::Forget => f.write_str("forget it: its topic is gone"),
-            Self::EndRouter { router } => {
-                write!(f, "end the session of the router {}: it kept freezes from ending", router.name)
-            }
             Self::NoteHistory { cluster_id } => write!(f, "note the store's history: {cluster_id}"),
             Self::EndSession { member, why } => write!(f, "end the session of {}: {why}", member.name),
         }

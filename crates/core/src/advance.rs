@@ -1,6 +1,8 @@
 //! The next step of a handoff: facts from the state, the row of the [table](crate::rules) that applies, and
 //! the guarded write that carries it out.
 
+use std::collections::BTreeSet;
+
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{facts, is_readable};
@@ -35,15 +37,21 @@ pub fn advance_by(
     }
     let facts = facts(state, handoff, context);
     let follow = (rules::first(rules, &facts)?.then)(&facts);
-    carry_out(state, handoff, follow, context.wall)
+    carry_out(state, handoff, follow, context)
 }
 
-fn carry_out(state: &GroupState, handoff: &Handoff, follow: Follow, wall: WallMillis) -> Option<Action> {
+fn carry_out(
+    state: &GroupState,
+    handoff: &Handoff,
+    follow: Follow,
+    context: LeaderContext<'_>,
+) -> Option<Action> {
+    let wall = context.wall;
     let id = handoff.id.clone();
     let unit = handoff.unit.clone();
     let (step, draft) = match follow {
         Follow::LeaveToPlan | Follow::Wait => return None,
-        Follow::Freeze => enter(state, handoff, Phase::Freezing),
+        Follow::Freeze => freeze(state, handoff, context),
         Follow::Drain => enter(state, handoff, Phase::Draining),
         Follow::Next => next(state, handoff, wall)?,
         Follow::Release => release(state, handoff),
@@ -87,7 +95,8 @@ fn adopt(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Acti
     let why = Reason::OwnerReturned;
     let grant = Grant { owner: owner_of(&owner, registration), epoch, mode: handoff.mode, why, wall };
     let draft = grant.write(state, Draft::on(state).registered(&owner.name, registration), &handoff.unit);
-    let next = Handoff { old: owner.clone(), ..handoff.clone() };
+    // What the ended session said of its records says nothing of those of the new one.
+    let next = Handoff { old: owner.clone(), old_said: BTreeSet::new(), ..handoff.clone() };
     let step = Step::Adopt { id: handoff.id.clone(), owner, epoch };
     Some(Action { unit: handoff.unit.clone(), step, write: draft.rewrite(&next).into_write() })
 }
@@ -139,6 +148,13 @@ fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Optio
         return Some((step, handover::next(state, handoff, wall)?));
     }
     complete(state, handoff, wall)
+}
+
+/// Requests are held back from here on. Routers that kept the last freezes from ending are left out: the old owner refuses
+/// what they still send to it once it drains.
+fn freeze<'a>(state: &'a GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> (Step, Draft<'a>) {
+    let without = context.memory.silent_routers(state, context.moment);
+    enter(state, &Handoff { without, ..handoff.clone() }, Phase::Freezing)
 }
 
 fn enter<'a>(state: &'a GroupState, handoff: &Handoff, phase: Phase) -> (Step, Draft<'a>) {

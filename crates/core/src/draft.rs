@@ -5,7 +5,7 @@ use crate::record::{Assignment, Consumer, Extra, Handoff, HandoffRecord, Owner, 
 use crate::state::{GroupState, Versioned};
 use crate::write::Write;
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
-use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op};
+use kafka_assigner_types::kv::{Compare, LeaseId, Limits, Must, Op};
 use kafka_assigner_types::mode::Mode;
 
 /// A write in the making, on the state that it was decided on.
@@ -18,6 +18,11 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn on(state: &'a GroupState) -> Self {
         Self { state, write: Write::default() }
+    }
+
+    /// True if no store takes it as one transaction.
+    pub(crate) const fn is_too_large(&self) -> bool {
+        self.write.ops.len() > Limits::ETCD.operations
     }
 
     pub(crate) fn into_write(self) -> Write {
@@ -95,6 +100,11 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn delete(&mut self, key: &Key) {
         self.write.ops.push(Op::delete(self.state.layout().encode(key)));
+    }
+
+    /// Removes what tells of the claims of an earlier group of this name.
+    pub(crate) fn remove_tombstone(&mut self) {
+        self.write.ops.push(Op::delete(self.state.layout().gone()));
     }
 
     /// Rewrites a registration under its own lease.

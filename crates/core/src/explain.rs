@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::action::Step;
+use crate::facts::rest_awaited;
 use crate::leader::busy_member;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
@@ -144,6 +145,7 @@ pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
     match handoff.phase {
         Phase::Warming => WaitsFor::WarmUp(handoff.new.name.clone()),
         Phase::Ready if handoff.is_ahead() => WaitsFor::EndOfSession(handoff.old.name.clone()),
+        Phase::Ready if rest_awaited(state, handoff) => WaitsFor::Record(handoff.old.name.clone()),
         Phase::Ready => WaitsFor::Switch,
         Phase::Freezing => WaitsFor::Freezing(state.missing_routers(handoff)),
         Phase::Draining => WaitsFor::Draining(handoff.old.name.clone()),

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::claim::{self, ClaimEnd};
 use crate::leader::{LeaderContext, phase_bound};
-use crate::record::{Assignment, Consumer, Handoff, Phase, Standing, Wish};
+use crate::record::{Assignment, Capability, Consumer, Handoff, Phase, Standing, Wish};
 use crate::rules::{Extent, Facts};
 use crate::state::{GroupState, Versioned};
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
@@ -47,10 +47,26 @@ pub(crate) fn facts<'a>(
         new: state.presence(&handoff.new),
         new_suspected: state.suspicion(&handoff.new).is_some(),
         new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
+        rest_awaited: rest_awaited(state, handoff),
         wish: wish(state, handoff),
         overdue: context.memory.is_overdue(handoff, context.moment),
         deadline_ms: millis(phase_bound(state, handoff)),
     }
+}
+
+/// True if `handoff` waits until no record of the unit is in the works at its old owner, which is able to say so. From
+/// then on requests are held back for as long as the switch takes, and no longer.
+pub(crate) fn rest_awaited(state: &GroupState, handoff: &Handoff) -> bool {
+    handoff.phase == Phase::Ready
+        && handoff.asks_for_rest()
+        && can_rest(state, &handoff.old)
+        && !handoff.old_has_said_all()
+}
+
+/// True if `member` is registered and knows that it is to end the record in the works.
+pub(crate) fn can_rest(state: &GroupState, member: &Member) -> bool {
+    let registration = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation);
+    registration.is_some_and(|consumer| consumer.capabilities.contains(&Capability::Rest))
 }
 
 /// The end of the old owner's claims of a handoff, over all of its unit.

@@ -80,12 +80,14 @@ pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallM
         wall,
     };
     for at in &handoff.unit {
-        let start = handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at));
-        draft = draft.assign(at, &Assignment { start, ..grant.next(state, at).without_avoid() });
+        let next = grant.next(state, at).without_avoid();
+        let stopped_at = handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at));
+        draft = draft.assign(at, &Assignment { start: stopped_at.or(next.start), ..next });
     }
     let held = |at| state.assignment(at).map_or(Epoch(0), Assignment::held_epoch);
-    let old_epochs = handoff.unit.iter().map(held).collect();
-    Some(draft.rewrite(&Handoff { old_epochs, ..handoff.in_phase(Phase::Complete) }))
+    let (old_epochs, old_owner) =
+        (handoff.unit.iter().map(held).collect(), working(state, handoff, &handoff.old));
+    Some(draft.rewrite(&Handoff { old_epochs, old_owner, ..handoff.in_phase(Phase::Complete) }))
 }
 
 /// The epoch under which the new owner gets the unit: the one that was reserved for it, where one was.
@@ -113,12 +115,19 @@ pub(crate) fn awaiting(state: &GroupState, handoff: &Handoff, owner: &Member) ->
         .then(|| Handoff { new: owner.clone(), ..handoff.clone() })
 }
 
+/// The present owner with its lease, where that is `member` and it works on until it lets go.
+fn working(state: &GroupState, handoff: &Handoff, member: &Member) -> Option<Owner> {
+    let owner = state.assignment(handoff.lead())?.owner.as_ref();
+    owner.filter(|owner| !handoff.mode.is_strict() && owner.is(member)).cloned()
+}
+
 /// The same where it is granted back to `owner`, its old owner: then the new one has still to let go.
 pub(crate) fn given_back(state: &GroupState, handoff: &Handoff, owner: &Member) -> Option<Handoff> {
     let held = |at| state.assignment(at).map_or(Epoch(0), Assignment::held_epoch);
     let turned = Handoff {
         old: handoff.new.clone(),
         old_epochs: handoff.unit.iter().map(held).collect(),
+        old_owner: working(state, handoff, &handoff.new),
         taken: Some(Taken::default()),
         ..handoff.in_phase(handoff.phase)
     };

@@ -4,6 +4,7 @@
 //! {prefix}~/cluster
 //!           instances/{id}                            leased
 //!           groups/{group}
+//!           gone/{group}
 //! {prefix}{group}/consumers/{name}                    leased
 //!                 rejoins/{name}                      leased
 //!                 routers/{name}                      leased
@@ -104,6 +105,12 @@ impl ClusterLayout {
         self.at(&format!("groups/{group}"))
     }
 
+    /// The key that tells how long claims of a deleted `group` may run.
+    #[must_use]
+    pub fn gone(&self, group: &GroupName) -> Bytes {
+        self.at(&format!("gone/{group}"))
+    }
+
     fn at(&self, below: &str) -> Bytes {
         Bytes::from(format!("{}{below}", self.0))
     }
@@ -126,6 +133,13 @@ impl Layout {
     #[must_use]
     pub fn prefix(&self) -> Bytes {
         Bytes::copy_from_slice(self.prefix.as_bytes())
+    }
+
+    /// The key outside of the group's prefix that tells how long claims of a deleted group of this name may run.
+    #[must_use]
+    pub fn gone(&self) -> Bytes {
+        let below = format!("{}/", self.group);
+        ClusterLayout::new(self.prefix.strip_suffix(&below).unwrap_or_default()).gone(&self.group)
     }
 
     /// The bytes of a key.
@@ -157,6 +171,12 @@ impl Layout {
     #[must_use]
     pub fn assignments(&self) -> Bytes {
         Bytes::from(format!("{}assignments/", self.prefix))
+    }
+
+    /// The prefix of all handoffs.
+    #[must_use]
+    pub fn handoffs(&self) -> Bytes {
+        Bytes::from(format!("{}handoffs/", self.prefix))
     }
 
     /// The prefix of everything that routers say of the handoff at `partition`.
@@ -233,6 +253,7 @@ mod tests {
         assert_eq!(cluster.cluster(), "/kafka-assigner/~/cluster");
         assert_eq!(cluster.instance("i-1"), "/kafka-assigner/~/instances/i-1");
         assert_eq!(cluster.group(layout().group()), "/kafka-assigner/~/groups/orders");
+        assert_eq!(layout().gone(), "/kafka-assigner/~/gone/orders");
         assert!(GroupName::new("~").is_err());
     }
 

@@ -33,7 +33,9 @@ use kafka_assigner_strategies::Registry;
 
 pub use context::LeaderContext;
 pub use memory::Memory;
-pub use phases::{EndedPhase, PhaseSpan, busy_member, freeze_bound, phase_bound, router_session};
+pub use phases::{
+    EndedPhase, PhaseSpan, busy_member, freeze_bound, hold_deadline, phase_bound, router_session,
+};
 pub(crate) use takeovers::{SuspectFate, Takeovers};
 
 use crate::action::{Action, Step};

@@ -113,7 +113,6 @@ pub fn plan(
     let mut planner = Planner::new(state, context, &config, strategy.name());
     planner.forget_gone_topics();
     planner.clear_dangling();
-    planner.end_stuck_routers();
     planner.note_history();
     for unit in &desired.units {
         planner.grant_orphans(unit, &desired);
@@ -233,34 +232,31 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Routers for which freezes waited in vain: without a registration nobody waits for them.
-    fn end_stuck_routers(&mut self) {
-        for router in self.context.memory.stuck_routers(self.state) {
-            let key = Key::Router(router.name.clone());
-            let mut draft = Draft::on(self.state).unchanged(&key);
-            draft.delete(&key);
-            let step = Step::EndRouter { router };
-            self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
-        }
-    }
-
-    /// The reason for which nothing is granted in `mode` after the store was put back: it may have an owner whom no record
-    /// names.
+    /// The reason for which nothing is granted in `mode` after the store was put back, or an earlier group of this name was
+    /// deleted: it may have an owner whom no record names.
     fn restored(&self, mode: Mode) -> Option<DeferReason> {
         let left = self.context.memory.history_wait(self.context.moment);
-        (mode.is_strict() && !left.is_zero()).then(|| DeferReason::StoreRestored { left_ms: millis(left) })
+        let left_ms = Some(millis(left)).filter(|_| mode.is_strict() && !left.is_zero())?;
+        Some(match self.state.is_of_earlier_history() {
+            true => DeferReason::StoreRestored { left_ms },
+            false => DeferReason::EarlierGroup { left_ms },
+        })
     }
 
-    /// Notes the store's history once no claim of an earlier one can run any more.
+    /// Notes the store's history once no claim of an earlier one, or of an earlier group of this name, can run any more.
     fn note_history(&mut self) {
+        let earlier_claims_ms = self.state.earlier_claims_ms();
         let is_due = self.context.memory.history_wait(self.context.moment).is_zero();
-        let Some(cluster) = self.state.cluster().filter(|_| is_due && self.state.is_of_earlier_history())
-        else {
+        if !is_due || !(self.state.is_of_earlier_history() || earlier_claims_ms > 0) {
             return;
-        };
+        }
+        let cluster_id = self.state.cluster().map(|cluster| cluster.id.clone()).unwrap_or_default();
         let mut draft = Draft::on(self.state).unchanged(&Key::History);
-        draft.put(&Key::History, encode(&HistoryNote::new(cluster.id.as_str())));
-        let step = Step::NoteHistory { cluster_id: cluster.id.clone() };
+        draft.put(&Key::History, encode(&HistoryNote::new(cluster_id.as_str())));
+        if earlier_claims_ms > 0 {
+            draft.remove_tombstone();
+        }
+        let step = Step::NoteHistory { cluster_id };
         self.plan.actions.push(Action { unit: Vec::new(), step, write: draft.into_write() });
     }
 

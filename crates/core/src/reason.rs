@@ -172,8 +172,9 @@ impl CancelReason {
     }
 
     /// True if the new owner is passed over for a while, so that the same move is not tried at once again. A freeze that
-    /// routers did not answer is not its fault, nor is a drain that the old owner did not end, nor, in `routed`, a catch-up
-    /// to which the drain left too little of the time for which requests are held back.
+    /// routers did not answer is not its fault, nor is a drain that the old owner did not end, nor, in `routed`, a record
+    /// that the old owner did not end before it, or a catch-up to which the drain left too little of the time for which
+    /// requests are held back.
     #[must_use]
     pub const fn is_failure(&self, mode: Mode) -> bool {
         match self {
@@ -183,7 +184,7 @@ impl CancelReason {
             | Self::Replanned
             | Self::Other(_)
             | Self::Deadline { phase: Phase::Freezing | Phase::Draining, .. } => false,
-            Self::Deadline { phase: Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
+            Self::Deadline { phase: Phase::Ready | Phase::CatchingUp, .. } => !matches!(mode, Mode::Routed),
             Self::WarmFailed { .. } | Self::Aborted { .. } | Self::Deadline { .. } => true,
         }
     }
@@ -349,11 +350,16 @@ pub enum DeferReason {
         /// How long at most, in milliseconds.
         left_ms: u64,
     },
+    /// A group of the same name was deleted: owners of it that reach no instance may still act.
+    EarlierGroup {
+        /// How long at most, in milliseconds.
+        left_ms: u64,
+    },
 }
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 16] = [
+    pub const LABELS: [&'static str; 17] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -370,6 +376,7 @@ impl DeferReason {
         "owner_suspected",
         "many_suspected",
         "owners_die",
+        "earlier_group",
     ];
 
     /// True if it only waits for other handoffs to end.
@@ -398,6 +405,7 @@ impl DeferReason {
             Self::OwnerSuspected { .. } => 13,
             Self::ManySuspected { .. } => 14,
             Self::OwnersDie { .. } => 15,
+            Self::EarlierGroup { .. } => 16,
         }]
     }
 }
@@ -445,6 +453,12 @@ impl fmt::Display for DeferReason {
             ),
             Self::OwnersDie { owner } => {
                 write!(f, "its owners die one after the other: the session of {owner} has still to end")
+            }
+            Self::EarlierGroup { left_ms } => {
+                write!(
+                    f,
+                    "a group of this name was deleted: owners of it that reach no instance may act for {left_ms} ms"
+                )
             }
             Self::StoreRestored { left_ms } => {
                 write!(

@@ -19,7 +19,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use assignment::{Assignment, Avoid, Owner};
-pub use cluster::{ClusterRecord, HistoryNote};
+pub use cluster::{ClusterRecord, HistoryNote, Tombstone};
 pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
 pub use group::{GroupConfig, InvalidConfig};
 pub use handoff::{Awaited, FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};

@@ -61,6 +61,8 @@ pub struct Facts<'a> {
     pub new_suspected: bool,
     /// True if the new owner may have the unit: active, and subscribed to all of it.
     pub new_may_have_it: bool,
+    /// True if the old owner has still to say that no record of the unit is in the works there.
+    pub rest_awaited: bool,
     /// A request about this very handoff.
     pub wish: Option<&'a Wish>,
     /// True if the phase has outlived its deadline.
@@ -369,6 +371,13 @@ pub const STRICT: &[Rule] = &[
         phases: &[Phase::Ready],
         when: |f| f.handoff.is_ahead(),
         then: |_| Follow::Wait,
+    },
+    // Or requests would be held back for as long as that record takes.
+    Rule {
+        name: "a record is in the works",
+        phases: &[Phase::Ready],
+        when: |f| f.rest_awaited && !f.old_over(),
+        then: |f| if f.overdue { Follow::Cancel(deadline(f)) } else { Follow::Wait },
     },
     Rule {
         name: "warm",

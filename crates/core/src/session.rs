@@ -137,7 +137,7 @@ pub enum Leaving {
 }
 
 /// The writes that let a member leave.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Farewell {
     /// The first write; `None` where the end of the lease is enough.
     pub write: Option<Write>,
@@ -186,11 +186,32 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
         topics.entry(&at.topic).or_insert(at);
     }
     let may_take = |at: &TopicPartition| {
-        let (unit, mode) = (std::slice::from_ref(at), state.mode_of(std::slice::from_ref(at)));
+        let unit = state.unit_of(at);
+        let mode = state.mode_of(&unit);
         let mut others = state.consumers().keys().filter(|name| **name != member.name);
-        others.any(|name| may_gain(state, name, unit, mode))
+        others.any(|name| may_gain(state, name, &unit, mode))
     };
     !topics.is_empty() && !topics.into_values().any(may_take)
+}
+
+/// The writes that let `member` go, which drains and has nothing left; `None` where that is not so.
+///
+/// A grant that was decided before it began to drain may land until then. So its registration goes only if it is the one
+/// that `state` shows, and if nothing was assigned or moved since: whoever has a role ends its session by itself.
+#[must_use]
+pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
+    let registration = own_registration(state, member).filter(|r| r.standing == Standing::Draining)?;
+    if !is_drained(state, member) {
+        return None;
+    }
+    let key = Key::Consumer(member.name.clone());
+    let mut draft = Draft::on(state).unchanged(&key);
+    draft.delete(&key);
+    let mut write = draft.into_write();
+    let since = Must::HaveNoChangesSince(state.revision());
+    let owned_or_moved = [state.layout().assignments(), state.layout().handoffs()];
+    write.guards.extend(owned_or_moved.map(|prefix| Compare::new(prefix, since.clone())));
+    Some(Farewell { write: Some(write), ends: Some(registration.lease) })
 }
 
 /// A session that another one took over from says that it has stopped: who follows need not wait for its claim.

@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::key::Key;
 use crate::record::{MAX_PARTITIONS, Source, Topic, encode};
 use crate::state::{Entry, GroupState};
-use crate::write::Write;
+use crate::write::{Write, same_group};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
@@ -109,7 +109,9 @@ fn follow_one(
         }
         _ => return None,
     }
-    Some(draft.unchanged(&key).into_write())
+    let mut write = draft.unchanged(&key).into_write();
+    write.guards.push(same_group(state));
+    Some(write)
 }
 
 /// True if nothing is left of an earlier topic of that name that its owners might go on with: in the stricter modes they

@@ -1,10 +1,12 @@
 //! The view of one consumer: its roles, derived from the records and from nothing else.
 //!
-//! A role is keyed, by its epoch (owner) or its handoff (all others): under another key it is another role.
+//! A role is keyed, by its epoch (owner) or its handoff (all others, and an owner that rests): under another key it is
+//! another role.
 //! A cancelled handoff looks like none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::facts::can_rest;
 use crate::record::{Assignment, Handoff, Phase};
 use crate::state::{GroupState, Presence, Scope};
 use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
@@ -39,6 +41,9 @@ pub enum Role {
         /// The handoff that brought it, while that one waits to hear that the consumer processes; or the token of a
         /// grant in another mode that waits for the same.
         taking: Option<HandoffId>,
+        /// The handoff before which it ends the record in the works, and says so; until the handoff is over it begins none
+        /// where its records take long. It answers requests all the while.
+        resting: Option<HandoffId>,
     },
     /// It builds its state while another one works.
     Warming {
@@ -83,7 +88,9 @@ impl Role {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Owner { epoch: a, .. }, Self::Owner { epoch: b, .. }) => a == b,
+            (Self::Owner { epoch: a, resting: x, .. }, Self::Owner { epoch: b, resting: y, .. }) => {
+                a == b && x == y
+            }
             (Self::Warming { handoff: a, .. }, Self::Warming { handoff: b, .. })
             | (Self::CatchingUp { handoff: a, .. }, Self::CatchingUp { handoff: b, .. })
             | (Self::Draining { handoff: a, .. }, Self::Draining { handoff: b, .. })
@@ -148,12 +155,16 @@ fn owned(
         .filter(|handoff| handoff.new == *member)
         .map(|handoff| handoff.id.clone())
         .or_else(|| assignment.switching.clone());
+    let resting = handoff
+        .filter(|handoff| handoff.old == *member && handoff.asks_for_rest() && can_rest(state, member))
+        .map(|handoff| handoff.id.clone());
     Some(Role::Owner {
         epoch: assignment.held_epoch(),
         run: assignment.run(),
         mode: assignment.mode,
         start: assignment.start,
         taking,
+        resting,
     })
 }
 
@@ -179,7 +190,14 @@ fn draining(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Optio
 fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
     let epoch = handoff.old_epoch(at).unwrap_or_default();
     if handoff.taken.is_none() && !handoff.mode.is_strict() {
-        return Role::Owner { epoch, run: epoch, mode: handoff.mode, start: None, taking: None };
+        return Role::Owner {
+            epoch,
+            run: epoch,
+            mode: handoff.mode,
+            start: None,
+            taking: None,
+            resting: None,
+        };
     }
     Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }
 }

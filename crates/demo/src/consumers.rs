@@ -146,7 +146,7 @@ impl RecordHandler for CountingHandler {
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<SharedState>, HandlerError> {
         let state = SharedState::default();
         lock(&self.0.shelf).insert(partition.clone(), Arc::clone(&state));
-        Ok(Restored { state, next_offset: Some(Offset::ZERO) })
+        Ok(Restored { state, next_offset: Some(Offset::ZERO), topic_id: None })
     }
 
     fn catch_up(

@@ -29,7 +29,7 @@ pub struct RouterOptions {
     /// The session's time to live to ask for: at least 2 s, at most seven tenths of the group's `hold_deadline`; `None`
     /// (the default) = half of it, 5 s by default. A switch waits for a router that died for as long.
     pub session_timeout: Option<Duration>,
-    /// The bounds of the requests that it holds.
+    /// The bounds of the requests that it holds. Their age has to be above the group's `hold_deadline`, 10 s by default.
     pub stash: StashLimits,
     /// The longest time from sending a request to the owner's answer; above 0, and shorter than the group's bound on
     /// Freezing (7 s by default), since a drain takes up to as long. Default 5 s.
@@ -121,6 +121,7 @@ impl RouterOptions {
             router_name: self.name.clone(),
             group: self.group.clone(),
             session_timeout_ms: u64::try_from(timeout).unwrap_or(u64::MAX),
+            stash_age_ms: u64::try_from(self.stash.age.as_millis()).unwrap_or(u64::MAX),
             protocol_version: PROTOCOL_VERSION,
             client: Some(v1::ClientInfo {
                 library: concat!("kafka-assigner-router/", env!("CARGO_PKG_VERSION")).into(),

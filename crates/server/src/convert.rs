@@ -1,5 +1,6 @@
 //! Between the core's values and the wire's messages.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_core::reason::FenceReason;
@@ -61,14 +62,16 @@ impl CommandHeader<'_> {
     }
 
     /// The first commands of a stream: everything, as one snapshot (in parts where it is large) where the client
-    /// understands it (then `session` is given), else as a full assignment and what else there is to know.
+    /// understands it (then `session` is given), else as a full assignment and what else there is to know. `state` is where
+    /// the view comes from.
     pub(crate) fn opening(
         &self,
+        state: &GroupState,
         session: Option<&SessionInfo>,
         view: &ConsumerView,
         deadline_ms: u64,
     ) -> Vec<AssignmentCommand> {
-        let roles = WireRoles::of(view.roles.iter(), deadline_ms);
+        let roles = WireRoles::of(state, &view.roles, deadline_ms);
         if session.is_some() {
             let undecided = view.undecided.iter().map(wire_unit).collect();
             let parts = parts(session, roles, undecided).into_iter();
@@ -90,7 +93,7 @@ impl CommandHeader<'_> {
         difference: &Difference,
         deadline_ms: u64,
     ) -> Vec<AssignmentCommand> {
-        let mut roles = WireRoles::of(difference.roles.iter(), deadline_ms);
+        let mut roles = WireRoles::of(state, &difference.roles, deadline_ms);
         let mut commands = Vec::new();
         for unassigned in chunks(difference.ended.iter().map(|(at, role)| ended(state, at, role)).collect()) {
             commands.push(self.assignment(false, Vec::new(), unassigned));
@@ -191,33 +194,39 @@ impl WireRoles {
             + self.catching_up.len()
     }
 
-    fn of<'a>(roles: impl Iterator<Item = (&'a TopicPartition, &'a Role)>, deadline_ms: u64) -> Self {
+    fn of(state: &GroupState, roles: &BTreeMap<TopicPartition, Role>, deadline_ms: u64) -> Self {
         let mut sorted = Self::default();
         for (at, role) in roles {
-            sorted.take(at, role, deadline_ms);
+            let topic_id = state.topic_id(&at.topic).map(|id| id.to_string()).unwrap_or_default();
+            sorted.take((at, topic_id), role, deadline_ms);
         }
         sorted
     }
 
-    fn take(&mut self, at: &TopicPartition, role: &Role, deadline_ms: u64) {
+    fn take(&mut self, (at, topic_id): (&TopicPartition, String), role: &Role, deadline_ms: u64) {
         let topic = at.topic.to_string();
         let partition = wire_partition(at.partition);
         match role {
-            Role::Owner { epoch, run, mode, start, taking } => self.assigned.push(AssignedPartition {
-                topic,
-                partition,
-                epoch: epoch.0,
-                run: run.0,
-                start_offset: start.map(Offset::get),
-                handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
-                mode: wire_mode(*mode).into(),
-            }),
+            Role::Owner { epoch, run, mode, start, taking, resting } => {
+                self.assigned.push(AssignedPartition {
+                    topic,
+                    partition,
+                    epoch: epoch.0,
+                    run: run.0,
+                    start_offset: start.map(Offset::get),
+                    handoff_id: taking.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    mode: wire_mode(*mode).into(),
+                    topic_id,
+                    rest_handoff_id: resting.as_ref().map(ToString::to_string).unwrap_or_default(),
+                });
+            }
             Role::Warming { handoff, current_owner } => self.warming.push(WarmPartition {
                 topic,
                 partition,
                 handoff_id: handoff.to_string(),
                 current_owner: current_owner.to_string(),
                 deadline_ms,
+                topic_id,
             }),
             Role::Draining { handoff, epoch, run, start } => self.draining.push(DrainPartition {
                 topic,
@@ -233,6 +242,7 @@ impl WireRoles {
                 handoff_id: handoff.to_string(),
                 epoch: epoch.0,
                 until_offset: until.map(Offset::get),
+                topic_id,
             }),
             Role::Releasing { handoff, epoch, new_owner } => self.releasing.push(ReleasePartition {
                 topic,
@@ -313,11 +323,16 @@ pub(crate) fn time_of(record: &HandledRecord) -> WallMillis {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
+    use kafka_assigner_core::record::{Source, Topic, encode};
     use kafka_assigner_types::id::Epoch;
+    use kafka_assigner_types::kv::{Change, LeaseId, Record};
     use kafka_assigner_types::name::MAX_LENGTH;
     use prost::Message as _;
 
     use super::*;
+
+    const ID: &str = "BwcHBwcHBwcHBwcHBwcHBw";
 
     /// gRPC's usual limit of one message.
     const LIMIT: usize = 4 << 20;
@@ -326,20 +341,41 @@ mod tests {
         CommandHeader { cluster_id: "c", revision: Revision(1) }
     }
 
+    fn longest_name() -> TopicName {
+        "t".repeat(MAX_LENGTH).parse().unwrap()
+    }
+
+    /// A group that knows the id of the topic with the longest name.
+    fn state() -> GroupState {
+        let layout = Layout::new(DEFAULT_PREFIX, "g".parse().unwrap());
+        let topic = Topic { topic_id: Some(ID.to_owned()), ..Topic::new(60_000, Source::Kafka) };
+        let record = Record {
+            key: layout.encode(&Key::Topic(longest_name())),
+            value: encode(&topic),
+            create_revision: Revision(1),
+            mod_revision: Revision(1),
+            lease: LeaseId::NONE,
+        };
+        let mut state = GroupState::new(layout);
+        let _touched = state.apply(&[Change::Put(record)], Revision(1));
+        state
+    }
+
     /// A member of 60 000 partitions with the longest names.
     fn large() -> ConsumerView {
-        let topic: TopicName = "t".repeat(MAX_LENGTH).parse().unwrap();
+        let topic = longest_name();
         let (epoch, run) = (Epoch(u64::MAX), Epoch(u64::MAX));
         let role = |partition| {
             let at = TopicPartition::new(topic.clone(), partition);
-            (at, Role::Owner { epoch, run, mode: Mode::Overlap, start: None, taking: None })
+            let mode = Mode::Overlap;
+            (at, Role::Owner { epoch, run, mode, start: None, taking: None, resting: None })
         };
         ConsumerView { roles: (0..60_000).map(role).collect(), ..ConsumerView::default() }
     }
 
     #[test]
     fn a_large_snapshot_comes_in_parts_of_bounded_size_that_say_whether_more_follows() {
-        let commands = told().opening(Some(&SessionInfo::default()), &large(), 0);
+        let commands = told().opening(&state(), Some(&SessionInfo::default()), &large(), 0);
         assert!(commands.iter().all(|command| command.encoded_len() < LIMIT));
         let parts: Vec<Snapshot> = commands
             .into_iter()
@@ -351,11 +387,13 @@ mod tests {
         assert_eq!(parts.iter().map(|part| part.assigned.len()).sum::<usize>(), 60_000);
         assert!(parts.iter().rev().skip(1).all(|part| part.more) && !parts.last().unwrap().more);
         assert!(parts.iter().all(|part| part.session.is_some()));
+        let mut assigned = parts.iter().flat_map(|part| &part.assigned);
+        assert!(assigned.all(|assigned| assigned.topic_id == ID), "each grant names its topic's id");
     }
 
     #[test]
     fn a_large_opening_of_the_smallest_client_comes_in_bounded_messages_of_which_the_first_is_full() {
-        let commands = told().opening(None, &large(), 0);
+        let commands = told().opening(&state(), None, &large(), 0);
         assert!(commands.iter().all(|command| command.encoded_len() < LIMIT));
         let full =
             |command: &AssignmentCommand| matches!(&command.command, Some(Command::Assignment(a)) if a.full);
@@ -364,7 +402,8 @@ mod tests {
 
     #[test]
     fn whoever_has_nothing_is_told_so() {
-        assert_eq!(told().opening(Some(&SessionInfo::default()), &ConsumerView::default(), 0).len(), 1);
-        assert_eq!(told().opening(None, &ConsumerView::default(), 0).len(), 1);
+        let (view, session) = (ConsumerView::default(), SessionInfo::default());
+        assert_eq!(told().opening(&state(), Some(&session), &view, 0).len(), 1);
+        assert_eq!(told().opening(&state(), None, &view, 0).len(), 1);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use kafka_assigner_core::key::{ClusterLayout, Key, Layout};
-use kafka_assigner_core::record::{GroupConfig, HistoryNote, encode};
+use kafka_assigner_core::record::{GroupConfig, HistoryNote, Tombstone, encode};
 use kafka_assigner_store::view::Materialized;
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Revision, Txn};
 use kafka_assigner_types::name::GroupName;
@@ -60,26 +60,45 @@ pub(crate) fn entry(prefix: &str, group: &GroupName) -> Bytes {
     ClusterLayout::new(prefix).group(group)
 }
 
-/// Creates a group with `config` where it does not exist. Where no claim of an earlier history of the store can run any
-/// more, its note says so, and its strict grants wait for none.
+/// The claims that may still run where a group is created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EarlierClaims {
+    /// True if claims of an earlier history of the store may run.
+    pub(crate) of_lost_history: bool,
+    /// The revision and the claims, in milliseconds, of the tombstone of a group of the same name; `None`: there is none.
+    pub(crate) tombstone: Option<(Revision, u64)>,
+}
+
+/// Creates a group with `config` where it does not exist. Its note says which earlier claims its strict grants wait for.
 pub(crate) fn create(
     prefix: &str,
     layout: &Layout,
     config: &GroupConfig,
     store: &StoreIdentity,
-    claims_are_over: bool,
+    earlier: EarlierClaims,
 ) -> Txn {
     let key = layout.encode(&Key::GroupConfig);
-    let note = Op::put(layout.encode(&Key::History), encode(&HistoryNote::new(store.id())));
+    let cluster_id = if earlier.of_lost_history { "" } else { store.id() };
+    let earlier_claims_ms = earlier.tombstone.map_or(0, |(_, claims_ms)| claims_ms);
+    let note = HistoryNote { earlier_claims_ms, ..HistoryNote::new(cluster_id) };
     let entry = Op::put(entry(prefix, layout.group()), Bytes::from_static(b"{}"));
-    let mut ops = vec![Op::put(key.clone(), encode(config)), entry];
-    ops.extend(Some(note).filter(|_| claims_are_over));
-    Txn::guarded(vec![Compare::new(key, Must::BeAbsent), store.guard()], ops)
+    let note = Op::put(layout.encode(&Key::History), encode(&note));
+    let must = earlier.tombstone.map_or(Must::BeAbsent, |(revision, _)| Must::HaveModRevision(revision));
+    let gone = Compare::new(layout.gone(), must);
+    let guards = vec![Compare::new(key.clone(), Must::BeAbsent), store.guard(), gone];
+    Txn::guarded(guards, vec![Op::put(key, encode(config)), entry, note])
 }
 
 /// Deletes a group with all its records where its configuration is as it was read, no consumer has registered, and
-/// nothing was granted since the revision `read`.
-pub(crate) fn delete(prefix: &str, layout: &Layout, config: Option<Revision>, read: Revision) -> Txn {
+/// nothing was granted since the revision `read`. The tombstone tells which claims of it may run; `None`: none do, and one of
+/// an earlier group of its name goes as well.
+pub(crate) fn delete(
+    prefix: &str,
+    layout: &Layout,
+    config: Option<Revision>,
+    read: Revision,
+    tombstone: Option<&Tombstone>,
+) -> Txn {
     let key = layout.encode(&Key::GroupConfig);
     let must = config.map_or(Must::BeAbsent, Must::HaveModRevision);
     Txn::guarded(
@@ -88,7 +107,11 @@ pub(crate) fn delete(prefix: &str, layout: &Layout, config: Option<Revision>, re
             Compare::new(layout.consumers(), Must::HaveNoKeys),
             Compare::new(layout.assignments(), Must::HaveNoChangesSince(read)),
         ],
-        vec![Op::DeletePrefix { prefix: layout.prefix() }, Op::delete(entry(prefix, layout.group()))],
+        vec![
+            Op::DeletePrefix { prefix: layout.prefix() },
+            Op::delete(entry(prefix, layout.group())),
+            tombstone.map_or_else(|| Op::delete(layout.gone()), |t| Op::put(layout.gone(), encode(t))),
+        ],
     )
 }
 
@@ -107,7 +130,7 @@ mod tests {
         let created = store.txn(Txn::guarded(Vec::new(), vec![config])).await.unwrap().revision;
         let put = Op::put(format!("{PREFIX}{key}"), "{}");
         store.txn(Txn::guarded(Vec::new(), vec![put])).await.unwrap();
-        store.txn(delete(PREFIX, &layout, Some(created), created)).await.unwrap().succeeded
+        store.txn(delete(PREFIX, &layout, Some(created), created, None)).await.unwrap().succeeded
     }
 
     #[tokio::test]

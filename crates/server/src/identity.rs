@@ -36,6 +36,11 @@ impl StoreIdentity {
         &self.record
     }
 
+    /// True if this is the identity that the store had before `other` was written.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        self.revision < other.revision
+    }
+
     /// The guard of whatever must not be written in another history.
     pub(crate) fn guard(&self) -> Compare {
         Compare::new(self.key.clone(), Must::HaveModRevision(self.revision))

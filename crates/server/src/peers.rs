@@ -112,6 +112,11 @@ impl Peers {
         self.view.revision()
     }
 
+    /// True if the view of them was shown an earlier state than it has.
+    pub(crate) fn went_back(&self) -> bool {
+        self.view.health().went_back
+    }
+
     /// The addresses of all instances, by their ids.
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.view.read(|set, _| set.peers().values().map(|peer| peer.address.clone()).collect())

@@ -16,6 +16,10 @@ pub const fn span(ttl: Duration) -> Duration {
     Duration::from_nanos(ttl.as_nanos() as u64 / 3 * 2)
 }
 
+/// The longest time for which an owner in `overlap` may act after its last confirmed heartbeat, while instances answer that
+/// the store can't be reached.
+pub const LONGEST_OUTAGE_GRACE: Duration = Duration::from_secs(600);
+
 /// The interval between two renewals of a session: two fit into a claim, so that one lost answer costs nothing.
 #[must_use]
 pub const fn renewal_interval(ttl: Duration) -> Duration {

@@ -46,6 +46,8 @@ impl FromIterator<Fingerprint> for Digest {
 pub enum RoleKey<'a> {
     /// It owns the partition under this epoch.
     Owner(Epoch),
+    /// It owns the partition, and ends the record in the works for this handoff.
+    Resting(&'a HandoffId),
     /// It prepares for this handoff.
     Warming(&'a HandoffId),
     /// It is about to own it by this handoff.
@@ -63,6 +65,7 @@ impl RoleKey<'_> {
     pub fn in_partition(self, at: &TopicPartition) -> Fingerprint {
         match self {
             Self::Owner(epoch) => fingerprint(at, format_args!("owner\n{}", epoch.0)),
+            Self::Resting(id) => fingerprint(at, format_args!("resting\n{id}")),
             Self::Warming(id) => fingerprint(at, format_args!("warming\n{id}")),
             Self::CatchingUp(id) => fingerprint(at, format_args!("catching_up\n{id}")),
             Self::Draining(id) => fingerprint(at, format_args!("draining\n{id}")),

@@ -93,7 +93,7 @@ impl RecordHandler for Counting {
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Counts>, HandlerError> {
         let state = Counts::default();
         lock(&self.shelf).insert(partition.clone(), state.clone());
-        Ok(Restored { state, next_offset: Some(Offset::ZERO) })
+        Ok(Restored { state, next_offset: Some(Offset::ZERO), topic_id: None })
     }
 
     fn catch_up(&self, _: &TopicPartition, counts: &mut Counts, record: &Record) -> Result<(), HandlerError> {

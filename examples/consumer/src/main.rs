@@ -43,7 +43,7 @@ struct Options {
     #[arg(long)]
     session_timeout: Option<u64>,
     /// The time that handing the partitions over may take at the end, in seconds; less than a supervisor waits
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 17)]
     drain_timeout: u64,
     /// Keep the partitions for this name instead of handing them over
     #[arg(long)]

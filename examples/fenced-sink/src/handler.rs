@@ -10,7 +10,7 @@ use kafka_assigner_client::{
 use tokio::task::spawn_blocking;
 use tracing::debug;
 
-use crate::sink::{Effect, Sink};
+use crate::sink::{Effect, Position, Sink};
 
 /// Adds records up, by key, in a database.
 #[derive(Debug, Clone)]
@@ -53,8 +53,9 @@ impl PartitionHandler for Totals {
     /// Before the first record is processed, the sink knows the new epoch: whoever owned the partition before can write
     /// nothing any more.
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        let (sink, at, claim) = (self.0.clone(), context.partition().clone(), context.claim().clone());
-        spawn_blocking(move || sink.take(&at, claim.epoch().0)).await??;
+        let (sink, context) = (self.0.clone(), context.clone());
+        spawn_blocking(move || sink.take(context.partition(), context.epoch().0, context.topic_id()))
+            .await??;
         Ok(())
     }
 }
@@ -63,18 +64,18 @@ impl PartitionHandler for Totals {
 impl RecordHandler for Totals {
     type State = Known;
 
-    /// The database says how far it is; what the group has committed lies before that, or at it.
+    /// The database says how far it is, and in which topic; what the group has committed lies before that, or at it.
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Known>, HandlerError> {
         let (sink, at) = (self.0.clone(), partition.clone());
-        let next_offset = spawn_blocking(move || sink.next_offset(&at)).await??;
-        Ok(Restored { state: Known { next_offset }, next_offset: Some(Offset::new(next_offset)?) })
+        let Position { next_offset, topic_id } = spawn_blocking(move || sink.position(&at)).await??;
+        Ok(Restored { state: Known { next_offset }, next_offset: Some(Offset::new(next_offset)?), topic_id })
     }
 
     /// Another owner has handled this record and committed it, so it has to be in the database.
     fn catch_up(&self, at: &TopicPartition, known: &mut Known, record: &Record) -> Result<(), HandlerError> {
         let offset = record.offset();
         if offset >= known.next_offset {
-            known.next_offset = self.0.next_offset(at)?;
+            known.next_offset = self.0.position(at)?.next_offset;
         }
         let next_offset = known.next_offset;
         if offset >= next_offset { Err(Behind { offset, next_offset }.into()) } else { Ok(()) }

@@ -35,7 +35,8 @@ async fn a_new_owner_reads_on_where_the_database_ends() {
     handle(&old, 0);
     handle(&old, 1);
     let restored = new.restore(&orders()).await.expect("readable");
-    assert_eq!(restored, Restored { state: Known { next_offset: 2 }, next_offset: Offset::new(2).ok() });
+    let (state, next_offset) = (Known { next_offset: 2 }, Offset::new(2).ok());
+    assert_eq!(restored, Restored { state, next_offset, topic_id: None });
 }
 
 #[tokio::test]

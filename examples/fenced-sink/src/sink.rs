@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_client::TopicPartition;
+use kafka_assigner_client::{TopicId, TopicPartition};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 /// The longest wait of a write for another process's: many times what a transaction takes, and far less than a session.
@@ -17,6 +17,7 @@ const SCHEMA: &str = "
         partition INTEGER NOT NULL,
         epoch INTEGER NOT NULL,
         next_offset INTEGER NOT NULL,
+        topic_id TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (topic, partition)
     ) STRICT;
     CREATE TABLE IF NOT EXISTS totals (
@@ -33,6 +34,12 @@ const SCHEMA: &str = "
 const RAISE_FENCE: &str = "
     INSERT INTO fences (topic, partition, epoch, next_offset) VALUES (?1, ?2, ?3, 0)
     ON CONFLICT DO UPDATE SET epoch = excluded.epoch WHERE fences.epoch <= excluded.epoch
+";
+
+/// Offsets begin anew with a topic that was deleted and created again: its id is another one, where both are known.
+const NAME_TOPIC: &str = "
+    UPDATE fences SET topic_id = ?3, next_offset = CASE WHEN topic_id IN ('', ?3) THEN next_offset ELSE 0 END
+    WHERE topic = ?1 AND partition = ?2
 ";
 
 /// No row is changed where the record is in the totals already. Greater, not equal: offsets have holes.
@@ -55,6 +62,15 @@ pub(crate) struct Effect {
     pub(crate) offset: i64,
     pub(crate) key: String,
     pub(crate) bytes: u64,
+}
+
+/// The end of the records that are in the totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Position {
+    /// The first offset that is not; 0 where nothing is.
+    pub(crate) next_offset: i64,
+    /// The id of the topic of which it is; `None`: not known.
+    pub(crate) topic_id: Option<TopicId>,
 }
 
 /// The outcome of an effect.
@@ -89,9 +105,21 @@ impl Sink {
         Ok(Self(Mutex::new(connection)))
     }
 
-    /// From now on, nothing is written for the partition under an epoch older than `epoch`.
-    pub(crate) fn take(&self, at: &TopicPartition, epoch: u64) -> Result<(), SinkError> {
-        self.transact(|transaction| raise_fence(transaction, at, epoch))
+    /// From now on, nothing is written for the partition under an epoch older than `epoch`, and its offsets are those of the
+    /// topic with this id.
+    pub(crate) fn take(
+        &self,
+        at: &TopicPartition,
+        epoch: u64,
+        topic_id: Option<TopicId>,
+    ) -> Result<(), SinkError> {
+        self.transact(|transaction| {
+            raise_fence(transaction, at, epoch)?;
+            if let Some(id) = topic_id {
+                transaction.execute(NAME_TOPIC, params![at.topic.as_str(), at.partition, id.to_string()])?;
+            }
+            Ok(())
+        })
     }
 
     /// Adds one record to the totals: all of it, once, and only under an epoch that is not outdated.
@@ -111,17 +139,20 @@ impl Sink {
         })
     }
 
-    /// The first offset that is not in the totals; 0 where nothing is.
-    pub(crate) fn next_offset(&self, at: &TopicPartition) -> Result<i64, SinkError> {
+    /// The end of the records of a partition that are in the totals.
+    pub(crate) fn position(&self, at: &TopicPartition) -> Result<Position, SinkError> {
         let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = connection
+        let position = connection
             .query_row(
-                "SELECT next_offset FROM fences WHERE topic = ?1 AND partition = ?2",
+                "SELECT next_offset, topic_id FROM fences WHERE topic = ?1 AND partition = ?2",
                 params![at.topic.as_str(), at.partition],
-                |row| row.get(0),
+                |row| {
+                    let topic_id: String = row.get(1)?;
+                    Ok(Position { next_offset: row.get(0)?, topic_id: topic_id.parse().ok() })
+                },
             )
             .optional()?;
-        Ok(next.unwrap_or(0))
+        Ok(position.unwrap_or_default())
     }
 
     /// Does all of it or, where it fails, nothing. The lock for writing is taken first: what was compared still holds

@@ -52,19 +52,19 @@ fn a_zombie_is_refused_from_the_moment_its_successor_takes_the_fence() {
     let disk = Disk::new();
     let (zombie, successor) = (disk.open(), disk.open());
     assert_eq!(zombie.apply(&orders(), 5, &effect(0, "a")).expect("it owns it"), Outcome::Applied);
-    successor.take(&orders(), 6).expect("it owns it now");
+    successor.take(&orders(), 6, None).expect("it owns it now");
     assert!(is_fenced(&zombie.apply(&orders(), 5, &effect(1, "a")), 5, 6));
     assert!(is_fenced(&zombie.apply(&orders(), 5, &effect(0, "a")), 5, 6), "a repetition gives it no right");
-    assert!(matches!(zombie.take(&orders(), 5), Err(SinkError::Fenced { offered: 5, held: 6 })));
+    assert!(matches!(zombie.take(&orders(), 5, None), Err(SinkError::Fenced { offered: 5, held: 6 })));
     assert_eq!(disk.totals(), totals([("a", (1, 10))]));
-    assert_eq!(successor.next_offset(&orders()).expect("readable"), 1);
+    assert_eq!(successor.position(&orders()).expect("readable").next_offset, 1);
 }
 
 #[test]
 fn a_zombie_of_one_partition_may_own_another() {
     let sink = Disk::new();
     let sink = sink.open();
-    sink.take(&orders(), 6).expect("nobody was there");
+    sink.take(&orders(), 6, None).expect("nobody was there");
     let other = TopicPartition::try_from(("orders", 4)).expect("a valid name");
     assert_eq!(sink.apply(&other, 5, &effect(0, "a")).expect("its own fence"), Outcome::Applied);
 }
@@ -85,12 +85,34 @@ fn a_record_that_is_delivered_again_has_no_second_effect() {
 fn a_new_owner_finds_the_offset_that_goes_with_the_totals() {
     let disk = Disk::new();
     let old = disk.open();
-    assert_eq!(old.next_offset(&orders()).expect("readable"), 0);
+    assert_eq!(old.position(&orders()).expect("readable"), Position::default());
     for offset in [0, 1, 5] {
         old.apply(&orders(), 5, &effect(offset, "a")).expect("it owns it");
     }
     drop(old);
-    assert_eq!(disk.open().next_offset(&orders()).expect("readable"), 6);
+    assert_eq!(disk.open().position(&orders()).expect("readable").next_offset, 6);
+}
+
+#[test]
+fn a_topic_that_is_created_again_counts_from_its_beginning() {
+    let disk = Disk::new();
+    let sink = disk.open();
+    let [first, second] = [7, 8].map(|byte| TopicId::new([byte; 16]));
+    let at = |next_offset, topic_id| Position { next_offset, topic_id };
+    sink.take(&orders(), 5, first).expect("nobody was there");
+    sink.apply(&orders(), 5, &effect(4, "a")).expect("it owns it");
+    for (epoch, named) in [(6, first), (7, None)] {
+        sink.take(&orders(), epoch, named).expect("it owns it now");
+        assert_eq!(
+            sink.position(&orders()).expect("readable"),
+            at(5, first),
+            "the same topic, as far as it is known"
+        );
+    }
+    sink.take(&orders(), 8, second).expect("it owns it now");
+    assert_eq!(sink.position(&orders()).expect("readable"), at(0, second));
+    assert_eq!(sink.apply(&orders(), 8, &effect(0, "a")).expect("it owns it"), Outcome::Applied);
+    assert_eq!(disk.totals(), totals([("a", (2, 20))]));
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl RecordHandler for Handler {
 
     /// The rebuild stands for whatever a state needs: no record is read for it.
     async fn restore(&self, _: &TopicPartition) -> Result<Restored<()>, HandlerError> {
-        Ok(Restored { state: (), next_offset: None })
+        Ok(Restored { state: (), next_offset: None, topic_id: None })
     }
 
     fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), HandlerError> {

@@ -27,6 +27,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Word {
     Ready,
+    Rested,
     Drained,
     CaughtUp,
     Taken,

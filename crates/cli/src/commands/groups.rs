@@ -181,6 +181,10 @@ async fn exists(admin: &Admin, group: &str) -> Result<bool, CommandError> {
 pub(crate) struct DeleteGroup {
     #[command(flatten)]
     of: GroupArgument,
+    /// Every process that owned partitions of it has stopped, also those that reach no instance: a new group of this name
+    /// waits for none of them
+    #[arg(long)]
+    owners_stopped: bool,
     #[command(flatten)]
     confirmation: ConfirmationFlag,
 }
@@ -197,7 +201,7 @@ impl Operation for DeleteGroup {
         // Nobody is asked about a group that there is not.
         admin.ask(admin.client().describe_group(v1::DescribeGroupRequest { group: group.clone() })).await?;
         self.confirmation.get(&format!("delete group {group} with all its records"))?;
-        let request = v1::DeleteGroupRequest { group: group.clone() };
+        let request = v1::DeleteGroupRequest { group: group.clone(), owners_stopped: self.owners_stopped };
         let records = admin.ask(admin.client().delete_group(request)).await?.records;
         Ok(GroupDeleted { group, records })
     }

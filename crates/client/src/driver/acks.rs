@@ -148,9 +148,14 @@ impl PendingAcks {
 }
 
 /// True if it would prove the end of work that may still have effects: a request outlives the loss of its
-/// partition. If one never ends, the service cancels, or the session's own end is the proof.
+/// partition. If one never ends, the service cancels, or the session's own end is the proof. The same with a record that is
+/// in the works still.
 fn is_early(held: &HeldPartitions, partition: &TopicPartition, ack: &RoleAck) -> bool {
-    ack.kind == AckKind::Drained && held.is_occupied(partition)
+    match ack.kind {
+        AckKind::Drained => held.is_occupied(partition),
+        AckKind::Rested => !held.has_rested(partition),
+        _ => false,
+    }
 }
 
 impl AckBatch {
@@ -160,6 +165,7 @@ impl AckBatch {
         match self.kind {
             AckKind::Ready => Acks::Ready(done()),
             AckKind::WarmFailed => Acks::WarmFailed(self.items.iter().map(failure).collect()),
+            AckKind::Rested => Acks::Rested(done()),
             AckKind::Drained => {
                 Acks::Drained(self.items.iter().map(|(at, ack)| drained(held, at, ack)).collect())
             }
@@ -175,7 +181,7 @@ fn done(held: &HeldPartitions, partition: &TopicPartition, ack: &RoleAck) -> Par
     let handled = match ack.kind {
         AckKind::Taken => edges.and_then(Edges::first),
         AckKind::Drained | AckKind::Released => edges.and_then(Edges::last),
-        AckKind::Ready | AckKind::CaughtUp | AckKind::WarmFailed => None,
+        AckKind::Ready | AckKind::Rested | AckKind::CaughtUp | AckKind::WarmFailed => None,
     };
     let (topic, partition) = (partition.topic.to_string(), partition.kafka_number());
     PartitionAck { topic, partition, handoff_id: ack.handoff.to_string(), handled }

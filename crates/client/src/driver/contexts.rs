@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use kafka_assigner_proto::v1::WarmProgress;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +14,7 @@ use crate::claim::Claim;
 use crate::clock::Clock;
 use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
 use crate::gate::Gate;
+use crate::record_gate::RecordGate;
 use crate::roles::{Call, CallResult, Provenance};
 
 /// The partitions that are held.
@@ -21,7 +23,7 @@ pub(super) struct HeldPartitions {
     partitions: BTreeMap<TopicPartition, PartitionContexts>,
     group: Arc<str>,
     clock: Clock,
-    /// Notified when a handler has raised its alarm, or a gate is empty.
+    /// Notified when a handler has raised its alarm, or a gate is empty, of requests or of records.
     alarms: Arc<Notify>,
 }
 
@@ -30,6 +32,10 @@ pub(super) struct HeldPartitions {
 struct PartitionContexts {
     /// One for all grants: whoever gives the partition up answers for the requests of every earlier one.
     gate: Arc<Gate>,
+    /// The records of every grant, and whether more may be begun.
+    records: Arc<RecordGate>,
+    /// The id of the topic for which its calls are made; `None` = not known.
+    topic_id: Option<TopicId>,
     /// The running preparation's.
     warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -52,6 +58,11 @@ impl HeldPartitions {
         self.alarms.clone()
     }
 
+    /// The contexts of `partition` that follow are for a topic with this id.
+    pub(super) fn name_topic(&mut self, partition: &TopicPartition, topic_id: Option<TopicId>) {
+        self.contexts(partition).topic_id = topic_id;
+    }
+
     /// The context of a preparation.
     pub(super) fn warm(
         &mut self,
@@ -67,6 +78,7 @@ impl HeldPartitions {
             handoff: handoff_of(provenance),
             current_owner,
             start_offset,
+            topic_id: held.topic_id,
             progress: Arc::new(WarmUpProgress::default()),
             cancelled: held.cancelled.clone(),
         };
@@ -84,8 +96,8 @@ impl HeldPartitions {
         until_offset: Option<Offset>,
     ) -> ReservedContext {
         let (group, held) = (self.group.clone(), self.begin(partition));
-        let (partition, cancelled) = (partition.clone(), held.cancelled.clone());
-        let context = ReservedContext { group, partition, claim, until_offset, cancelled };
+        let (partition, topic_id, cancelled) = (partition.clone(), held.topic_id, held.cancelled.clone());
+        let context = ReservedContext { group, partition, claim, until_offset, topic_id, cancelled };
         held.reserved = Some(context.clone());
         context
     }
@@ -108,8 +120,10 @@ impl HeldPartitions {
             partition: partition.clone(),
             claim,
             start_offset,
+            topic_id: held.topic_id,
             resumed,
             gate: held.gate.clone(),
+            records: held.records.clone(),
             edges,
             alarm,
             cancelled: held.cancelled.clone(),
@@ -143,13 +157,35 @@ impl HeldPartitions {
 
     /// The contexts of a partition for which a call begins, with a token of its own.
     fn begin(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
-        let alarms = &self.alarms;
-        let held = self
-            .partitions
-            .entry(partition.clone())
-            .or_insert_with(|| PartitionContexts::new(Gate::new(alarms.clone()).into()));
+        let held = self.contexts(partition);
         held.cancelled = CancellationToken::new();
         held
+    }
+
+    fn contexts(&mut self, partition: &TopicPartition) -> &mut PartitionContexts {
+        let (alarms, clock) = (&self.alarms, &self.clock);
+        let held = self.partitions.entry(partition.clone());
+        held.or_insert_with(|| {
+            PartitionContexts::new(Gate::new(alarms.clone()).into(), records(clock, alarms))
+        })
+    }
+
+    /// No record is begun until those in the works have ended, and where they take long, none before
+    /// [`end_rest`](Self::end_rest).
+    pub(super) fn rest(&mut self, partition: &TopicPartition) {
+        self.contexts(partition).records.rest();
+    }
+
+    /// Records are begun as always.
+    pub(super) fn end_rest(&self, partition: &TopicPartition) {
+        if let Some(held) = self.partitions.get(partition) {
+            held.records.end_rest();
+        }
+    }
+
+    /// True if no record was in the works at some time since the partition was to rest.
+    pub(super) fn has_rested(&self, partition: &TopicPartition) -> bool {
+        self.partitions.get(partition).is_none_or(|held| held.records.has_rested())
     }
 
     /// Takes in the end of a call.
@@ -183,7 +219,8 @@ impl HeldPartitions {
     pub(super) fn forget(&mut self, partition: TopicPartition) {
         let Some(PartitionContexts { gate, .. }) = self.partitions.remove(&partition) else { return };
         if gate.is_occupied() {
-            self.partitions.insert(partition, PartitionContexts::new(gate));
+            let records = records(&self.clock, &self.alarms);
+            self.partitions.insert(partition, PartitionContexts::new(gate, records));
         }
     }
 
@@ -234,9 +271,11 @@ fn progress_of(context: &WarmContext) -> Option<WarmProgress> {
 }
 
 impl PartitionContexts {
-    fn new(gate: Arc<Gate>) -> Self {
+    fn new(gate: Arc<Gate>, records: Arc<RecordGate>) -> Self {
         Self {
             gate,
+            records,
+            topic_id: None,
             warm: None,
             reserved: None,
             owned: None,
@@ -278,6 +317,10 @@ impl PartitionContexts {
             edges.drained(next);
         }
     }
+}
+
+fn records(clock: &Clock, alarms: &Arc<Notify>) -> Arc<RecordGate> {
+    Arc::new(RecordGate::new(clock.clone(), alarms.clone()))
 }
 
 fn handoff_of(provenance: &Provenance) -> Option<HandoffId> {

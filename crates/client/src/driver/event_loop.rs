@@ -247,6 +247,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     fn set_claim(&mut self, term: Option<ClaimTerm>) {
+        // A heartbeat that is confirmed after the fence keeps the session, and gives no right.
+        let term = term.filter(|_| !self.stopping.is_fenced());
         self.claim.set(term);
         let now = self.now();
         let Some(term) = term.filter(|term| term.strict > now) else { return };
@@ -275,13 +277,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             match action {
                 RoleAction::Call(partition, call) => {
                     info!(group = &*self.group, %partition, ?call, "calling the handler");
-                    self.calls.start(&mut self.held, partition, call);
+                    let topic_id = self.roles.topic_id(&partition);
+                    self.calls.start(&mut self.held, (partition, topic_id), call);
                 }
                 RoleAction::Cancel(partition) => self.held.cancel(&partition),
                 RoleAction::Recall(partition) => self.held.recall(&partition),
                 RoleAction::RaiseEpoch { partition, epoch, strict } => {
                     self.held.raise_epoch(&partition, epoch, strict);
                 }
+                RoleAction::Rest(partition) => self.held.rest(&partition),
+                RoleAction::EndRest(partition) => self.held.end_rest(&partition),
                 RoleAction::Forget(partition) => self.held.forget(partition),
             }
         }
@@ -344,10 +349,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 }
                 self.role_event(RoleEvent::LeaveAll);
             }
+            StopStep::Cut => {
+                warn!(group = &*self.group, "not finished in time; cutting off what is in the works");
+                self.fence();
+            }
             StopStep::Deregister(mode) => {
                 // The fence comes before the word that others may act.
-                self.claim.set(None);
-                self.role_event(RoleEvent::SessionLost);
+                self.fence();
                 self.session_event(Event::Leave(mode));
             }
             StopStep::Abandon => {
@@ -356,6 +364,12 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             }
             StopStep::Fence => self.claim.set(None),
         }
+    }
+
+    /// From here on nothing of this member acts.
+    fn fence(&mut self) {
+        self.claim.set(None);
+        self.role_event(RoleEvent::SessionLost);
     }
 
     /// Says of a lost session that it has stopped, as soon as that is true.

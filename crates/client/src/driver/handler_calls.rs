@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -38,8 +39,14 @@ impl<H: PartitionHandler> HandlerCalls<H> {
         Self { handler, claim, running: JoinSet::new() }
     }
 
-    /// Starts a call, with a context that `held` keeps.
-    pub(super) fn start(&mut self, held: &mut HeldPartitions, partition: TopicPartition, call: Call) {
+    /// Starts a call for a partition of a topic with this id, with a context that `held` keeps.
+    pub(super) fn start(
+        &mut self,
+        held: &mut HeldPartitions,
+        (partition, topic_id): (TopicPartition, Option<TopicId>),
+        call: Call,
+    ) {
+        held.name_topic(&partition, topic_id);
         let run = self.prepare(held, &partition, &call);
         self.running.spawn(async move {
             let result = caught(run).await;

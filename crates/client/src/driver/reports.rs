@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{BusyPartition, WarmProgress};
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 
 use super::contexts::HeldPartitions;
@@ -28,7 +29,7 @@ pub(super) struct HeartbeatReport {
 impl HeartbeatReport {
     /// The report of what is going on now.
     pub(super) fn of(roles: &Roles, held: &HeldPartitions) -> Self {
-        let busy = roles.busy().map(|(at, handoff)| BusyPartition {
+        let busy = roles.busy().chain(ending_records(roles, held)).map(|(at, handoff)| BusyPartition {
             topic: at.topic.to_string(),
             partition: at.kafka_number(),
             handoff_id: handoff.to_string(),
@@ -38,8 +39,16 @@ impl HeartbeatReport {
 
     /// True if there is something to tell, without the cost of a report.
     pub(super) fn has_any(roles: &Roles, held: &HeldPartitions) -> bool {
-        held.is_warming() || roles.busy().next().is_some()
+        held.is_warming() || roles.busy().chain(ending_records(roles, held)).next().is_some()
     }
+}
+
+/// The partitions in which a handoff waits for the end of a record that is in the works.
+fn ending_records<'a>(
+    roles: &'a Roles,
+    held: &'a HeldPartitions,
+) -> impl Iterator<Item = (&'a TopicPartition, &'a HandoffId)> {
+    roles.resting().filter(|(partition, _)| !held.has_rested(partition))
 }
 
 /// The last report that was sent.

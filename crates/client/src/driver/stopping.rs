@@ -4,14 +4,16 @@
 //!  Running ──► Draining ──────────────────────────────► Closing ──► done
 //!     │            │ took too long, or nobody takes it   ▲   ▲
 //!     └────────────┴──► Leaving ──► Deregistering ───────┘   │
-//!       (restart)      local end,    NOW or RESTART          │
-//!                      then fenced                           │
-//!                          │ took too long: nobody is told   │
-//!                          └─────────────────────────────────┘
+//!       (restart)      local end,     ▲ NOW or RESTART       │
+//!                      then fenced    │                      │
+//!                          │ too long │ cut off              │
+//!                          └──► Cutting ─────────────────────┘
+//!                               fenced     not to be cut: nobody is told
 //! ```
 //!
 //! Deregister is proof that nothing here acts any more. While anything may, the session is left to run out instead, and
-//! others wait for that.
+//! others wait for that. With the defaults of the options all stages together take less than 30 s, which is what
+//! Kubernetes grants.
 
 use std::time::Duration;
 
@@ -21,6 +23,9 @@ use crate::options::OnStop;
 use crate::session::Ending;
 use crate::stopped::{ConsumerError, Stopped};
 use kafka_assigner_types::moment::Moment;
+
+/// Handlers get this long to end what is cut off: that takes them no longer than to their next await.
+const CUT_BOUND: Duration = Duration::from_secs(1);
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
 const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
@@ -36,6 +41,11 @@ enum Stage {
     },
     /// Handlers finish what they have; nobody else is told yet.
     Leaving {
+        by: Moment,
+        mode: DeregisterMode,
+    },
+    /// Fenced; handlers drop what they could not finish, as if they had died.
+    Cutting {
         by: Moment,
         mode: DeregisterMode,
     },
@@ -66,6 +76,8 @@ pub(super) enum StopStep {
     Drain,
     /// Give everything up, without a word to the service. `late` = a drain took too long.
     LeaveLocally { late: bool },
+    /// Handlers did not finish in time: fence, and cut them off.
+    Cut,
     /// Nothing acts any more: fence, then tell the service.
     Deregister(DeregisterMode),
     /// Something may still act: leave without a word.
@@ -84,11 +96,17 @@ impl Stopping {
         matches!(self.stage, Stage::Running)
     }
 
+    /// True if nothing of this member may begin to act again.
+    pub(super) const fn is_fenced(&self) -> bool {
+        matches!(self.stage, Stage::Cutting { .. } | Stage::Deregistering { .. } | Stage::Closing { .. })
+    }
+
     pub(super) const fn deadline(&self) -> Option<Moment> {
         match self.stage {
             Stage::Running => None,
             Stage::Draining { by, .. }
             | Stage::Leaving { by, .. }
+            | Stage::Cutting { by, .. }
             | Stage::Deregistering { by }
             | Stage::Closing { by } => Some(by),
         }
@@ -109,17 +127,21 @@ impl Stopping {
     }
 
     /// Takes the step that is due by now. `is_quiet` = nothing of this member may act any more.
-    pub(super) fn advance(&mut self, now: Moment, is_quiet: impl FnOnce() -> bool) -> Option<StopStep> {
+    pub(super) fn advance(&mut self, now: Moment, is_quiet: impl Fn() -> bool) -> Option<StopStep> {
         match self.stage {
             Stage::Draining { by, in_vain } if by <= now => {
                 self.stage = Stage::Leaving { by: now + self.close_timeout, mode: DeregisterMode::Now };
                 Some(StopStep::LeaveLocally { late: !in_vain })
             }
-            Stage::Leaving { mode, .. } if is_quiet() => {
+            Stage::Leaving { mode, .. } | Stage::Cutting { mode, .. } if is_quiet() => {
                 self.stage = Stage::Deregistering { by: now + DEREGISTER_BOUND };
                 Some(StopStep::Deregister(mode))
             }
-            Stage::Leaving { by, .. } if by <= now => Some(StopStep::Abandon),
+            Stage::Leaving { by, mode } if by <= now => {
+                self.stage = Stage::Cutting { by: now + CUT_BOUND, mode };
+                Some(StopStep::Cut)
+            }
+            Stage::Cutting { by, .. } if by <= now => Some(StopStep::Abandon),
             Stage::Deregistering { by } if by <= now => {
                 self.stage = Stage::Closing { by: now + self.close_timeout };
                 Some(StopStep::Fence)
@@ -162,6 +184,7 @@ impl Stopping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::ConsumerOptions;
 
     const CLOSE: Duration = Duration::from_secs(5);
     const DRAIN: Duration = Duration::from_secs(60);
@@ -195,13 +218,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cut_off_in_time_is_told() {
+        let mut stopping = Stopping::new(CLOSE);
+        stopping.begin(at(0), OnStop::Restart, DRAIN);
+        assert!(!stopping.is_fenced());
+        assert_eq!(stopping.advance(at(5), || false), Some(StopStep::Cut));
+        assert!(stopping.is_fenced());
+        assert_eq!(stopping.advance(at(5), || true), Some(StopStep::Deregister(DeregisterMode::Restart)));
+    }
+
+    #[test]
+    fn a_stop_with_the_defaults_takes_less_than_what_kubernetes_grants() {
+        let options = ConsumerOptions::new("a", ["http://127.0.0.1:1"]);
+        let handlers = options.drain_timeout + 2 * options.close_timeout;
+        assert!(handlers + CUT_BOUND + DEREGISTER_BOUND < Duration::from_secs(30));
+    }
+
+    #[test]
     fn a_restart_that_is_not_quiet_in_time_leaves_without_a_word() {
         let mut stopping = Stopping::new(CLOSE);
         let first = stopping.begin(at(0), OnStop::Restart, DRAIN);
         assert_eq!(first, StopStep::LeaveLocally { late: false });
-        assert_eq!(stopping.advance(at(5), || false), Some(StopStep::Abandon));
-        stopping.session_ended(at(5), Ending::NoSession);
-        assert!(!stopping.is_done(at(9), || false) && stopping.is_done(at(10), || false));
+        assert_eq!(stopping.advance(at(5), || false), Some(StopStep::Cut));
+        assert_eq!(stopping.advance(at(5), || false), None);
+        assert_eq!(stopping.advance(at(6), || false), Some(StopStep::Abandon));
+        stopping.session_ended(at(6), Ending::NoSession);
+        assert!(!stopping.is_done(at(10), || false) && stopping.is_done(at(11), || false));
         assert_eq!(stopping.result(2), Err(ConsumerError::Unfinished { partitions: 2 }));
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
@@ -15,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use super::blocking::{KAFKA_BOUND, blocking};
+use super::commit_note::{CommitNote, topic_id_in};
 use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
 use super::lookup::Lookup;
@@ -31,7 +33,8 @@ pub(super) struct Position {
     pub(super) partition: TopicPartition,
     /// The offset after the last processed record.
     pub(super) next: Offset,
-    pub(super) epoch: Epoch,
+    /// The metadata to commit beside it.
+    pub(super) note: CommitNote,
 }
 
 #[derive(Clone)]
@@ -142,7 +145,7 @@ impl Client {
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::End)))?;
             client.consumer().offsets_for_times(asked, END_BOUND)
         };
-        match self.0.ends.of(partition, request).await {
+        match self.0.ends.of(partition, request).await.map(|found| found.offset) {
             Ok(rdkafka::Offset::Offset(end)) => checked("the end of the log", partition, end),
             // One partition's error is the error of all in the request: librdkafka drops the other answers.
             _ => self.end_alone(partition).await,
@@ -158,20 +161,29 @@ impl Client {
         checked("the end of the log", partition, end)
     }
 
-    /// The offset that the group has committed; 0 where it has committed nothing.
+    /// The offset that the group has committed; 0 where it has committed nothing, or only in a topic with another id than
+    /// `topic_id`: its metadata says so.
     ///
     /// Cancel safe.
-    pub(super) async fn committed(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+    pub(super) async fn committed(
+        &self,
+        partition: &TopicPartition,
+        topic_id: Option<TopicId>,
+    ) -> Result<Offset, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Invalid)))?;
             client.consumer().committed_offsets(asked, KAFKA_BOUND)
         };
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
-        match self.0.committed.of(partition, request).await.map_err(failed)? {
-            rdkafka::Offset::Offset(committed) => checked("the committed offset", partition, committed),
-            _ => Ok(Offset::ZERO),
+        let found = self.0.committed.of(partition, request).await.map_err(failed)?;
+        let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(Offset::ZERO) };
+        let ids = topic_id.zip(topic_id_in(&found.metadata));
+        if let Some((id, committed_for)) = ids.filter(|(id, committed_for)| id != committed_for) {
+            warn!(%partition, committed, %committed_for, topic_id = %id, "committed in an earlier topic of this name");
+            return Ok(Offset::ZERO);
         }
+        checked("the committed offset", partition, committed)
     }
 
     /// Commits what is `due` at the moment of sending, and waits until the broker has answered. Returns what it was.
@@ -231,7 +243,7 @@ impl Client {
             let (topic, partition) = (position.partition.topic.as_str(), position.partition.kafka_number());
             let mut element = list.add_partition(topic, partition);
             element.set_offset(rdkafka::Offset::Offset(position.next.get()))?;
-            element.set_metadata(format!("epoch={}", position.epoch));
+            element.set_metadata(position.note.to_string());
         }
         self.consumer().commit(&list, CommitMode::Sync)
     }
@@ -265,6 +277,7 @@ async fn serve_events(consumer: Arc<StreamConsumer<KafkaEvents>>) {
 #[cfg(test)]
 mod tests {
     use futures::future::join_all;
+    use kafka_assigner_types::id::Epoch;
     use rdkafka::mocking::MockCluster;
     use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
     use tokio::time::Instant;
@@ -273,6 +286,11 @@ mod tests {
 
     fn at(partition: u32) -> TopicPartition {
         TopicPartition::try_from(("t", partition)).expect("a valid name")
+    }
+
+    fn first_position() -> Position {
+        let note = CommitNote { epoch: Epoch(1), topic_id: None };
+        Position { partition: at(0), next: Offset::ZERO.next(), note }
     }
 
     #[tokio::test]
@@ -310,7 +328,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_commit_that_nobody_answers_ends_within_its_bound_and_holds_up_no_exit() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let position = Position { partition: at(0), next: Offset::ZERO.next(), epoch: Epoch(1) };
+        let position = first_position();
         let begun = Instant::now();
         assert!(matches!(client.commit(move || vec![position]).await, Err(KafkaRunnerError::Commit(_))));
         assert!(begun.elapsed() <= KAFKA_BOUND + Duration::from_millis(1), "{:?}", begun.elapsed());
@@ -319,7 +337,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_commit_waits_for_one_whose_caller_gave_up() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let position = Position { partition: at(0), next: Offset::ZERO.next(), epoch: Epoch(1) };
+        let position = first_position();
         assert!(client.commit(move || vec![position]).await.is_err());
         let (asked, is_asked) = oneshot::channel();
         let late = client.commit(move || {

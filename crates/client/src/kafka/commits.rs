@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
 use super::client::{Client, Position};
+use super::commit_note::CommitNote;
 use super::error::KafkaRunnerError;
 use crate::claim::Claim;
 
@@ -23,6 +25,9 @@ pub(super) struct Commits(Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>);
 
 struct Tracked {
     claim: Claim,
+    /// The id of the topic as it was when the partition was granted: the owner may go on reading one that was created
+    /// under its name since, and what it commits then must not count there.
+    topic_id: Option<TopicId>,
     next: Offset,
     committed: Offset,
     /// The time at which the broker last took a commit under this grant; `None` = it has not.
@@ -40,7 +45,8 @@ impl Tracked {
     }
 
     fn position(&self, partition: &TopicPartition) -> Position {
-        Position { partition: partition.clone(), next: self.next, epoch: self.claim.epoch() }
+        let note = CommitNote { epoch: self.claim.epoch(), topic_id: self.topic_id };
+        Position { partition: partition.clone(), next: self.next, note }
     }
 }
 
@@ -51,8 +57,15 @@ impl Commits {
 
     /// Begins with a partition whose records before `next` were processed by others. They are committed once more: by
     /// whom, and how long ago, is not known.
-    pub(super) fn begin(&self, partition: &TopicPartition, claim: Claim, next: Offset) {
-        self.tracked().insert(partition.clone(), Tracked { claim, next, committed: next, at: None });
+    pub(super) fn begin(
+        &self,
+        partition: &TopicPartition,
+        claim: Claim,
+        topic_id: Option<TopicId>,
+        next: Offset,
+    ) {
+        let tracked = Tracked { claim, topic_id, next, committed: next, at: None };
+        self.tracked().insert(partition.clone(), tracked);
     }
 
     /// The record before `next` was processed.
@@ -149,7 +162,7 @@ mod tests {
     async fn a_commit_whose_claim_ends_while_it_waits_for_its_turn_is_not_sent() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let (commits, at, claim) = (Commits::default(), partition(), claim());
-        commits.begin(&at, claim.clone(), offset(7));
+        commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
         commits.processed(&at, offset(8));
         let turn = client.turn().await;
         let commit = tokio::spawn({
@@ -166,8 +179,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_offset_is_committed_after_the_grant_and_again_every_six_hours() {
         let (commits, at, claim) = (Commits::default(), partition(), claim());
-        commits.begin(&at, claim.clone(), offset(7));
-        let first = vec![Position { partition: at.clone(), next: offset(7), epoch: Epoch(5) }];
+        commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
+        let note = CommitNote { epoch: Epoch(5), topic_id: TopicId::new([7; 16]) };
+        let first = vec![Position { partition: at.clone(), next: offset(7), note }];
         assert_eq!(commits.due(None, Instant::now()), first, "who committed it may have done so days ago");
         commits.committed(&first, Instant::now());
         assert_eq!(commits.due(None, Instant::now()), []);
@@ -183,7 +197,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_record_that_is_committed_puts_the_next_refresh_off() {
         let (commits, at) = (Commits::default(), partition());
-        commits.begin(&at, claim(), offset(7));
+        commits.begin(&at, claim(), None, offset(7));
         commits.committed(&commits.due(None, Instant::now()), Instant::now());
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
         commits.processed(&at, offset(8));

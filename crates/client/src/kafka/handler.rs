@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 
 use super::record::Record;
 use crate::context::OwnedContext;
@@ -26,7 +27,7 @@ pub trait RecordHandler: PartitionHandler {
     /// Anything; the preparation then fails.
     async fn restore(&self, partition: &TopicPartition) -> Result<Restored<Self::State>, HandlerError> {
         let _ = partition;
-        Ok(Restored { state: Self::State::default(), next_offset: Some(Offset::ZERO) })
+        Ok(Restored { state: Self::State::default(), next_offset: Some(Offset::ZERO), topic_id: None })
     }
 
     /// Brings the state forward by one record that another owner has handled, or is handling: no side effects.
@@ -66,4 +67,9 @@ pub struct Restored<S> {
     /// The first offset that is not in it; 0 = everything since the beginning is missing. `None` = the
     /// state needs no history: reading begins at the committed offset.
     pub next_offset: Option<Offset>,
+    /// The id of the topic of which both are: keep [`OwnedContext::topic_id`] beside a state that outlives the process. A
+    /// topic that is deleted and created again has another id, and a state with another one is dropped: the partition
+    /// begins with an empty state at its beginning. `None` = not known: the state counts, unless its offset is above 0 and
+    /// the service says that the partition starts at 0, so that nobody has handled a record of it.
+    pub topic_id: Option<TopicId>,
 }

@@ -11,8 +11,16 @@ use tokio::sync::oneshot;
 
 use super::blocking::blocking;
 
+/// The answer about one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundOffset {
+    pub(super) offset: Offset,
+    /// The text that was committed beside it; empty where there is none.
+    pub(super) metadata: String,
+}
+
 /// The callers that wait, by partition; those that gave up stay until the next request.
-type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<Offset>>>>;
+type Waiting = BTreeMap<TopicPartition, Vec<oneshot::Sender<KafkaResult<FoundOffset>>>>;
 
 /// One kind of question. Questions that come while a request is under way go out together in the next one: a member that
 /// gets a hundred partitions at once asks twice. So a caller waits for two requests at most, and one more for each caller
@@ -32,7 +40,7 @@ impl Lookup {
     /// # Errors
     ///
     /// That of the request, or of this partition in it.
-    pub(super) async fn of<R>(&self, partition: &TopicPartition, request: R) -> KafkaResult<Offset>
+    pub(super) async fn of<R>(&self, partition: &TopicPartition, request: R) -> KafkaResult<FoundOffset>
     where
         R: Fn(&[TopicPartition]) -> KafkaResult<TopicPartitionList> + Clone + Send + 'static,
     {
@@ -58,7 +66,7 @@ impl Lookup {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enlist(&self, partition: &TopicPartition) -> oneshot::Receiver<KafkaResult<Offset>> {
+    fn enlist(&self, partition: &TopicPartition) -> oneshot::Receiver<KafkaResult<FoundOffset>> {
         let (answer, answered) = oneshot::channel();
         self.waiting().entry(partition.clone()).or_default().push(answer);
         answered
@@ -93,11 +101,12 @@ fn answer_each(asked: &mut Waiting, answers: &TopicPartitionList) {
             continue;
         };
         let callers = asked.remove(&partition).unwrap_or_default();
-        answer(callers, &element.error().map(|()| element.offset()));
+        let found = || FoundOffset { offset: element.offset(), metadata: element.metadata().to_owned() };
+        answer(callers, &element.error().map(|()| found()));
     }
 }
 
-fn answer(callers: Vec<oneshot::Sender<KafkaResult<Offset>>>, with: &KafkaResult<Offset>) {
+fn answer(callers: Vec<oneshot::Sender<KafkaResult<FoundOffset>>>, with: &KafkaResult<FoundOffset>) {
     for caller in callers {
         // It may have been cancelled.
         let _ = caller.send(with.clone());
@@ -116,6 +125,10 @@ mod tests {
 
     fn partition(number: u32) -> TopicPartition {
         TopicPartition::try_from(("t", number)).expect("a valid name")
+    }
+
+    fn found(offset: i64) -> FoundOffset {
+        FoundOffset { offset: Offset::Offset(offset), metadata: String::new() }
     }
 
     /// Each partition's offset is ten times its number; number 7 is missing.
@@ -143,8 +156,7 @@ mod tests {
         }));
         for (number, answer) in numbers.iter().zip(answers.await) {
             let missing = KafkaError::OffsetFetch(RDKafkaErrorCode::UnknownPartition);
-            let expected =
-                if *number == 7 { Err(missing) } else { Ok(Offset::Offset(i64::from(*number) * 10)) };
+            let expected = if *number == 7 { Err(missing) } else { Ok(found(i64::from(*number) * 10)) };
             assert_eq!(answer, expected, "{number}");
         }
         assert_eq!(requests.load(Ordering::Relaxed), 2, "the first by itself, then all others");
@@ -159,7 +171,7 @@ mod tests {
         let (one, other) = (partition(1), partition(2));
         let both = tokio::join!(lookup.of(&one, request.clone()), lookup.of(&other, request));
         assert_eq!(both, (Err(failed.clone()), Err(failed)));
-        assert_eq!(lookup.of(&one, tenfold).await, Ok(Offset::Offset(10)));
+        assert_eq!(lookup.of(&one, tenfold).await, Ok(found(10)));
     }
 
     #[tokio::test]
@@ -182,11 +194,11 @@ mod tests {
             tokio::task::yield_now().await;
         }
         go_on.send(()).expect("the first request waits");
-        assert_eq!(calls.remove(0).await.expect("no panic"), Ok(Offset::Offset(0)));
+        assert_eq!(calls.remove(0).await.expect("no panic"), Ok(found(0)));
         let second = move || [has_begun.recv(), has_begun.recv()];
         assert_eq!(blocking(second).await, [Ok(0), Ok(1)]);
         calls[0].abort();
-        assert_eq!(calls.remove(1).await.expect("no panic"), Ok(Offset::Offset(20)));
+        assert_eq!(calls.remove(1).await.expect("no panic"), Ok(found(20)));
         drop(go_on);
     }
 }

@@ -129,7 +129,9 @@ impl<H: RecordHandler> Processing<H> {
         }
         let come = self.next_record(reader).await;
         come.map_err(|reset| self.spoil(reset))?;
-        self.context.claim().valid().await.map_err(|_| ProcessingEnded)
+        self.context.claim().valid().await.map_err(|_| ProcessingEnded)?;
+        self.context.records.opened().await;
+        Ok(())
     }
 
     async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), LogReset> {
@@ -199,11 +201,13 @@ impl<H: RecordHandler> Processing<H> {
         tokio::task::yield_now().await;
     }
 
-    /// Handles the record that is ahead; false = there is none, or it failed.
+    /// Handles the record that is ahead; false = there is none, it may not be begun now, or it failed.
     async fn one(&mut self, partition: &mut Partition<H::State>) -> bool {
         if !matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
             return false;
         }
+        // Dropped when the record has ended, or failed.
+        let Some(_in_works) = self.context.records.begin() else { return false };
         let Some(record) = partition.reader.take() else { return false };
         self.busy.begin();
         match self.handle(&mut partition.state, &record).await {

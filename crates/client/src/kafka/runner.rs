@@ -131,7 +131,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         partition: Partition<H::State>,
         start: Offset,
     ) -> oneshot::Receiver<()> {
-        self.commits.begin(context.partition(), context.claim().clone(), start);
+        self.commits.begin(context.partition(), context.claim().clone(), context.topic_id(), start);
         self.process(context, partition, start)
     }
 
@@ -319,6 +319,9 @@ async fn cut<S>(running: RunningTask<S>) {
     let _ = running.task.await;
 }
 
+#[cfg(test)]
+#[path = "runner/recreated_test.rs"]
+mod recreated_test;
 #[cfg(test)]
 #[path = "runner/runner_test.rs"]
 mod runner_test;

@@ -9,6 +9,8 @@ pub enum AckKind {
     Ready,
     /// The preparation failed.
     WarmFailed,
+    /// No record is in the works, and none begins that may take long.
+    Rested,
     /// It has stopped, and keeps its state.
     Drained,
     /// It has its fences, and has read what was left.
@@ -21,8 +23,15 @@ pub enum AckKind {
 
 impl AckKind {
     /// All of them, those first on which a gap depends.
-    pub const ALL: [Self; 6] =
-        [Self::Drained, Self::CaughtUp, Self::Ready, Self::WarmFailed, Self::Taken, Self::Released];
+    pub const ALL: [Self; 7] = [
+        Self::Drained,
+        Self::CaughtUp,
+        Self::Rested,
+        Self::Ready,
+        Self::WarmFailed,
+        Self::Taken,
+        Self::Released,
+    ];
 }
 
 /// One acknowledgement that waits for a definite answer.

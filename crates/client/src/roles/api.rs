@@ -60,6 +60,11 @@ pub enum RoleAction {
         /// True if the mode of the new grant promises one owner at a time.
         strict: bool,
     },
+    /// End the record in the works, if there is one, and begin none until then; where records take long, none until
+    /// [`EndRest`](Self::EndRest).
+    Rest(TopicPartition),
+    /// Begin records as always.
+    EndRest(TopicPartition),
     /// Nothing is left of the partition.
     Forget(TopicPartition),
 }

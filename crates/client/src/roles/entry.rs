@@ -10,6 +10,7 @@ use super::role::{
 };
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::topic_id::TopicId;
 
 /// The wait after the first failed call of a handler; it doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -20,6 +21,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 pub(super) struct Entry {
     pub(super) target: ConsumerRole,
     held: Holding,
+    /// The id of the topic that what is held, or being made, is of; `None` = not known, or there is nothing.
+    topic_id: Option<TopicId>,
     /// The partition was taken away: its state must be dropped, whatever the target has become since.
     lost: bool,
     /// The highest epoch that was started, in whichever run.
@@ -28,6 +31,8 @@ pub(super) struct Entry {
     strict: bool,
     /// True if it owns what it was told to drain and could not: it processes, but admits no requests.
     closed: bool,
+    /// True if its handler was told to begin no record that may take long.
+    rests: bool,
     running: Option<RunningCall>,
     failures: u32,
     retry_at: Option<Moment>,
@@ -49,6 +54,16 @@ impl Entry {
 
     pub(super) const fn is_owned(&self) -> bool {
         matches!(self.held, Holding::Owned)
+    }
+
+    pub(super) const fn topic_id(&self) -> Option<TopicId> {
+        self.topic_id
+    }
+
+    /// True if what is held is of a topic that was deleted, and the target of the one that was created under its name.
+    fn is_of_former_topic(&self) -> bool {
+        let known = self.topic_id.zip(self.target.topic_id());
+        known.is_some_and(|(held, wanted)| held != wanted)
     }
 
     /// The number of calls that have failed in a row.
@@ -78,6 +93,13 @@ impl Entry {
         }
         self.lost |= target == ConsumerRole::None && self.acts();
         self.target = target;
+        self.learn_topic();
+    }
+
+    /// An id that was not known is learnt in silence; a known one stays as long as anything is held.
+    fn learn_topic(&mut self) {
+        let known = self.topic_id.or(self.target.topic_id());
+        self.topic_id = known.filter(|_| !self.is_idle());
     }
 
     /// The session is over: whatever is held belongs to nobody.
@@ -93,8 +115,11 @@ impl Entry {
 
     /// True if it acts as an owner, or is about to.
     fn acts(&self) -> bool {
-        let starting = self.running.as_ref().is_some_and(|running| running.call.starts());
-        starting || self.is_owned()
+        self.is_starting() || self.is_owned()
+    }
+
+    fn is_starting(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.call.starts())
     }
 
     /// The claim of the stricter modes has run out. Returns whether the running call has to be cancelled.
@@ -130,7 +155,8 @@ impl Entry {
             return NextCall::Nothing;
         }
         match &self.target {
-            _ if self.lost => self.towards_nothing(),
+            // This goes before "an owner goes on": its position is one in another log.
+            _ if self.lost || self.is_of_former_topic() => self.towards_nothing(),
             ConsumerRole::None => self.towards_nothing(),
             ConsumerRole::Warming(warming) => {
                 self.towards_warm(&warming.handoff, warming.current_owner.as_ref())
@@ -158,6 +184,8 @@ impl Entry {
     /// True if a running call still leads where the target is. Calls that give something up always do.
     fn wants(&self, call: &Call) -> bool {
         match (call, &self.target) {
+            (Call::Drain | Call::Release | Call::Lost, _) => true,
+            _ if self.is_of_former_topic() => false,
             (Call::Warm { provenance, .. }, ConsumerRole::Warming(w)) => {
                 *provenance == Provenance::Handoff(w.handoff.clone())
             }
@@ -175,7 +203,6 @@ impl Entry {
             // A start in the same run is drained once it runs: cut short, it could not say where it stopped.
             (Call::Assigned { epoch, .. }, ConsumerRole::Draining(draining)) => *epoch >= draining.run,
             (Call::Assigned { .. }, target) => matches!(target, ConsumerRole::Owner(_)),
-            (Call::Drain | Call::Release | Call::Lost, _) => true,
         }
     }
 
@@ -202,7 +229,7 @@ impl Entry {
     }
 
     fn towards_caught_up(&self, reserved: &CatchingUpRole) -> NextCall {
-        let CatchingUpRole { handoff, epoch, until } = reserved;
+        let CatchingUpRole { handoff, epoch, until, .. } = reserved;
         match &self.held {
             Holding::Warm(Provenance::Handoff(made_for)) if made_for == handoff => {
                 let (handoff, epoch, until) = (handoff.clone(), *epoch, *until);
@@ -265,6 +292,7 @@ impl Entry {
             self.strict = strict;
         }
         self.running = Some(RunningCall { call, cancelled: false, recalled: false });
+        self.learn_topic();
     }
 
     pub(super) fn recall(&mut self) {
@@ -291,6 +319,7 @@ impl Entry {
             Err(failure) => self.failed(now, call, cancelled || recalled, failure),
         }
         self.lost &= !self.is_idle();
+        self.learn_topic();
     }
 
     fn succeeded(&mut self, call: Call, next_offset: Option<Offset>) {
@@ -352,6 +381,7 @@ impl Entry {
     /// The kind of the acknowledgement that is due, its handoff, and with [`AckKind::Drained`] where this one stopped.
     fn reached(&self) -> Option<(AckKind, &HandoffId, Option<Offset>)> {
         let (kind, id) = match (&self.target, &self.held) {
+            _ if self.is_of_former_topic() => return None,
             (
                 ConsumerRole::Warming(WarmingRole { handoff, .. })
                 | ConsumerRole::CatchingUp(CatchingUpRole { handoff, .. }),
@@ -363,7 +393,10 @@ impl Entry {
             (ConsumerRole::CatchingUp(reserved), Holding::CaughtUp(id)) if reserved.handoff == *id => {
                 (AckKind::CaughtUp, id)
             }
-            (ConsumerRole::Owner(grant), Holding::Owned) => (AckKind::Taken, grant.taking.as_ref()?),
+            (ConsumerRole::Owner(OwnerRole { taking: Some(id), .. }), Holding::Owned) => (AckKind::Taken, id),
+            (ConsumerRole::Owner(OwnerRole { rest: Some(id), .. }), _) if !self.is_starting() => {
+                (AckKind::Rested, id)
+            }
             (ConsumerRole::Draining(draining), _) => {
                 return Some((AckKind::Drained, &draining.handoff, self.stopped_at(draining)?));
             }
@@ -399,7 +432,30 @@ impl Entry {
         }
     }
 
+    /// The handoff that waits for the end of the record in the works, if there is one.
+    pub(super) fn resting(&self) -> Option<&HandoffId> {
+        match &self.target {
+            ConsumerRole::Owner(grant) if self.acts() => grant.rest.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether records that may take long are to be begun, where that has changed. One that is about to stop does not
+    /// begin them again before it has.
+    pub(super) fn turn_rest(&mut self) -> Option<bool> {
+        let wanted = match &self.target {
+            ConsumerRole::Owner(grant) => grant.rest.is_some(),
+            ConsumerRole::Draining(_) | ConsumerRole::Releasing(_) => self.rests,
+            _ => false,
+        };
+        (std::mem::replace(&mut self.rests, wanted) != wanted).then_some(wanted)
+    }
+
     pub(super) fn acked(&mut self, kind: AckKind, handoff: &HandoffId) {
+        if let (ConsumerRole::Owner(grant), AckKind::Taken) = (&mut self.target, kind) {
+            // Or it would be said again after the next acknowledgement of this role.
+            grant.taking.take_if(|taking| taking == handoff);
+        }
         self.acked = Some((kind, handoff.clone()));
     }
 }

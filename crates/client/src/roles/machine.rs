@@ -10,6 +10,7 @@ use super::entry::Entry;
 use super::role::ConsumerRole;
 use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::topic_id::TopicId;
 
 /// The machine.
 #[derive(Debug)]
@@ -61,6 +62,17 @@ impl Roles {
     /// The partitions with a running call that a handoff waits for, with that handoff: this member starts or stops.
     pub fn busy(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.busy()?)))
+    }
+
+    /// The owned partitions in which a handoff waits for the end of the record in the works, with that handoff.
+    pub fn resting(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
+        self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.resting()?)))
+    }
+
+    /// The id of the topic that what is held of `partition`, or being made, is of; `None` = not known.
+    #[must_use]
+    pub fn topic_id(&self, partition: &TopicPartition) -> Option<TopicId> {
+        self.entries.get(partition)?.topic_id()
     }
 
     /// True = nothing is held and nothing is running.
@@ -159,6 +171,12 @@ impl Roles {
     fn reconcile(&mut self, now: Moment, actions: &mut Vec<RoleAction>) {
         let mut waiting = Vec::new();
         for (partition, entry) in &mut self.entries {
+            if let Some(wanted) = entry.turn_rest() {
+                actions.push(match wanted {
+                    true => RoleAction::Rest(partition.clone()),
+                    false => RoleAction::EndRest(partition.clone()),
+                });
+            }
             match entry.next(now) {
                 NextCall::Nothing => {}
                 NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),

@@ -3,6 +3,7 @@
 use kafka_assigner_proto::v1;
 use kafka_assigner_types::digest::RoleKey;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
+use kafka_assigner_types::topic_id::TopicId;
 use tracing::error;
 
 /// The role that the service gave this member for one partition.
@@ -30,9 +31,22 @@ impl ConsumerRole {
             Self::None => None,
             Self::Warming(role) => Some(RoleKey::Warming(&role.handoff)),
             Self::CatchingUp(role) => Some(RoleKey::CatchingUp(&role.handoff)),
+            Self::Owner(OwnerRole { rest: Some(handoff), .. }) => Some(RoleKey::Resting(handoff)),
             Self::Owner(role) => Some(RoleKey::Owner(role.epoch)),
             Self::Draining(role) => Some(RoleKey::Draining(&role.handoff)),
             Self::Releasing(role) => role.handoff.as_ref().map(RoleKey::Releasing),
+        }
+    }
+}
+
+impl ConsumerRole {
+    /// The id of the topic for which the role was given; `None` = not known, or the role gives something up.
+    pub(crate) const fn topic_id(&self) -> Option<TopicId> {
+        match self {
+            Self::Warming(role) => role.topic_id,
+            Self::CatchingUp(role) => role.topic_id,
+            Self::Owner(role) => role.topic_id,
+            Self::None | Self::Draining(_) | Self::Releasing(_) => None,
         }
     }
 }
@@ -44,6 +58,8 @@ pub struct WarmingRole {
     pub handoff: HandoffId,
     /// The name of the present owner; `None` = the partition has none.
     pub current_owner: Option<String>,
+    /// The id of the topic; `None` = not known.
+    pub topic_id: Option<TopicId>,
 }
 
 /// A partition that is kept for this member until it has caught up.
@@ -55,6 +71,8 @@ pub struct CatchingUpRole {
     pub epoch: Epoch,
     /// The offset at which the old owner stopped; `None` = it did not say.
     pub until: Option<Offset>,
+    /// The id of the topic; `None` = not known.
+    pub topic_id: Option<TopicId>,
 }
 
 /// A grant of a partition.
@@ -72,6 +90,10 @@ pub struct OwnerRole {
     pub taking: Option<HandoffId>,
     /// The handoff whose preparation counts for this grant; `None` = only one made for the run itself counts.
     pub prepared_by: Option<HandoffId>,
+    /// The handoff before which the record in the works is to be ended; `None` = records go on.
+    pub rest: Option<HandoffId>,
+    /// The id of the topic; `None` = not known.
+    pub topic_id: Option<TopicId>,
 }
 
 /// A partition to stop.
@@ -150,13 +172,19 @@ impl From<v1::AssignedPartition> for OwnerRole {
             start: known("start_offset", wire.start_offset),
             taking: handoff.clone(),
             prepared_by: handoff,
+            rest: some_handoff(&wire.rest_handoff_id),
+            topic_id: wire.topic_id.parse().ok(),
         }
     }
 }
 
 impl From<v1::WarmPartition> for WarmingRole {
     fn from(wire: v1::WarmPartition) -> Self {
-        Self { handoff: HandoffId::new(&wire.handoff_id), current_owner: non_empty(wire.current_owner) }
+        Self {
+            handoff: HandoffId::new(&wire.handoff_id),
+            current_owner: non_empty(wire.current_owner),
+            topic_id: wire.topic_id.parse().ok(),
+        }
     }
 }
 
@@ -166,6 +194,7 @@ impl From<v1::CatchUpPartition> for CatchingUpRole {
             handoff: HandoffId::new(&wire.handoff_id),
             epoch: Epoch(wire.epoch),
             until: known("until_offset", wire.until_offset),
+            topic_id: wire.topic_id.parse().ok(),
         }
     }
 }

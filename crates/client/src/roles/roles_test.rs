@@ -4,6 +4,7 @@ mod ending;
 mod failing;
 mod history;
 mod recovering;
+mod recreated;
 mod strict;
 mod switching;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use super::*;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::topic_id::TopicId;
 
 const T0: Moment = Moment(Duration::ZERO);
 
@@ -25,14 +27,23 @@ fn at_offset(number: i64) -> Offset {
 }
 
 fn warming(id: &str) -> ConsumerRole {
-    ConsumerRole::Warming(WarmingRole { handoff: id.into(), current_owner: Some("other".into()) })
+    let (handoff, current_owner) = (id.into(), Some("other".into()));
+    ConsumerRole::Warming(WarmingRole { handoff, current_owner, topic_id: None })
 }
 
 fn owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
     let (epoch, run) = (Epoch(epoch), Epoch(run));
     let handoff = (!handoff.is_empty()).then(|| HandoffId::new(handoff));
-    let prepared_by = handoff.clone();
-    ConsumerRole::Owner(OwnerRole { epoch, run, start: None, strict: false, taking: handoff, prepared_by })
+    ConsumerRole::Owner(OwnerRole {
+        epoch,
+        run,
+        start: None,
+        strict: false,
+        taking: handoff.clone(),
+        prepared_by: handoff,
+        topic_id: None,
+        rest: None,
+    })
 }
 
 fn strict_owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
@@ -50,7 +61,19 @@ fn catching_up(id: &str, epoch: u64, until: Option<i64>) -> ConsumerRole {
         handoff: id.into(),
         epoch: Epoch(epoch),
         until: until.map(at_offset),
+        topic_id: None,
     })
+}
+
+/// The same role for a topic with the id of this byte.
+fn of_topic(byte: u8, target: ConsumerRole) -> ConsumerRole {
+    let topic_id = TopicId::new([byte; 16]);
+    match target {
+        ConsumerRole::Warming(role) => ConsumerRole::Warming(WarmingRole { topic_id, ..role }),
+        ConsumerRole::CatchingUp(role) => ConsumerRole::CatchingUp(CatchingUpRole { topic_id, ..role }),
+        ConsumerRole::Owner(role) => ConsumerRole::Owner(OwnerRole { topic_id, ..role }),
+        other => panic!("{other:?} names no topic"),
+    }
 }
 
 fn draining(id: &str, run: u64, start: Option<i64>) -> ConsumerRole {

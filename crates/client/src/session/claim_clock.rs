@@ -33,6 +33,7 @@ pub(crate) struct ClaimClock {
 
 impl ClaimClock {
     pub(crate) fn granted(sent: Moment, ttl: Duration, outage_grace: Duration) -> Self {
+        let outage_grace = outage_grace.min(claim::LONGEST_OUTAGE_GRACE);
         Self { ttl, outage_grace, confirmed: sent, overlap_until: sent + claim::span(ttl) }
     }
 
@@ -82,6 +83,15 @@ mod tests {
             clock.outage(at(sent), at(sent));
         }
         assert_eq!(clock.term(), ClaimTerm { overlap: at(600), strict: at(20) });
+    }
+
+    #[test]
+    fn no_grace_is_longer_than_others_wait_for() {
+        let mut clock = ClaimClock::granted(at(0), Duration::from_secs(30), Duration::MAX);
+        for sent in (10..=900).step_by(10) {
+            clock.outage(at(sent), at(sent));
+        }
+        assert_eq!(clock.term().overlap, at(600));
     }
 
     #[test]

@@ -23,6 +23,7 @@ const TTL: Duration = Duration::from_secs(30);
 pub(crate) enum Asked {
     Register { endpoint: String, incarnation: String, resume_lease: i64 },
     Ready(String),
+    Rested(String),
     Drained(String, Option<i64>),
     CaughtUp(String),
     Taken(String),
@@ -264,6 +265,7 @@ impl Transport for Fake {
     async fn acknowledge(&self, _: &str, _: Caller, acks: Acks) -> Result<Vec<AckResult>, Status> {
         match acks {
             Acks::Ready(items) => self.done(items, Asked::Ready),
+            Acks::Rested(items) => self.done(items, Asked::Rested),
             Acks::CaughtUp(items) => self.done(items, Asked::CaughtUp),
             Acks::Taken(items) => self.done(items, Asked::Taken),
             Acks::Released(items) => self.done(items, Asked::Released),

@@ -26,7 +26,7 @@ async fn a_superseded_consumer_says_that_it_stopped_once_its_last_request_is_don
         (first_session(&running), running.recorder.owned().admit(Epoch(5)).expect("owned"));
     running.fake.fence(FenceReason::Superseded);
     running.recorder.wait_for(&["lost t/0"]).await;
-    sleep(Duration::from_secs(5)).await;
+    sleep(Duration::from_secs(3)).await;
     assert!(running.fake.deregistered().is_empty(), "the request still acts");
     drop(permit);
     assert_eq!(running.end.await.expect("no panic"), Err(ConsumerError::Superseded("told to".into())));

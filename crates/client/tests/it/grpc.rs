@@ -69,6 +69,15 @@ impl KafkaAssigner for Served {
         Ok(Response::new(v1::PartitionTakenResponse { results }))
     }
 
+    async fn partition_rested(
+        &self,
+        request: Request<v1::PartitionRestedRequest>,
+    ) -> Result<Response<v1::PartitionRestedResponse>, Status> {
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, Acks::Rested(request.partitions)).await?;
+        Ok(Response::new(v1::PartitionRestedResponse { results }))
+    }
+
     async fn partition_drained(
         &self,
         request: Request<v1::PartitionDrainedRequest>,

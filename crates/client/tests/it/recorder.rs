@@ -24,6 +24,8 @@ pub(crate) enum Manner {
     /// The record in the works takes that long.
     DrainTakes(Duration),
     DrainHangs,
+    /// The record in the works ends when it is cut off.
+    DrainTillCut,
     LostHangs,
     WarmPanics,
     /// A record is in the works from the first assignment on.
@@ -93,6 +95,7 @@ impl PartitionHandler for Recorder {
             | Manner::StartTakes(_)
             | Manner::DrainTakes(_)
             | Manner::DrainHangs
+            | Manner::DrainTillCut
             | Manner::LostHangs
             | Manner::Stuck => Ok(()),
         }
@@ -116,6 +119,10 @@ impl PartitionHandler for Recorder {
 
     async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         self.write(format!("drain {}", context.partition()));
+        if self.manner == Manner::DrainTillCut {
+            context.cancelled().await;
+            return Err("cut off".into());
+        }
         if self.manner == Manner::DrainHangs {
             std::future::pending::<()>().await;
         }

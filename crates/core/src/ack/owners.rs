@@ -54,7 +54,7 @@ pub(super) fn confirm(state: &GroupState, assignment: &Assignment, acks: &[&Memb
 
 /// Judges if `ack` changes the handoff, as it stands.
 fn changes(state: &GroupState, caller: &Member, handoff: &Handoff, ack: &MemberAck) -> Result<(), Verdict> {
-    let is_old_owners = matches!(ack.ack, Ack::Drained(_) | Ack::Released { .. });
+    let is_old_owners = matches!(ack.ack, Ack::Rested | Ack::Drained(_) | Ack::Released { .. });
     let speaker = if is_old_owners { &handoff.old } else { &handoff.new };
     if speaker != caller {
         return Err(refused(&format!("only {speaker} can say this of handoff {}", handoff.id)));
@@ -64,10 +64,12 @@ fn changes(state: &GroupState, caller: &Member, handoff: &Handoff, ack: &MemberA
         (_, Phase::Cancelled) | (Ack::WarmFailed { .. }, Phase::Complete) => Err(Verdict::Over),
         (Ack::Ready, Phase::Warming) | (Ack::CaughtUp, Phase::CatchingUp) => is_new(handoff, ack),
         (Ack::Taken(_), Phase::Complete) if handoff.taken.is_none() => is_new(handoff, ack),
+        (Ack::Rested, Phase::Ready) if handoff.asks_for_rest() => is_new_of_old(handoff, ack),
         (Ack::Drained(_), Phase::Draining) => is_new_of_old(handoff, ack),
         (Ack::Released { .. }, Phase::Complete) if works => is_new_of_old(handoff, ack),
         (Ack::WarmFailed { .. }, _) if !intent::stands(state, handoff) => Ok(()),
         (Ack::Ready | Ack::WarmFailed { .. }, _)
+        | (Ack::Rested, Phase::Freezing | Phase::Draining | Phase::CatchingUp | Phase::Complete)
         | (Ack::Drained(_), Phase::CatchingUp | Phase::Complete)
         | (Ack::CaughtUp | Ack::Taken(_), Phase::Complete) => Err(Verdict::Already),
         (_, phase) => Err(refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))),
@@ -111,7 +113,7 @@ fn noted(handoff: &Handoff, acks: &[&MemberAck]) -> Handoff {
     for MemberAck { at, ack, .. } in acks {
         match ack {
             Ack::Ready | Ack::CaughtUp | Ack::Taken(_) => next.said.insert(at.clone()),
-            Ack::Released { .. } => next.old_said.insert(at.clone()),
+            Ack::Rested | Ack::Released { .. } => next.old_said.insert(at.clone()),
             Ack::Drained(drained) => {
                 let last = drained.offset.map(|offset| FinalOffset { at: at.clone(), offset });
                 next.stopped_at.extend(last);

@@ -63,6 +63,7 @@ impl BackOffs {
 /// True if the time ran out while the old owner stopped, or because it had. After a freeze nothing rests: a router that
 /// misses two of them is ended.
 fn is_slow_stop(why: &CancelReason, mode: Mode) -> bool {
-    let is_stop = matches!(why, CancelReason::Deadline { phase, .. } if phase.stops_the_old_owner());
+    let stops = |phase: Phase| phase == Phase::Ready || phase.stops_the_old_owner();
+    let is_stop = matches!(why, CancelReason::Deadline { phase, .. } if stops(*phase));
     is_stop && !why.is_failure(mode)
 }

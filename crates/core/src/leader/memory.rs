@@ -17,7 +17,7 @@ use crate::claim::Leases;
 use crate::reason::CancelReason;
 use crate::record::{Assignment, Avoid, Handoff, Phase};
 use crate::state::{GroupState, SharedMap, Touched};
-use kafka_assigner_types::id::{Epoch, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::MemberName;
@@ -37,17 +37,20 @@ pub struct Memory {
     pub(super) suspicions: Suspicions,
 }
 
-/// How many freezes a router has missed in a row. Those that run at the same time are one: it is silent once.
+/// How many freezes a router has missed in a row, in whichever sessions. Those that run at the same time are one: it is
+/// silent once.
 #[derive(Debug, Clone)]
 struct Misses {
-    incarnation: Incarnation,
     count: u32,
     /// When the last of them was counted.
     at: Moment,
 }
 
-/// After so many freezes in a row that a router kept from ending, its session is ended: others wait for it.
+/// After so many freezes in a row that a router kept from ending, the next ones do not wait for it.
 const MOST_MISSED_FREEZES: u32 = 2;
+
+/// For so long after it missed a freeze a router's misses count: each try that waits for it holds requests back for nothing.
+const MISSES_COUNT: Duration = Duration::from_secs(3_600);
 
 /// A grant in `overlap` that nothing disturbs.
 #[derive(Debug, Clone)]
@@ -60,6 +63,12 @@ struct Granted {
 struct AvoidSighting {
     what: Avoid,
     until: Moment,
+}
+
+impl Misses {
+    fn count_at(&self, now: Moment) -> bool {
+        now.since(self.at) < MISSES_COUNT
+    }
 }
 
 impl Memory {
@@ -131,37 +140,37 @@ impl Memory {
         };
         match &handoff.cancelled {
             Some(CancelReason::Deadline { missing, .. }) => {
-                missing.iter().for_each(|router| self.note_missed(state, router, since, now));
+                missing.iter().for_each(|router| self.note_missed(router, since, now));
             }
             Some(_) => {}
             None => self.missed_freezes.retain(|router, misses| {
-                !handoff.unit.iter().all(|at| state.has_said(handoff, at, router, &misses.incarnation))
+                let has_frozen =
+                    state.routers().get(router).and_then(|entry| entry.readable()).is_some_and(|r| {
+                        handoff.unit.iter().all(|at| state.has_said(handoff, at, router, &r.incarnation))
+                    });
+                !has_frozen && misses.count_at(now)
             }),
         }
     }
 
     /// Notes that `router` kept a freeze that began at `since` from ending.
-    fn note_missed(&mut self, state: &GroupState, router: &MemberName, since: Moment, now: Moment) {
-        let Some(registration) = state.routers().get(router).and_then(|entry| entry.readable()) else {
-            return;
-        };
-        let incarnation = registration.incarnation.clone();
-        let known = self.missed_freezes.get(router).filter(|misses| misses.incarnation == incarnation);
+    fn note_missed(&mut self, router: &MemberName, since: Moment, now: Moment) {
+        self.missed_freezes.retain(|_, misses| misses.count_at(now));
+        let known = self.missed_freezes.get(router);
         if known.is_some_and(|misses| since < misses.at) {
             return;
         }
         let count = known.map_or(0, |misses| misses.count) + 1;
-        self.missed_freezes.insert(router.clone(), Misses { incarnation, count, at: now });
+        self.missed_freezes.insert(router.clone(), Misses { count, at: now });
     }
 
-    /// The routers that missed too many freezes in a row, in their sessions.
+    /// The registered routers that missed too many freezes in a row: the next one does not wait for them.
     #[must_use]
-    pub fn stuck_routers(&self, state: &GroupState) -> Vec<Member> {
-        let is_stuck = |(name, misses): (&MemberName, &Misses)| {
-            let member = Member { name: name.clone(), incarnation: misses.incarnation.clone() };
-            (misses.count >= MOST_MISSED_FREEZES && state.is_routing(&member)).then_some(member)
+    pub fn silent_routers(&self, state: &GroupState, now: Moment) -> BTreeSet<MemberName> {
+        let is_silent = |&(name, misses): &(&MemberName, &Misses)| {
+            misses.count >= MOST_MISSED_FREEZES && misses.count_at(now) && state.routers().contains_key(name)
         };
-        self.missed_freezes.iter().filter_map(is_stuck).collect()
+        self.missed_freezes.iter().filter(is_silent).map(|(name, _)| name.clone()).collect()
     }
 
     /// Takes in what the store said of leases: since when this leader knows that they are gone.

@@ -136,6 +136,9 @@ fn at_work(handoff: &Handoff) -> Option<&Member> {
     match (handoff.phase, handoff.mode) {
         (Phase::Complete, Mode::Overlap) if handoff.taken.is_none() => Some(&handoff.new),
         (Phase::Draining, Mode::Exclusive) | (Phase::Complete, Mode::Overlap) => Some(&handoff.old),
+        (Phase::Ready, Mode::Routed) if handoff.asks_for_rest() && !handoff.old_has_said_all() => {
+            Some(&handoff.old)
+        }
         _ => None,
     }
 }
@@ -199,6 +202,7 @@ fn drain_deadline(state: &GroupState) -> Duration {
 }
 
 /// The longest time for which a move may hold requests back, over all its phases.
-fn hold_deadline(state: &GroupState) -> Duration {
+#[must_use]
+pub fn hold_deadline(state: &GroupState) -> Duration {
     Duration::from_millis(state.configured(|config| config.hold_deadline_ms))
 }

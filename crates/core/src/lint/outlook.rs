@@ -180,12 +180,8 @@ impl<'a> Outlook<'a> {
         })
     }
 
-    /// The partitions that carry the label and the number of `at`, but for itself.
+    /// The partitions that move as one with `at`, but for itself.
     fn unit_of(&self, at: &TopicPartition) -> Vec<TopicPartition> {
-        let topics = self.state.topics();
-        let label = |name| topics.get(name)?.last_good()?.copartition.as_deref();
-        let Some(wanted) = label(&at.topic) else { return Vec::new() };
-        let others = topics.keys().filter(|name| **name != at.topic && label(name) == Some(wanted));
-        others.map(|name| TopicPartition::new(name.clone(), at.partition)).collect()
+        self.state.unit_of(at).into_iter().filter(|other| other != at).collect()
     }
 }

@@ -180,8 +180,40 @@ impl Planner<'_> {
             draft.assign(at, &self.starting(at, grant.next(self.state, at)))
         });
         let draft = self.clear_or_guard(draft, &unit, &member);
+        if draft.is_too_large() {
+            self.clear_parts(&unit);
+            return self.defer(&unit, Some(to), DeferReason::HandoffEnding);
+        }
         let step = Step::Grant { to: member, from, epoch, why };
         self.plan.actions.push(Action { unit, step, write: draft.into_write() });
+    }
+
+    /// Parts of a set that have handoffs of their own make one write with the grant too large for a store. Then these are
+    /// cleared in writes of their own, and the set is granted with the next plan. Nobody may act on it any more.
+    fn clear_parts(&mut self, unit: &[TopicPartition]) {
+        let mut leads: Vec<&TopicPartition> = Vec::new();
+        for handoff in unit.iter().filter_map(|at| self.state.handoff_of(at)) {
+            if leads.contains(&handoff.lead()) {
+                continue;
+            }
+            leads.push(handoff.lead());
+            let step = Step::Clear { id: handoff.id.clone() };
+            let write = self.without_owner(handoff).into_write();
+            self.plan.actions.push(Action { unit: handoff.unit.clone(), step, write });
+        }
+    }
+
+    /// The end of a handoff of which both parties are gone: its partitions have no owner, and keep where the last one
+    /// stopped.
+    fn without_owner(&self, handoff: &Handoff) -> Draft<'_> {
+        let epoch = next_epoch(self.state, &handoff.unit);
+        let is_stopped = handoff.phase.stops_the_old_owner();
+        let draft = handoff.unit.iter().fold(Draft::on(self.state), |draft, at| {
+            let Some(before) = self.state.assignment(at) else { return draft };
+            let start = handoff.final_offset(at).filter(|_| is_stopped);
+            draft.assign(at, &Assignment { owner: None, start, ..before.renewed(epoch, None) })
+        });
+        draft.clear(handoff)
     }
 
     /// The grant hands on where the last owner stopped: by the handoff that ends with it, or by the assignment where that

@@ -1,4 +1,4 @@
-//! The records of the store's history: its identity, and each group's note of it.
+//! The records of what is over: the store's earlier histories, and groups that were deleted.
 
 use kafka_assigner_types::moment::WallMillis;
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,12 @@ impl ClusterRecord {
 pub struct HistoryNote {
     /// The version of the record.
     pub version: Version,
-    /// The cluster id of that history.
+    /// The cluster id of that history; empty: none.
     pub cluster_id: String,
+    /// The time for which claims of an earlier group of this name, which was deleted, may run, in milliseconds from a
+    /// leader's first sight of this group; 0: there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier_claims_ms: u64,
     /// Fields that a newer writer added.
     #[serde(flatten)]
     pub extra: Extra,
@@ -69,6 +73,34 @@ impl HistoryNote {
     /// The note of the history `cluster_id`.
     #[must_use]
     pub fn new(cluster_id: impl Into<String>) -> Self {
-        Self { version: Version, cluster_id: cluster_id.into(), extra: Extra::new() }
+        Self { version: Version, cluster_id: cluster_id.into(), earlier_claims_ms: 0, extra: Extra::new() }
     }
+}
+
+/// `~/gone/{group}`: a group that was deleted while claims of it might run. It has no lease, which could end before they
+/// do: a leader of a new group of that name removes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// The version of the record.
+    pub version: Version,
+    /// The time for which claims may run after the deletion, in milliseconds.
+    pub claims_ms: u64,
+    /// The time of the deletion, for people.
+    pub since: WallMillis,
+    /// Fields that a newer writer added.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Tombstone {
+    /// The mark of a group that was deleted at `since`.
+    #[must_use]
+    pub fn new(claims_ms: u64, since: WallMillis) -> Self {
+        Self { version: Version, claims_ms, since, extra: Extra::new() }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
 }

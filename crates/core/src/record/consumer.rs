@@ -116,6 +116,8 @@ pub enum Capability {
     CatchUp,
     /// It sends a heartbeat at once when its stream ended, and each second until it has another one.
     Present,
+    /// It ends the record in the works before a move holds requests back, and says that it has.
+    Rest,
     /// One that a newer version knows: it is passed over, and kept as it came.
     #[serde(untagged)]
     Other(String),

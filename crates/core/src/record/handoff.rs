@@ -7,10 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version};
+use super::{Extra, Owner, Version};
 use crate::reason::{CancelReason, Reason};
 use kafka_assigner_types::id::{Epoch, HandoffId, Member, Offset, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::MemberName;
 
 /// The state of a handoff, in the order in which phases follow each other. `overlap` goes from `Ready` to `Complete`
 /// at once.
@@ -142,6 +143,9 @@ pub struct Handoff {
     pub mode: Mode,
     /// Its state.
     pub phase: Phase,
+    /// From `Freezing` on: the routers that it does not wait for, since they kept the last freezes from ending.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub without: BTreeSet<MemberName>,
     /// The end that it waits for once the new owner is ready; `None` = none: then the old owner gives the unit up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<Awaited>,
@@ -151,11 +155,14 @@ pub struct Handoff {
     /// From `Complete` on: the epochs under which the old owner held the unit's partitions, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old_epochs: Vec<Epoch>,
+    /// From `Complete` on, in `overlap`: the old owner with its lease, under which it works until it lets go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_owner: Option<Owner>,
     /// The partitions of which the new owner has said what this phase waits for. A unit of several goes on once it
     /// was said of all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub said: BTreeSet<TopicPartition>,
-    /// The same of the old owner: that it has stopped, or that it let go.
+    /// The same of the old owner: that no record is in the works there, that it has stopped, or that it let go.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub old_said: BTreeSet<TopicPartition>,
     /// The offsets at which the old owner stopped, of the partitions of which it knows.
@@ -254,9 +261,11 @@ impl Handoff {
             new,
             mode,
             phase: Phase::Warming,
+            without: BTreeSet::new(),
             awaits: None,
             catch_up: mode == Mode::Routed,
             old_epochs: Vec::new(),
+            old_owner: None,
             said: BTreeSet::new(),
             old_said: BTreeSet::new(),
             stopped_at: Vec::new(),
@@ -305,6 +314,13 @@ impl Handoff {
     #[must_use]
     pub fn waits_for_end(&self) -> bool {
         self.is_ahead() && self.phase == Phase::Ready
+    }
+
+    /// True if an owner of a unit whose requests are about to be held back, or are, ends the record in the works before.
+    #[must_use]
+    pub fn asks_for_rest(&self) -> bool {
+        let is_early = matches!(self.phase, Phase::Ready | Phase::Freezing);
+        is_early && self.mode == Mode::Routed && !self.is_ahead()
     }
 
     /// True if the old owner has said of the whole unit what the phase waits for.

@@ -191,6 +191,7 @@ impl Role {
     #[must_use]
     pub const fn key(&self) -> RoleKey<'_> {
         match self {
+            Self::Owner { resting: Some(handoff), .. } => RoleKey::Resting(handoff),
             Self::Owner { epoch, .. } => RoleKey::Owner(*epoch),
             Self::Warming { handoff, .. } => RoleKey::Warming(handoff),
             Self::CatchingUp { handoff, .. } => RoleKey::CatchingUp(handoff),

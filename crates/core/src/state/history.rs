@@ -1,9 +1,13 @@
-//! The store's history, as a group knows it.
+//! What was before the group: the store's history, and an earlier group of its name.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
+use kafka_assigner_types::moment::millis;
 
 use super::{Entry, GroupState};
-use crate::record::ClusterRecord;
+use crate::record::{Assignment, ClusterRecord};
 
 impl GroupState {
     /// The same group in a store with the identity `cluster`. Without one, the store has a single history.
@@ -32,5 +36,28 @@ impl GroupState {
     pub fn is_of_earlier_history(&self) -> bool {
         let noted = self.history.as_ref().and_then(Entry::readable).map(|note| note.cluster_id.as_str());
         self.cluster().is_some_and(|cluster| noted != Some(cluster.id.as_str()))
+    }
+
+    /// The time for which claims of an earlier group of this name may run, in milliseconds from a leader's first sight of
+    /// this one; 0: it is over, or there was none.
+    #[must_use]
+    pub fn earlier_claims_ms(&self) -> u64 {
+        self.history.as_ref().and_then(Entry::readable).map_or(0, |note| note.earlier_claims_ms)
+    }
+
+    /// The time for which claims of the group may run once it is deleted though the leases of its owners are gone, in
+    /// milliseconds; 0: there is none. In `overlap` an owner that reaches no instance goes on for its outage grace.
+    #[must_use]
+    pub fn claims_after_deletion_ms(&self) -> u64 {
+        let longest_session = self.configured(|config| config.max_session_timeout_ms);
+        let of = |assignment: &Assignment| {
+            let ttl_ms = assignment.owner.as_ref().map_or(longest_session, |owner| owner.ttl_ms);
+            let grace = if assignment.mode.is_strict() { Duration::ZERO } else { LONGEST_OUTAGE_GRACE };
+            ttl_ms.max(assignment.outlived_ttl_ms).max(millis(grace))
+        };
+        // What can't be read may be anything that is allowed.
+        let unread = longest_session.max(millis(LONGEST_OUTAGE_GRACE));
+        let claims = self.assignments().values().map(|entry| entry.last_good().map_or(unread, &of));
+        claims.max().unwrap_or_default().max(self.earlier_claims_ms())
     }
 }

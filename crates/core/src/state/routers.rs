@@ -50,17 +50,19 @@ impl GroupState {
             .is_some_and(|registration| registration.incarnation == router.incarnation)
     }
 
-    /// The routers for which a handoff in `Freezing` waits: those registered before it began to freeze. The set only
+    /// The routers for which a handoff in `Freezing` waits: those registered before it began to freeze, but for those that
+    /// it names as left out. The set only
     /// shrinks, since a freezing handoff is written by nothing but what ends the phase, and a registration by nothing
     /// but the opening of a session. Whoever comes later sees the freeze in its first table.
     pub fn required_routers<'s>(
         &'s self,
         handoff: &Handoff,
-    ) -> impl Iterator<Item = (&'s MemberName, &'s Entry<Router>)> {
+    ) -> impl Iterator<Item = (&'s MemberName, &'s Entry<Router>)> + use<'s> {
+        let without = handoff.without.clone();
         let since = self.handoffs.get(handoff.lead()).map(Entry::mod_revision);
-        self.routers
-            .iter()
-            .filter(move |(_, router)| since.is_some_and(|since| router.mod_revision() < since))
+        self.routers.iter().filter(move |(name, router)| {
+            since.is_some_and(|since| router.mod_revision() < since) && !without.contains(*name)
+        })
     }
 
     /// The required routers that have not said of all of the unit that they freeze it.

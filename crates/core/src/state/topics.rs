@@ -6,6 +6,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::TopicName;
+use kafka_assigner_types::topic_id::TopicId;
 
 impl GroupState {
     /// True if the group has the partition: its topic is there and has that many. A topic that can't be read is taken
@@ -27,6 +28,12 @@ impl GroupState {
         Some(record.since.unwrap_or(record.create_revision))
     }
 
+    /// Kafka's id of the topic; `None` where it is not known, or there is no such topic.
+    #[must_use]
+    pub fn topic_id(&self, topic: &TopicName) -> Option<TopicId> {
+        self.topics.get(topic)?.last_good()?.topic_id.as_ref()?.parse().ok()
+    }
+
     /// True if `at` was granted in a strict mode before its topic was gone, and the topic is there again. Such an
     /// assignment stays while its owner may act, and that owner was told that it owns nothing. In `overlap` an assignment
     /// goes with its topic.
@@ -35,6 +42,20 @@ impl GroupState {
         let assignment = self.assignment(at).filter(|assignment| assignment.mode.is_strict());
         let granted = assignment.and_then(|assignment| assignment.topic_since);
         granted.zip(self.topic_since(&at.topic)).is_some_and(|(granted, now)| granted != now)
+    }
+
+    /// The partitions that move as one with `at`, and `at` itself: those that there are of its number in the topics that carry
+    /// its topic's label.
+    #[must_use]
+    pub fn unit_of(&self, at: &TopicPartition) -> Vec<TopicPartition> {
+        let label = |name: &TopicName| self.topics.get(name)?.last_good()?.copartition.as_deref();
+        let wanted = label(&at.topic);
+        let moves_along =
+            |name: &&TopicName| **name == at.topic || (wanted.is_some() && label(name) == wanted);
+        let unit = self.topics.keys().filter(moves_along);
+        unit.map(|name| TopicPartition::new(name.clone(), at.partition))
+            .filter(|at| self.exists(at))
+            .collect()
     }
 
     /// The mode in which a unit is granted next: the strongest of its topics', since all of it moves as one.

@@ -281,8 +281,9 @@ impl TestGroup {
             Role::Draining { handoff, .. } => (handoff, Ack::Drained(Drained::default())),
             Role::CatchingUp { handoff, .. } => (handoff, Ack::CaughtUp),
             Role::Owner { taking: Some(handoff), .. } => (handoff, Ack::Taken(Taken::default())),
+            Role::Owner { resting: Some(handoff), .. } => (handoff, Ack::Rested),
             Role::Releasing { handoff, .. } => (handoff, Ack::Released { last_at: None }),
-            Role::Owner { taking: None, .. } => return false,
+            Role::Owner { .. } => return false,
         };
         matches!(self.say(member, at, Some(id), &ack), Verdict::Record { .. })
     }

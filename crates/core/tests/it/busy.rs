@@ -6,9 +6,11 @@ use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::plan::Plan;
 use kafka_assigner_core::reason::{CancelReason, DeferReason};
-use kafka_assigner_core::record::{GroupConfig, Handoff, Phase, Taken};
+use kafka_assigner_core::record::{Capability, Consumer, GroupConfig, Handoff, Phase, Taken};
+use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::{TestGroup, tp};
+use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_types::id::{HandoffId, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 
@@ -207,4 +209,104 @@ fn the_time_of_a_freeze_counts_for_the_drain_that_follows() {
     assert_eq!(phase(&group), Some(Phase::Draining));
     wait(&mut group, 1);
     assert_ne!(phase(&group), Some(Phase::Draining));
+}
+
+fn able_to_rest(consumer: &mut Consumer) {
+    consumer.capabilities.insert(Capability::Rest);
+}
+
+/// `a` is able to rest and owns both partitions of a topic in `routed`, and one is on its way to `b`, which is warm.
+fn warm_for_one_that_rests() -> (TestGroup, Member, Member) {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.configure(&GroupConfig { mode: Mode::Routed, ..GroupConfig::default() });
+    let a = group.join_as("a", able_to_rest);
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
+    (group, a, b)
+}
+
+fn rests_for(group: &TestGroup, member: &Member) -> Option<HandoffId> {
+    match role(&group.state, member, &at()) {
+        Some(Role::Owner { resting, .. }) => resting,
+        other => panic!("no owner: {other:?}"),
+    }
+}
+
+#[test]
+fn a_record_in_the_works_is_waited_for_before_requests_are_held_back() {
+    let (mut group, a, _) = warm_for_one_that_rests();
+    assert_eq!(rests_for(&group, &a), Some(id(&group)));
+    wait(&mut group, 2);
+    group.report_busy(&a, &at(), true);
+    wait(&mut group, 40);
+    assert_eq!(phase(&group), Some(Phase::Ready), "its record takes 40 s");
+    let waits = waits_for(&group.state, handoff(&group).expect("it moves")).to_string();
+    assert_eq!(waits, "a to finish the record that it is busy with");
+    group.say(&a, &at(), Some(&id(&group)), &Ack::Rested);
+    group.pass();
+    assert_eq!(phase(&group), Some(Phase::Freezing));
+    assert_eq!(rests_for(&group, &a), Some(id(&group)), "until it stops");
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("b"));
+    assert!(group.state.assignment(&at()).expect("it is owned").avoid.is_empty());
+}
+
+#[test]
+fn an_owner_that_can_not_rest_is_not_waited_for() {
+    let (group, a, _) = moving(Mode::Routed, Phase::Freezing);
+    assert_eq!(rests_for(&group, &a), None);
+}
+
+#[test]
+fn an_owner_that_does_not_rest_keeps_its_unit_and_nobody_is_blamed() {
+    for (busy, seconds) in [(false, 30), (true, 300)] {
+        let (mut group, a, _) = warm_for_one_that_rests();
+        if busy {
+            group.report_busy(&a, &at(), true);
+        }
+        wait(&mut group, seconds - 1);
+        assert_eq!(phase(&group), Some(Phase::Ready));
+        group.later(Duration::from_secs(1));
+        group.pass();
+        assert_eq!(phase(&group), Some(Phase::Cancelled));
+        assert_eq!(rests_for(&group, &a), None, "its records go on");
+        assert!(group.state.assignment(&at()).expect("it is owned").avoid.is_empty());
+        group.pass();
+        assert!(backs_off_for(&group.plan()).is_some());
+    }
+}
+
+#[test]
+fn an_owner_rests_once_every_partition_of_its_unit_does() {
+    let mut group = TestGroup::default();
+    group.configure(&GroupConfig { mode: Mode::Routed, ..GroupConfig::default() });
+    ["a", "b"].into_iter().for_each(|topic| group.topic_in_set(topic, 1, "s"));
+    let old = group.join_as("old", able_to_rest);
+    group.settle();
+    let new = group.join("new");
+    group.leave(&old, &Leaving::Drain);
+    group.pass();
+    let unit = [tp("a", 0), tp("b", 0)];
+    let id = group.state.handoff(&unit[0]).expect("it moves").id.clone();
+    for (word, by) in [(Ack::Ready, &new), (Ack::Rested, &old)] {
+        group.say(by, &unit[0], Some(&id), &word);
+        group.pass();
+        group.say(by, &unit[1], Some(&id), &word);
+    }
+    assert_eq!(group.state.handoff(&unit[0]).map(|handoff| handoff.phase), Some(Phase::Ready));
+    group.pass();
+    assert_eq!(group.state.handoff(&unit[0]).map(|handoff| handoff.phase), Some(Phase::Freezing));
+}
+
+#[test]
+fn what_a_former_session_said_of_its_records_does_not_count_for_the_next_one() {
+    let (mut group, a, _) = warm_for_one_that_rests();
+    group.say(&a, &at(), Some(&id(&group)), &Ack::Rested);
+    group.let_go(&a);
+    group.join_as("a", able_to_rest);
+    group.pass();
+    group.pass();
+    assert_eq!(phase(&group), Some(Phase::Ready), "the new session has to say so itself");
 }

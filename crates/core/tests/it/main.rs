@@ -4,8 +4,10 @@
 mod acks;
 mod busy;
 mod concerns;
+mod earlier_group;
 mod following;
 mod gaps;
+mod golden_records;
 mod handoffs;
 mod histories;
 mod joint;

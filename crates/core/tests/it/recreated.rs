@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{Assignment, GroupConfig, Source, Topic, encode};
 use kafka_assigner_core::test_group::{TestGroup, tp};
@@ -67,6 +68,56 @@ fn owners_give_up_a_topic_that_was_created_again_and_are_granted_the_new_one() {
             assert_eq!(looking.group.view(&a).roles.len(), partitions as usize, "{mode}");
         }
     }
+}
+
+// The instance that hears the drain writes what follows from it, and no pass of the leader lies between.
+#[test]
+fn a_drain_that_meets_the_new_topic_grants_it_from_its_beginning() {
+    for catch_up in [false, true] {
+        let mut looking = Looking::new(Mode::Exclusive);
+        looking.group.configure(&GroupConfig { mode: Mode::Exclusive, catch_up, ..GroupConfig::default() });
+        let a = looking.group.join("a");
+        looking.look(2, 7);
+        looking.group.settle();
+        let b = looking.group.join("b");
+        looking.group.pass();
+        let at = looking.group.state.handoffs().keys().next().expect("a partition moves").clone();
+        let id = looking.group.state.handoff(&at).expect("it leads").id.clone();
+        looking.group.say(&b, &at, Some(&id), &Ack::Ready);
+        looking.group.pass();
+        for _ in 0..3 {
+            looking.look(2, 8);
+        }
+        let drained = Drained { offset: Offset::new(600).ok(), last_at: None };
+        looking.group.say(&a, &at, Some(&id), &Ack::Drained(drained));
+        if catch_up {
+            looking.group.say(&b, &at, Some(&id), &Ack::CaughtUp);
+        }
+        let assignment = looking.group.state.assignment(&at).expect("it is granted");
+        assert_eq!(looking.group.owner(&at), Some("b"));
+        assert_eq!(assignment.start, Some(Offset::ZERO), "catch_up = {catch_up}: 600 is of the former topic");
+        looking.group.settle();
+        for member in [&a, &b] {
+            for (at, role) in looking.group.view(member).roles {
+                let Role::Owner { start, .. } = role else { panic!("{at}: {role:?}") };
+                assert_eq!(start, Some(Offset::ZERO), "{at}, catch_up = {catch_up}");
+            }
+        }
+    }
+}
+
+// Groups are deleted and created again as well.
+#[test]
+fn a_topic_does_not_land_in_a_group_that_was_created_since_kafka_was_asked() {
+    let mut looking = Looking::new(Mode::Overlap);
+    let look = TopicLook { partitions: 2, id: TopicId::new([7; 16]) };
+    let found = Found::from([("t".parse().expect("a name"), Some(look))]);
+    let writes = follow(&looking.group.state, &found, &mut looking.denials, looking.group.moment);
+    looking.group.remove(&Key::GroupConfig);
+    assert!(!looking.group.apply(&writes[0].clone().unfenced()), "the group is gone");
+    looking.group.configure(&GroupConfig::default());
+    assert!(!looking.group.apply(&writes[0].clone().unfenced()), "it is another one");
+    assert!(looking.group.state.topics().is_empty());
 }
 
 // An assignment that was imported from another store names no owner and not the topic of which it was.

@@ -108,6 +108,35 @@ fn a_draining_consumer_gives_everything_by_handoff_and_takes_nothing() {
     assert!(!group.loads().contains_key("a"));
 }
 
+/// A grant compares the lease of the one that gets it, which is the same while that one drains.
+#[test]
+fn a_drained_consumer_stays_while_a_grant_lands_that_its_instance_has_not_seen() {
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    group.join("b");
+    group.settle();
+    let a = group.join("a");
+    group.crash("b");
+    let before = group.plan();
+    group.leave(&a, &Leaving::Drain);
+    let seen = group.state.clone();
+    group.carry_out(before.actions);
+    assert_eq!(group.owner(&tp("t", 0)), Some("a"));
+    let farewell = session::dismiss(&seen, &a).expect("it has nothing, as that view has it");
+    assert!(!group.apply(&farewell.write.expect("it is guarded").unfenced()));
+    assert_eq!(session::dismiss(&group.state, &a), None);
+}
+
+#[test]
+fn a_drained_consumer_is_let_go_by_a_write_on_its_registration() {
+    let (mut group, a, _) = two_of(2);
+    assert_eq!(session::dismiss(&group.state, &a), None, "it does not drain");
+    group.leave(&a, &Leaving::Drain);
+    group.settle();
+    let farewell = session::dismiss(&group.state, &a).expect("it has handed everything over");
+    assert!(group.apply(&farewell.write.expect("it is guarded").unfenced()));
+    assert_eq!(group.state.registration(&a.name), None);
+}
+
 #[test]
 fn the_last_consumer_keeps_what_nobody_else_can_take_though_it_drains() {
     let mut group = TestGroup::with_topics(&[("t", 2)]);
@@ -241,4 +270,14 @@ fn nobody_takes_what_only_consumers_of_other_topics_or_draining_ones_could() {
     assert!(!session::nobody_takes(&group.state, &b), "b owns nothing, so it waits for nobody");
     group.leave(&b, &Leaving::Drain);
     assert!(session::nobody_takes(&group.state, &a), "b drains too");
+}
+
+#[test]
+fn nobody_takes_a_part_of_what_moves_as_one() {
+    let mut group = TestGroup::default();
+    ["t", "u"].into_iter().for_each(|topic| group.topic_in_set(topic, 1, "s"));
+    let a = group.join("a");
+    group.settle();
+    group.join_as("b", |consumer| consumer.topics = ["t".parse().unwrap()].into());
+    assert!(session::nobody_takes(&group.state, &a), "b takes one of the two");
 }

@@ -1,12 +1,13 @@
 //! Co-partitioned topics move as one.
 
-use kafka_assigner_core::ack::{Ack, Verdict};
+use kafka_assigner_core::ack::{Ack, Drained, Verdict};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{HandoffRecord, MAX_SET, Phase, Taken};
+use kafka_assigner_core::record::{GroupConfig, HandoffRecord, MAX_SET, Phase, Taken};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::test_group::{TestGroup, tp};
-use kafka_assigner_types::id::Member;
+use kafka_assigner_types::id::{Member, Offset};
+use kafka_assigner_types::mode::Mode;
 
 fn set_of(topics: &[(&str, u32)]) -> TestGroup {
     let mut group = TestGroup::default();
@@ -84,6 +85,43 @@ fn the_largest_set_fits_into_one_transaction_at_every_step() {
     for action in group.settle() {
         assert!(action.write.ops.len() <= 128 && action.write.guards.len() < 128, "{}", action.step);
     }
+}
+
+/// Each partition of the largest set is on its way by a handoff of its own, from `a` to `b`.
+fn parts_of_the_largest_set() -> (TestGroup, Member, Member) {
+    let names: Vec<String> = (0..MAX_SET).map(|n| format!("t{n}")).collect();
+    let mut group = TestGroup::default();
+    group.configure(&GroupConfig { mode: Mode::Routed, ..GroupConfig::default() });
+    names.iter().for_each(|name| group.topic(name, 1));
+    let a = group.join("a");
+    group.settle();
+    let b = group.join("b");
+    group.leave(&a, &Leaving::Drain);
+    group.pass();
+    assert_eq!(group.state.handoffs().len(), MAX_SET);
+    names.iter().for_each(|name| group.topic_in_set(name, 1, "s"));
+    (group, a, b)
+}
+
+#[test]
+fn a_set_whose_parts_moved_alone_is_granted_in_writes_that_a_store_takes() {
+    let (mut group, a, b) = parts_of_the_largest_set();
+    // The old owner of one part has said where it stopped.
+    let (at, offset) = (tp("t7", 0), Offset::new(42).unwrap());
+    let id = group.state.handoff(&at).unwrap().id.clone();
+    group.say(&b, &at, Some(&id), &Ack::Ready);
+    group.pass();
+    group.pass();
+    group.say(&a, &at, Some(&id), &Ack::Drained(Drained { offset: Some(offset), last_at: None }));
+    group.crash("a");
+    group.crash("b");
+    group.join("c");
+    for action in group.settle() {
+        assert!(action.write.ops.len() <= 128 && action.write.guards.len() < 128, "{}", action.step);
+    }
+    assert_eq!(group.loads(), [("c".to_owned(), MAX_SET)].into());
+    assert!(group.state.handoffs().is_empty());
+    assert_eq!(group.state.assignment(&at).unwrap().start, Some(offset));
 }
 
 #[test]

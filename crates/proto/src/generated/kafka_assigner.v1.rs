@@ -243,6 +243,19 @@ pub struct AssignedPartition {
     /// The mode of the grant. In the stricter ones the owner stops by its own clock when its claim is over.
     #[prost(enumeration = "Mode", tag = "7")]
     pub mode: i32,
+    /// Kafka's id of the topic, in the 22 letters in which Kafka's tools show it; empty = not known. A topic that is deleted
+    /// and created again has another: whoever holds anything of a partition whose topic had another id drops it first, in
+    /// every mode, also where the run would let it go on. A committed offset that says by its metadata ("topic_id=...") that
+    /// it is of another topic does not count: the partition then starts at its beginning.
+    #[prost(string, tag = "8")]
+    pub topic_id: ::prost::alloc::string::String,
+    /// Set while a move in the mode `routed` is about to hold requests back, or does: end the records that are in the works,
+    /// begin none meanwhile, and call PartitionRested with this handoff as soon as there is none. From then on until the move
+    /// is over, begin records only if they are short: one that takes long would hold requests back, and the move is
+    /// cancelled after GroupConfig.hold_deadline_ms. Requests are answered all the while. Told again under the same epoch when
+    /// it changes; empty = begin records as always. Only for clients with CAPABILITY_REST.
+    #[prost(string, tag = "16")]
+    pub rest_handoff_id: ::prost::alloc::string::String,
 }
 /// One partition that the member has no role in any more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -285,6 +298,9 @@ pub struct WarmPartition {
     /// The time left without reported progress before the handoff is cancelled; 0 = no bound.
     #[prost(uint64, tag = "5")]
     pub deadline_ms: u64,
+    /// Kafka's id of the topic, see AssignedPartition.topic_id.
+    #[prost(string, tag = "6")]
+    pub topic_id: ::prost::alloc::string::String,
 }
 /// Partitions that another member is about to take over: admit nothing more, finish what is in flight, commit, and call
 /// PartitionDrained. Keep the state: the next command is Release, or an Assignment where the handoff was cancelled.
@@ -344,6 +360,9 @@ pub struct CatchUpPartition {
     /// state is the log itself reads as far as the log goes.
     #[prost(int64, optional, tag = "5")]
     pub until_offset: ::core::option::Option<i64>,
+    /// Kafka's id of the topic, see AssignedPartition.topic_id.
+    #[prost(string, tag = "6")]
+    pub topic_id: ::prost::alloc::string::String,
 }
 /// Partitions that another member has taken over: finish what is in flight, commit, drop, call PartitionReleased.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -429,7 +448,7 @@ pub struct HeartbeatRequest {
     /// The client's stream; unset = not told, as by older clients: nothing is concluded from it.
     #[prost(message, optional, tag = "8")]
     pub stream: ::core::option::Option<StreamState>,
-    /// The partitions whose handoff waits for a record that this client has in the works: it was told to stop (Drain,
+    /// The partitions whose handoff waits for a record that this client has in the works: it was told to rest, to stop (Drain,
     /// Release), or it has been granted the partition and its first record is not done. The phase is extended while the
     /// partition is listed; see GroupConfig.drain_deadline_ms. At most 1 000 are heeded. A heartbeat that lists others than
     /// the one before is due within a second of the change.
@@ -449,8 +468,8 @@ pub struct StreamState {
     /// the finaliser of MurmurHash3 (fmix64). The text is four lines, with a line feed between them and none at the end:
     /// topic
     /// partition, in decimal
-    /// owner | warming | catching_up | draining | releasing
-    /// of an owner the epoch, in decimal, else the handoff_id
+    /// owner | resting | warming | catching_up | draining | releasing
+    /// of an owner the epoch, in decimal, else the handoff_id; `resting` is an owner with a rest_handoff_id, which counts
     /// Examples, with topic "orders": owner of partition 0 under epoch 7: 0xc169ccac03e70402; with the warm-up of partition
     /// 1 for handoff "h1" besides: 0x4c1589a555043e06; nothing: 0.
     #[prost(uint64, optional, tag = "2")]
@@ -543,6 +562,23 @@ pub struct PartitionReadyRequest {
 /// The result for each partition, in the order of the request.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PartitionReadyResponse {
+    /// One for each partition.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<AckResult>,
+}
+/// Acknowledges that no record is in the works.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PartitionRestedRequest {
+    /// The caller.
+    #[prost(message, optional, tag = "1")]
+    pub caller: ::core::option::Option<Caller>,
+    /// 1 to 1 000 partitions.
+    #[prost(message, repeated, tag = "2")]
+    pub partitions: ::prost::alloc::vec::Vec<PartitionAck>,
+}
+/// The result for each partition, in the order of the request.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PartitionRestedResponse {
     /// One for each partition.
     #[prost(message, repeated, tag = "1")]
     pub results: ::prost::alloc::vec::Vec<AckResult>,
@@ -649,7 +685,7 @@ pub struct PartitionAck {
     #[prost(string, tag = "3")]
     pub handoff_id: ::prost::alloc::string::String,
     /// The record at the edge of the switch: the first one handled in PartitionTaken, the last one in
-    /// PartitionReleased. Unset = none was handled. Not used in PartitionReady.
+    /// PartitionReleased. Unset = none was handled. Not used elsewhere.
     #[prost(message, optional, tag = "4")]
     pub handled: ::core::option::Option<HandledRecord>,
 }
@@ -779,6 +815,9 @@ pub enum Capability {
     /// until it has had a stream for 3 s. Only such a client is suspected to be dead when its stream ends and nothing is
     /// heard of it. Only with RENEWAL_CLIENT.
     Present = 5,
+    /// The client obeys AssignedPartition.rest_handoff_id. Without it, a record that takes longer than requests may be held
+    /// back keeps its partition from moving in the mode `routed`.
+    Rest = 6,
 }
 impl Capability {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -793,6 +832,7 @@ impl Capability {
             Self::Drain => "CAPABILITY_DRAIN",
             Self::CatchUp => "CAPABILITY_CATCH_UP",
             Self::Present => "CAPABILITY_PRESENT",
+            Self::Rest => "CAPABILITY_REST",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -804,6 +844,7 @@ impl Capability {
             "CAPABILITY_DRAIN" => Some(Self::Drain),
             "CAPABILITY_CATCH_UP" => Some(Self::CatchUp),
             "CAPABILITY_PRESENT" => Some(Self::Present),
+            "CAPABILITY_REST" => Some(Self::Rest),
             _ => None,
         }
     }
@@ -1042,7 +1083,7 @@ pub enum DeregisterMode {
     Unspecified = 0,
     /// Hand everything over first. The session goes on until nothing is left; then the stream ends with Fenced
     /// (FENCE_REASON_DEREGISTERED). Keep renewing and acknowledging until then. That can be never where nobody may take
-    /// what is left: the answer says so in `nobody_takes`. Give up after a time of your own too (30 s in our client), and
+    /// what is left: the answer says so in `nobody_takes`. Give up after a time of your own too (17 s in our client), and
     /// call again with DEREGISTER_MODE_NOW.
     Drain = 1,
     /// The client has stopped all work: the session ends now and its partitions are granted to others at once.
@@ -1246,6 +1287,34 @@ pub mod kafka_assigner_client {
             req.extensions_mut()
                 .insert(
                     GrpcMethod::new("kafka_assigner.v1.KafkaAssigner", "PartitionReady"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// The owner has no record in the works, see AssignedPartition.rest_handoff_id. Requests are held back only after this.
+        /// Only from clients with CAPABILITY_REST.
+        pub async fn partition_rested(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PartitionRestedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PartitionRestedResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/kafka_assigner.v1.KafkaAssigner/PartitionRested",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("kafka_assigner.v1.KafkaAssigner", "PartitionRested"),
                 );
             self.inner.unary(req, path, codec).await
         }
@@ -1466,6 +1535,15 @@ pub mod kafka_assigner_server {
             request: tonic::Request<super::PartitionReadyRequest>,
         ) -> std::result::Result<
             tonic::Response<super::PartitionReadyResponse>,
+            tonic::Status,
+        >;
+        /// The owner has no record in the works, see AssignedPartition.rest_handoff_id. Requests are held back only after this.
+        /// Only from clients with CAPABILITY_REST.
+        async fn partition_rested(
+            &self,
+            request: tonic::Request<super::PartitionRestedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PartitionRestedResponse>,
             tonic::Status,
         >;
         /// The old owner has stopped and finished what it had in flight, and says where. It keeps its state until it is told
@@ -1717,6 +1795,52 @@ pub mod kafka_assigner_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = PartitionReadySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/kafka_assigner.v1.KafkaAssigner/PartitionRested" => {
+                    #[allow(non_camel_case_types)]
+                    struct PartitionRestedSvc<T: KafkaAssigner>(pub Arc<T>);
+                    impl<
+                        T: KafkaAssigner,
+                    > tonic::server::UnaryService<super::PartitionRestedRequest>
+                    for PartitionRestedSvc<T> {
+                        type Response = super::PartitionRestedResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PartitionRestedRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as KafkaAssigner>::partition_rested(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PartitionRestedSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -2076,6 +2200,10 @@ pub struct AttachRequest {
     /// For people: what runs there.
     #[prost(message, optional, tag = "8")]
     pub client: ::core::option::Option<ClientInfo>,
+    /// The longest time for which it holds a request back: above the group's hold_deadline_ms (INVALID_ARGUMENT otherwise),
+    /// or requests would fail while a move may still end. 0 = not told.
+    #[prost(uint64, tag = "9")]
+    pub stash_age_ms: u64,
 }
 /// One instruction to a router. A Table replaces everything that was said before, a RouteChange the routes it lists.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3004,6 +3132,11 @@ pub struct DeleteGroupRequest {
     /// The group. Required here: an empty name is refused.
     #[prost(string, tag = "1")]
     pub group: ::prost::alloc::string::String,
+    /// The operator's word that every process has stopped that owned partitions of the group, also those that reach no
+    /// instance. Then a new group of this name waits for nobody. Without it, it grants nothing in `exclusive` and `routed`
+    /// while claims of this one may run: up to 10 min where partitions were owned in `overlap`.
+    #[prost(bool, tag = "2")]
+    pub owners_stopped: bool,
 }
 /// The group is gone; an unknown one is NOT_FOUND.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

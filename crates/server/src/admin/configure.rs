@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{GroupConfig, encode};
+use kafka_assigner_core::record::{GroupConfig, Tombstone, encode};
 use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_proto::v1::{
     self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
@@ -20,6 +20,7 @@ use super::service::{ATTEMPTS, AdminService, lost_race};
 use super::{modes, show};
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
+use crate::options::Options;
 use crate::{directory, leases, refusal};
 
 impl AdminService {
@@ -50,7 +51,7 @@ impl AdminService {
         Err(lost_race(&format!("group {name}")))
     }
 
-    /// `None` where somebody else created it first.
+    /// `None` where somebody else created it first; then the view shows that.
     async fn create(
         &self,
         name: &GroupName,
@@ -58,15 +59,19 @@ impl AdminService {
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let options = self.instance.options();
         let config = changed(options.group_defaults.clone(), wanted, &options.strategies)?;
-        let txn = self.instance.creation(name, &config);
+        let txn = self.instance.creation(name, &config).await?;
         let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
-        if !outcome.succeeded {
-            return Ok(None);
+        if outcome.succeeded {
+            tracing::info!(group = %name, "group created by an operator");
         }
-        tracing::info!(group = %name, "group created by an operator");
-        let group = self.instance.group(name).await?;
-        self.instance.reach(&group, outcome.revision).await?;
-        Ok(Some(SetGroupConfigResponse { config: Some(show::config(&config)), created: true }))
+        match self.instance.group(name).await {
+            Ok(group) => self.instance.reach(&group, outcome.revision).await?,
+            // The store began another history meanwhile.
+            Err(refused) if !outcome.succeeded && refused.code() == Code::NotFound => return Ok(None),
+            Err(refused) => return Err(refused),
+        }
+        let response = SetGroupConfigResponse { config: Some(show::config(&config)), created: true };
+        Ok(outcome.succeeded.then_some(response))
     }
 
     /// `None` where somebody else changed it first.
@@ -108,11 +113,15 @@ impl AdminService {
             let (records, config) = deletable(&state, &group)?;
             // Whoever acts now must not do so in a group that is created in its place.
             refuse_claims(&state, &leases::ask(&**self.instance.store(), &owners(&state)).await)?;
-            let prefix = &self.instance.options().prefix;
-            let txn = directory::delete(prefix, group.layout(), config, state.revision());
+            let Options { prefix, wall, .. } = self.instance.options();
+            let claims_ms = if request.owners_stopped { 0 } else { state.claims_after_deletion_ms() };
+            let tombstone = Some(claims_ms).filter(|claims_ms| *claims_ms > 0);
+            let tombstone = tombstone.map(|claims_ms| Tombstone::new(claims_ms, wall.now()));
+            let txn = directory::delete(prefix, group.layout(), config, state.revision(), tombstone.as_ref());
             let outcome = self.instance.store().txn(txn).await.map_err(|e| refusal::store(&e))?;
             if outcome.succeeded {
-                tracing::info!(group = %group.name(), records, "group deleted by an operator");
+                let owners_stopped = request.owners_stopped;
+                tracing::info!(group = %group.name(), records, owners_stopped, "group deleted by an operator");
                 return Ok(DeleteGroupResponse { records });
             }
             self.instance.reach(&group, outcome.revision).await?;
@@ -137,10 +146,12 @@ fn before(state: &GroupState) -> Result<Option<(GroupConfig, Must)>, Status> {
     }
 }
 
-/// The leases of all owners.
+/// The leases of all owners, and of those that work on until they have let go.
 fn owners(state: &GroupState) -> BTreeMap<LeaseId, Duration> {
     let assignments = state.assignments().values().filter_map(Entry::last_good);
-    let owners = assignments.filter_map(|assignment| assignment.owner.as_ref());
+    let handoffs = state.handoffs().keys().filter_map(|lead| state.handoff(lead));
+    let old = handoffs.filter_map(|handoff| handoff.old_owner.as_ref());
+    let owners = assignments.filter_map(|assignment| assignment.owner.as_ref()).chain(old);
     owners.map(|owner| (owner.lease, Duration::from_millis(owner.ttl_ms))).collect()
 }
 
@@ -219,7 +230,31 @@ fn set<T: Clone>(field: &mut T, wanted: Option<&T>) {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_core::ack::Ack;
+    use kafka_assigner_core::session::Leaving;
+    use kafka_assigner_core::test_group::{TestGroup, tp};
+
     use super::*;
+
+    // In `overlap` the assignment names the new owner while the old one still works.
+    #[test]
+    fn who_works_until_it_lets_go_is_asked_before_a_deletion() {
+        let mut group = TestGroup::with_topics(&[("t", 1)]);
+        let (a, at) = (group.join("a"), tp("t", 0));
+        group.settle();
+        let b = group.join("b");
+        group.leave(&a, &Leaving::Drain);
+        group.pass();
+        let id = group.state.handoff(&at).unwrap().id.clone();
+        group.say(&b, &at, Some(&id), &Ack::Ready);
+        group.pass();
+        assert_eq!(group.owner(&at), Some("b"));
+        let leases = [&a, &b].map(|member| group.state.registration(&member.name).unwrap().lease);
+        for member in [a, b] {
+            group.remove(&Key::Consumer(member.name));
+        }
+        assert_eq!(owners(&group.state).into_keys().collect::<Vec<_>>(), leases);
+    }
 
     #[test]
     fn only_what_is_set_changes() {

@@ -1,6 +1,7 @@
 //! Ends sessions on purpose.
 
-use kafka_assigner_core::session::{self, Leaving};
+use kafka_assigner_core::session::{self, Farewell, Leaving};
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::write::Write;
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest, DeregisterResponse};
 use kafka_assigner_proto::{Reason, status};
@@ -53,26 +54,37 @@ impl ConsumerService {
         self.instance.store().grant(kept).await.map(Some).map_err(|e| refusal::store(&e))
     }
 
-    /// Removes the registration of a member that has handed everything over.
+    /// Removes the registration of a member that has handed everything over, if that is still so.
     pub(super) async fn remove(&self, group: &ServedGroup, member: &Member) -> Result<(), Status> {
-        self.leave(group, member, &Leaving::Now).await
+        group.hub().note_leaving(member);
+        let dismiss = |state: &GroupState| Some(session::dismiss(state, member).unwrap_or_default());
+        self.let_go(group, member, dismiss).await
     }
 
     async fn leave(&self, group: &ServedGroup, member: &Member, leaving: &Leaving) -> Result<(), Status> {
+        if *leaving != Leaving::Drain {
+            group.hub().note_leaving(member);
+        }
         let wall = self.instance.options().wall.now();
+        self.let_go(group, member, |state| session::leave(state, member, leaving, wall)).await
+    }
+
+    /// Carries out what `decide` finds, on the newest view each time; nothing where that has neither a write nor an end.
+    async fn let_go(
+        &self,
+        group: &ServedGroup,
+        member: &Member,
+        decide: impl Fn(&GroupState) -> Option<Farewell>,
+    ) -> Result<(), Status> {
         for _ in 0..ATTEMPTS {
-            let Some(farewell) = group.read(|state| session::leave(state, member, leaving, wall)) else {
-                return Err(not_registered(group, member));
-            };
-            if *leaving != Leaving::Drain {
-                group.hub().note_leaving(member);
-            }
+            let farewell = group.read(&decide).ok_or_else(|| not_registered(group, member))?;
             if farewell.write.is_none() && farewell.ends.is_none() {
                 return Ok(());
             }
+            let is_over = farewell.ends.is_some();
             if self.say(group, farewell.write).await? {
                 self.end_lease(group, farewell.ends).await?;
-                tracing::info!(group = %group.name(), consumer = %member, ?leaving, "leaving");
+                tracing::info!(group = %group.name(), consumer = %member, is_over, "leaving");
                 return Ok(());
             }
         }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, MemberAck};
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{Consumer, Standing, Taken};
-use kafka_assigner_core::session::{is_drained, over};
-use kafka_assigner_core::state::{Entry, GroupState, Scope};
+use kafka_assigner_core::record::{Consumer, Taken};
+use kafka_assigner_core::session::{self, over};
+use kafka_assigner_core::state::{GroupState, Scope};
 use kafka_assigner_core::suspicion::unmark_served;
 use kafka_assigner_core::view::{ConsumerView, Role, consumer_view};
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, AssignmentCommand};
-use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::Revision;
 use tokio::time::sleep;
 
@@ -189,7 +189,7 @@ impl ConsumerStream {
                 Next::End(FenceReason::Left)
             }
             Some(reason) => Next::End(reason),
-            None if may_leave(state, &self.session.member) => Next::Leave,
+            None if session::dismiss(state, &self.session.member).is_some() => Next::Leave,
             None => self.news(state, &self.line.take_scope()),
         })
     }
@@ -200,7 +200,7 @@ impl ConsumerStream {
         let deadline_ms = state.configured(|config| config.warm_deadline_ms);
         let Some(known) = &mut self.known else {
             let view = consumer_view(state, member);
-            let opening = told.opening(self.session.describe().as_ref(), &view, deadline_ms);
+            let opening = told.opening(state, self.session.describe().as_ref(), &view, deadline_ms);
             let taking = self.taking(&view.roles);
             self.known = Some(view);
             return Next::Tell(state.revision(), opening, taking);
@@ -301,10 +301,4 @@ impl ConsumerStream {
 fn taken(at: &TopicPartition, role: &Role) -> Option<MemberAck> {
     let Role::Owner { taking: Some(id), .. } = role else { return None };
     Some(MemberAck { at: at.clone(), handoff: Some(id.clone()), ack: Ack::Taken(Taken::default()) })
-}
-
-fn may_leave(state: &GroupState, member: &Member) -> bool {
-    let registration: Option<&Consumer> =
-        state.consumers().get(&member.name).and_then(Entry::readable).map(|consumer| &**consumer);
-    registration.is_some_and(|c| c.standing == Standing::Draining) && is_drained(state, member)
 }

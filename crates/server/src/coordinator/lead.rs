@@ -151,7 +151,7 @@ impl Leading<'_> {
         metrics.step(group.name(), action);
         let (group, step, unit) = (group.name(), &action.step, action.unit.first().map(ToString::to_string));
         match step {
-            Step::Cancel { .. } | Step::EndSession { .. } | Step::EndRouter { .. } | Step::Grant { .. } => {
+            Step::Cancel { .. } | Step::EndSession { .. } | Step::Grant { .. } => {
                 tracing::info!(%group, unit, %step, "step");
             }
             _ => tracing::debug!(%group, unit, %step, "step"),

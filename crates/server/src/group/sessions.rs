@@ -24,9 +24,13 @@ struct SessionActivity {
     progressed: Instant,
     written: Option<Instant>,
     heard: Option<Instant>,
-    /// The time at which it was not heard for so long that it was looked for, and found to be renewed.
-    looked_for: Option<Instant>,
+    /// The last look for it, since it was not heard for so long, and the number of looks that found it renewed.
+    looked_for: Option<(Instant, u32)>,
 }
+
+/// The looks that find a session renewed until it counts as heard elsewhere: a rolling restart of etcd renews all leases
+/// a few times, and then no more.
+const LOOKS: u32 = 5;
 
 impl Sessions {
     /// Takes in a heartbeat's counter; true where it has stood still for longer than `limit`.
@@ -73,7 +77,7 @@ impl Sessions {
         let unheard = |(name, page): (&MemberName, &SessionActivity)| {
             let heard = page.heard?;
             let ttl = Duration::from_millis(state.registration(name)?.ttl_ms);
-            let is_due = page.looked_for.is_none_or(|looked| looked.elapsed() >= ttl / 2);
+            let is_due = page.looked_for.is_none_or(|(looked, _)| looked.elapsed() >= ttl / 2);
             if !is_due || heard.max(in_contact).elapsed() < ttl {
                 return None;
             }
@@ -83,12 +87,16 @@ impl Sessions {
         self.pages().iter().filter_map(unheard).take(most).collect()
     }
 
-    /// Notes that `member`, heard last at `moment`, was looked for, and is to be once more half its time to live later.
-    /// False where that was noted before, or it was heard since.
+    /// Notes that `member`, heard last at `moment`, was looked for and found renewed; it is looked for again half its time to
+    /// live later. False where it was often enough, or it was heard here since.
     pub(crate) fn look_again(&self, member: &Member, moment: Instant) -> bool {
         let mut pages = self.pages();
         let page = pages.get_mut(&member.name).filter(|page| page.heard == Some(moment));
-        page.is_some_and(|page| page.looked_for.replace(Instant::now()).is_none())
+        page.is_some_and(|page| {
+            let looks = page.looked_for.map_or(0, |(_, looks)| looks) + 1;
+            page.looked_for = Some((Instant::now(), looks));
+            looks < LOOKS
+        })
     }
 
     /// Forgets that `member` was heard at `moment`, unless it was heard since.

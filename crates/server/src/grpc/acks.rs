@@ -26,6 +26,11 @@ pub(super) fn ready(item: &PartitionAck) -> Result<MemberAck, Status> {
     partition(item, Ack::Ready)
 }
 
+/// `PartitionRested`.
+pub(super) fn rested(item: &PartitionAck) -> Result<MemberAck, Status> {
+    partition(item, Ack::Rested)
+}
+
 /// `PartitionDrained`.
 pub(super) fn drained(item: &DrainedPartition) -> Result<MemberAck, Status> {
     let offset = item.next_offset.map(|offset| convert::offset("next_offset", offset)).transpose()?;

@@ -6,7 +6,8 @@ use kafka_assigner_proto::v1::{
     AckResult, Caller, DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse,
     PartitionCaughtUpRequest, PartitionCaughtUpResponse, PartitionDrainedRequest, PartitionDrainedResponse,
     PartitionReadyRequest, PartitionReadyResponse, PartitionReleasedRequest, PartitionReleasedResponse,
-    PartitionTakenRequest, PartitionTakenResponse, RegisterRequest, WarmFailedRequest, WarmFailedResponse,
+    PartitionRestedRequest, PartitionRestedResponse, PartitionTakenRequest, PartitionTakenResponse,
+    RegisterRequest, WarmFailedRequest, WarmFailedResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -70,6 +71,15 @@ impl KafkaAssigner for Consumers {
         let request = request.into_inner();
         let results = self.acknowledge(request.caller, &request.partitions, acks::taken).await?;
         Ok(Response::new(PartitionTakenResponse { results }))
+    }
+
+    async fn partition_rested(
+        &self,
+        request: Request<PartitionRestedRequest>,
+    ) -> Result<Response<PartitionRestedResponse>, Status> {
+        let request = request.into_inner();
+        let results = self.acknowledge(request.caller, &request.partitions, acks::rested).await?;
+        Ok(Response::new(PartitionRestedResponse { results }))
     }
 
     async fn partition_drained(

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::record::GroupConfig;
+use kafka_assigner_core::record::{GroupConfig, Tombstone, decode};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::kv::{Revision, Txn};
+use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::GroupName;
 use tonic::Status;
 
 use super::Instance;
 use super::served_history::ServedHistory;
-use crate::directory;
+use crate::directory::{self, EarlierClaims};
 use crate::group::ServedGroup;
 use crate::refusal;
 
@@ -77,12 +79,15 @@ impl Instance {
     pub async fn group_or_create(&self, name: &GroupName) -> Result<ServedGroup, Status> {
         match self.group(name).await {
             Err(refused) if refused.code() == tonic::Code::NotFound && self.0.options.auto_create => {
-                let create = self.creation(name, &self.0.options.group_defaults);
+                let create = self.creation(name, &self.0.options.group_defaults).await?;
                 let outcome = self.0.store.txn(create).await.map_err(|e| refusal::store(&e))?;
                 if outcome.succeeded {
                     tracing::info!(group = %name, "group created by its first consumer");
                 }
-                self.group(name).await.map_err(|refused| overtaken(refused, name))
+                let group = self.group(name).await.map_err(|refused| overtaken(refused, name))?;
+                // It may have been served before, as a group that was deleted since.
+                self.reach(&group, outcome.revision).await?;
+                Ok(group)
             }
             other => other,
         }
@@ -90,18 +95,26 @@ impl Instance {
 
     /// The transaction that creates the group `name` with `config`.
     ///
-    /// A group that is not there may have been there in a history that the store has lost.
-    pub(crate) fn creation(&self, name: &GroupName, config: &GroupConfig) -> Txn {
+    /// A group that is not there may have been there in a history that the store has lost, or have been deleted.
+    pub(crate) async fn creation(&self, name: &GroupName, config: &GroupConfig) -> Result<Txn, Status> {
         let (history, prefix) = (self.history(), &self.0.options.prefix);
         let longest = Duration::from_millis(config.max_session_timeout_ms);
-        let claims_are_over = history.is_the_first() || history.age() >= longest;
+        let of_lost_history = !history.is_the_first() && history.age() < longest;
         let layout = Layout::new(prefix, name.clone());
-        directory::create(prefix, &layout, config, &history.identity, claims_are_over)
+        let (gone, _) = self.0.store.get(&layout.gone()).await.map_err(|e| refusal::store(&e))?;
+        let tombstone = gone.map(|record| (record.mod_revision, claims_ms(&record.value)));
+        let earlier = EarlierClaims { of_lost_history, tombstone };
+        Ok(directory::create(prefix, &layout, config, &history.identity, earlier))
     }
 
     fn patience(&self) -> Duration {
         self.0.options.view_patience
     }
+}
+
+/// The claims that a tombstone tells of; one that can't be read may tell of the longest that a client of any version has.
+fn claims_ms(tombstone: &[u8]) -> u64 {
+    decode::<Tombstone>(tombstone).map_or(millis(LONGEST_OUTAGE_GRACE), |tombstone| tombstone.claims_ms)
 }
 
 /// A group that is missing though it was to be created: the store began another history meanwhile.

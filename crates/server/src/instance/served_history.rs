@@ -164,7 +164,7 @@ impl ServedHistory {
     pub(super) fn went_back(&self) -> bool {
         let groups = self.groups();
         let views = groups.values().map(|served| served.group.view().health().went_back);
-        views.chain([self.directory.health().went_back]).any(|went_back| went_back)
+        views.chain([self.directory.health().went_back, self.peers.went_back()]).any(|went_back| went_back)
     }
 
     fn ahead(&self) -> MutexGuard<'_, BTreeSet<(GroupName, MemberName)>> {

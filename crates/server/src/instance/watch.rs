@@ -48,9 +48,10 @@ impl Instance {
         let reached = known.reached();
         let (identity, at) = read(&*self.0.store, &self.0.options.prefix).await?;
         let stored = identity.as_ref().map(|identity| &**identity.record());
+        let is_older = identity.as_ref().is_some_and(|stored| stored.is_older_than(&known.identity));
         let history = match judge(known.identity.record(), reached, stored, at) {
             // Its revision was raised when it was restored.
-            StoreHistory::Continues if known.went_back() => StoreHistory::WentBack,
+            StoreHistory::Continues if known.went_back() || is_older => StoreHistory::WentBack,
             history => history,
         };
         Ok(Look { history, identity, at })

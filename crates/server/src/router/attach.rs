@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::leader::{freeze_bound, router_session};
+use kafka_assigner_core::leader::{freeze_bound, hold_deadline, router_session};
 use kafka_assigner_core::record::Router;
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::AttachRequest;
@@ -30,6 +30,17 @@ fn session(group: &ServedGroup, asked: Option<Duration>) -> Result<Duration, Sta
     Err(refusal::field(format!(
         "session_timeout_ms = {asked} is refused: a router may ask for at most {most} here, the time that a freeze waits \
          for routers (seven tenths of the group's hold_deadline_ms)"
+    )))
+}
+
+/// Refuses a router whose requests are too old before a move that holds them back has to be over.
+fn outlasts_a_move(group: &ServedGroup, stash_age: Option<Duration>) -> Result<(), Status> {
+    let held = group.read(hold_deadline);
+    let Some(age) = stash_age.filter(|age| *age <= held) else { return Ok(()) };
+    let (age, held) = (millis(age), millis(held));
+    Err(refusal::field(format!(
+        "stash_age_ms = {age} is refused: requests have to be kept for above {held} here, the time for which a move may hold \
+         them back (the group's hold_deadline_ms)"
     )))
 }
 
@@ -61,6 +72,7 @@ impl RouterService {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
             Entrance::Over(over) => Ok(Err(over)),
             Entrance::Create { takes_over } => {
+                outlasts_a_move(group, attachment.stash_age)?;
                 let record = self.record(attachment, session(group, attachment.timeout)?);
                 let opened = registered.open(record, takes_over).await?;
                 tracing::info!(group = %group.name(), router = %attachment.router,

@@ -20,6 +20,8 @@ pub(super) struct Attachment {
     pub(super) router: Member,
     pub(super) opening: Opening,
     pub(super) timeout: Option<Duration>,
+    /// The longest time for which it holds a request back; `None` = it did not say.
+    pub(super) stash_age: Option<Duration>,
     pub(super) seen: Seen,
     pub(super) client: String,
 }
@@ -35,6 +37,7 @@ impl Attachment {
             opening: request::opening(request.resume_lease, &request.incarnation)?,
             router: Member { name, incarnation },
             timeout: request::timeout(request.session_timeout_ms)?,
+            stash_age: (request.stash_age_ms > 0).then(|| Duration::from_millis(request.stash_age_ms)),
             seen: request.seen.unwrap_or_default(),
             client: request.client.map(|client| request::describe(&client)).unwrap_or_default(),
         })

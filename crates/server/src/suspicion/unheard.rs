@@ -51,7 +51,7 @@ async fn look(instance: &Instance) {
 
 /// Marks a session, and forgets that it was heard here: from now on whoever hears it has heard it last.
 ///
-/// One that was renewed may be heard elsewhere, or the store gave all leases their whole time again: a second look tells.
+/// One that was renewed may be heard elsewhere, or the store gave all leases their whole time again: further looks tell.
 async fn mark(instance: &Instance, group: &ServedGroup, member: &Member, since: Instant) {
     let sessions = group.sessions();
     match (Suspect { instance, group, member }).suspect(SuspectedFor::Unheard { since }).await {

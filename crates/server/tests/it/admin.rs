@@ -67,7 +67,8 @@ async fn a_group_is_created_changed_and_deleted() {
     assert_eq!(listed.iter().map(|group| &*group.group).collect::<Vec<_>>(), ["g"]);
     let described = admin.describe_group(DescribeGroupRequest { group: g() }).await.unwrap().into_inner();
     assert_eq!(described.config.unwrap().max_warming, Some(3));
-    admin.delete_group(DeleteGroupRequest { group: g() }).await.unwrap();
+    let request = DeleteGroupRequest { group: g(), ..DeleteGroupRequest::default() };
+    admin.delete_group(request).await.unwrap();
     let gone = async || admin.clone().describe_group(DescribeGroupRequest { group: g() }).await;
     let answer = until("it is gone", gone, Result::is_err).await;
     refused(answer, Reason::GroupNotFound, "does not exist");
@@ -80,7 +81,8 @@ async fn a_group_with_consumers_is_not_deleted() {
     let served = Served::start().await;
     let _here = served.consumer("a").await;
     let mut admin = served.admin().await;
-    let answer = admin.delete_group(DeleteGroupRequest { group: g() }).await;
+    let request = DeleteGroupRequest { group: g(), ..DeleteGroupRequest::default() };
+    let answer = admin.delete_group(request).await;
     refused(answer, Reason::GroupInUse, "1 registered consumers");
 }
 

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use kafka_assigner_core::key::{ClusterLayout, DEFAULT_PREFIX, Key};
-use kafka_assigner_proto::v1::{self, DeleteGroupRequest, DeleteGroupResponse, SetTopicRequest};
+use kafka_assigner_proto::v1::{
+    self, DeleteGroupRequest, DeleteGroupResponse, HeartbeatOutcome, SetGroupConfigRequest, SetTopicRequest,
+};
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::AdminService;
 use kafka_assigner_store::Store as _;
+use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::kv::Op;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Status};
 
 use crate::cluster::{Cluster, GROUP, Node, group, layout};
@@ -16,9 +19,37 @@ use crate::exclusive::exclusive;
 use crate::member::{Member, full};
 
 async fn delete(node: &Node) -> Result<DeleteGroupResponse, Status> {
-    AdminService::new(node.instance.clone())
-        .delete_group(DeleteGroupRequest { group: GROUP.to_owned() })
-        .await
+    delete_after(node, false).await
+}
+
+/// Deletes the group, with or without the word that its owners have stopped.
+async fn delete_after(node: &Node, owners_stopped: bool) -> Result<DeleteGroupResponse, Status> {
+    let request = DeleteGroupRequest { group: GROUP.to_owned(), owners_stopped };
+    AdminService::new(node.instance.clone()).delete_group(request).await
+}
+
+/// A strict group whose name another one had that was deleted, and a consumer of it. Of the former one, a consumer may
+/// work on that reaches no instance.
+async fn strict_after_a_deletion(owners_stopped: bool) -> (Cluster, Member) {
+    let cluster = Cluster::start(1, 2).await;
+    let mut member = Member::join(&cluster.nodes[0], "a").await;
+    member.until("both", |roles| roles.assigned.len() == 2).await;
+    cluster.revoke(member.roles.lease).await;
+    cluster.until("it is gone", |state| state.consumers().is_empty()).await;
+    delete_after(&cluster.nodes[0], owners_stopped).await.expect("it is deleted");
+    let config = Some(v1::GroupConfig { mode: Some("exclusive".to_owned()), ..v1::GroupConfig::default() });
+    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config };
+    let admin = AdminService::new(cluster.nodes[0].instance.clone());
+    admin.set_group_config(request).await.expect("it is created");
+    cluster.topic("t", 2).await;
+    let anew = Member::join(&cluster.nodes[0], "b").await;
+    (cluster, anew)
+}
+
+/// True if a tombstone of the group is stored.
+async fn has_tombstone(cluster: &Cluster) -> bool {
+    let gone = ClusterLayout::new(DEFAULT_PREFIX).gone(&group());
+    cluster.memory.get(&gone).await.expect("memory answers").0.is_some()
 }
 
 /// A cluster whose first instance still shows a group that the second has deleted.
@@ -90,6 +121,33 @@ async fn a_session_does_not_bring_its_deleted_group_back() {
     }
     let refused = member.resume(&cluster.nodes[0]).await.err().expect("it is refused");
     assert_eq!((refused.code(), records(&cluster).await), (Code::NotFound, 0), "{refused:?}");
+    cluster.stop().await;
+}
+
+/// Until the claims of the group of its name that was deleted are over, a new one grants nothing strictly.
+#[tokio::test(start_paused = true)]
+async fn a_strict_group_waits_for_the_claims_of_one_of_its_name_that_was_deleted() {
+    let (cluster, mut anew) = strict_after_a_deletion(false).await;
+    assert!(has_tombstone(&cluster).await);
+    let since = Instant::now();
+    while anew.roles.assigned.len() < 2 {
+        assert_eq!(anew.heartbeat().await.outcome(), HeartbeatOutcome::Confirmed);
+        let _told = timeout(Duration::from_secs(5), anew.more()).await;
+    }
+    // Its leader began to wait before the consumer was there.
+    let waited = since.elapsed() + Duration::from_secs(1);
+    assert!(waited >= LONGEST_OUTAGE_GRACE, "granted after {waited:?}");
+    assert!(!has_tombstone(&cluster).await, "its leader removes it");
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_owners_that_have_stopped_by_an_operators_word() {
+    let (cluster, mut anew) = strict_after_a_deletion(true).await;
+    let since = Instant::now();
+    anew.until("both", |roles| roles.assigned.len() == 2).await;
+    assert!(since.elapsed() < Duration::from_secs(30), "granted after {:?}", since.elapsed());
+    assert!(!has_tombstone(&cluster).await);
     cluster.stop().await;
 }
 

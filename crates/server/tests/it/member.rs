@@ -9,9 +9,9 @@ use kafka_assigner_proto::v1::{
     AckOutcome, AckResult, AssignedPartition, AssignmentCommand, BusyPartition, Caller, Capability,
     CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
     HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
-    PartitionReadyRequest, PartitionReleasedRequest, PartitionTakenRequest, RegisterRequest,
-    ReleasePartition, Renewal, Seen, StreamState, WarmFailedRequest, WarmFailure, WarmPartition,
-    WarmProgress,
+    PartitionReadyRequest, PartitionReleasedRequest, PartitionRestedRequest, PartitionTakenRequest,
+    RegisterRequest, ReleasePartition, Renewal, Seen, StreamState, WarmFailedRequest, WarmFailure,
+    WarmPartition, WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -166,6 +166,15 @@ impl Member {
     pub(crate) async fn say_ready(&self, partitions: Vec<PartitionAck>) -> Result<Vec<AckResult>, Status> {
         let request = PartitionReadyRequest { caller: Some(self.caller()), partitions };
         Ok(self.node.api.partition_ready(Request::new(request)).await?.into_inner().results)
+    }
+
+    /// Says that no record is in the works of all that it is to rest for.
+    pub(crate) async fn rested(&self) -> Vec<AckOutcome> {
+        let resting = self.roles.assigned.values().filter(|a| !a.rest_handoff_id.is_empty());
+        let partitions = resting.map(|a| ack(&a.topic, a.partition, &a.rest_handoff_id)).collect();
+        let request = PartitionRestedRequest { caller: Some(self.caller()), partitions };
+        let answer = self.node.api.partition_rested(Request::new(request)).await.expect("a definite answer");
+        outcomes(&answer.into_inner().results)
     }
 
     /// Says that it has stopped all that it was told to, at `next_offset`.

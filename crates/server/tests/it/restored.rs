@@ -221,6 +221,25 @@ async fn an_identity_that_is_written_again_stops_nobody() {
     cluster.stop().await;
 }
 
+// And the backup is from before that.
+#[tokio::test(start_paused = true)]
+async fn an_identity_from_before_it_was_written_again_is_a_store_that_went_back() {
+    let cluster = Cluster::tuned(1, 4, in_mode(Mode::Overlap)).await;
+    let mut a = Member::join(&cluster.nodes[0], "a").await;
+    a.until("all", |roles| roles.assigned.len() == 4).await;
+    let key = ClusterLayout::new(DEFAULT_PREFIX).cluster();
+    let stored = cluster.memory.get(&key).await.unwrap().0.expect("an instance wrote it");
+    let backup = cluster.memory.back_up();
+    cluster.apply(vec![Op::put(key, stored.value)]).await;
+    a.ended().await;
+    let back = a.resume(&cluster.nodes[0]).await.expect("it has its session");
+    cluster.memory.put_back(&backup);
+    work_on(&cluster).await;
+    let anew = begin_anew(&cluster.nodes[0], &back).await;
+    assert_ne!(anew.roles.cluster_id, back.roles.cluster_id);
+    cluster.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn nobody_writes_an_identity_that_is_gone() {
     let cluster = Cluster::tuned(1, 1, in_mode(Mode::Overlap)).await;

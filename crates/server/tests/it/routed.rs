@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
-    AckOutcome, AttachRequest, FenceReason, HeartbeatOutcome, RegisterRequest, RouteAck,
+    AckOutcome, AssignedPartition, AttachRequest, BusyPartition, Capability, FenceReason, HeartbeatOutcome,
+    RegisterRequest, RouteAck,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
 use kafka_assigner_server::Options;
@@ -75,6 +77,42 @@ async fn the_owner_stops_once_every_router_holds_requests_back_and_they_go_to_th
 }
 
 #[tokio::test(start_paused = true)]
+async fn requests_are_held_back_once_the_owner_says_that_no_record_is_in_the_works() {
+    let cluster = Cluster::tuned(1, 2, routed).await;
+    let mut request = full("a", "a-1");
+    request.capabilities.push(Capability::Rest.into());
+    let mut old = Member::register(&cluster.nodes[0], request).await.expect("it registers");
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let mut router = Router::join(&cluster.nodes[0], "r").await;
+    let mut new = Member::join(&cluster.nodes[0], "b").await;
+    new.until("one to warm", |roles| roles.warming.len() == 1).await;
+    assert_eq!(new.ready().await, [AckOutcome::Applied]);
+    let rests = |owned: &AssignedPartition| !owned.rest_handoff_id.is_empty();
+    old.until("it is to rest", |roles| roles.assigned.values().any(rests)).await;
+    for _ in 0..20 {
+        let resting = old.roles.assigned.values().filter(|owned| rests(owned));
+        let busy = resting.map(|owned| BusyPartition {
+            topic: owned.topic.clone(),
+            partition: owned.partition,
+            handoff_id: owned.rest_handoff_id.clone(),
+        });
+        old.busy(busy.collect()).await.expect("an answer");
+        new.heartbeat().await;
+        router.heartbeat().await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    let phases = |state: &GroupState| -> Vec<Phase> {
+        state.handoffs().keys().filter_map(|at| Some(state.handoff(at)?.phase)).collect()
+    };
+    assert_eq!(cluster.group().await.read(phases), [Phase::Ready], "a record of 40 s is in the works");
+    assert_eq!(old.rested().await, [AckOutcome::Applied]);
+    router.stashes().await;
+    assert_eq!(router.freeze().await, [AckOutcome::Applied]);
+    finish(&mut old, &mut new).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_router_that_leaves_is_not_waited_for() {
     let (cluster, mut old, mut new, [first, mut second]) = freezing(routed).await;
     assert_eq!(first.freeze().await, [AckOutcome::Applied]);
@@ -123,8 +161,8 @@ async fn without_routers_a_freeze_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_router_that_never_answers_is_named_and_ended_after_two_freezes() {
-    let (cluster, old, new, [mut first, mut second]) = freezing(impatient).await;
+async fn a_router_that_never_answers_is_named_and_left_out_after_two_freezes() {
+    let (cluster, old, new, [first, second]) = freezing(impatient).await;
     let (_old, _new) = (Worker::of(&cluster.nodes, old), Worker::of(&cluster.nodes, new));
     let named = |state: &GroupState| {
         let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
@@ -135,16 +173,16 @@ async fn a_router_that_never_answers_is_named_and_ended_after_two_freezes() {
     let beats = async {
         loop {
             first.heartbeat().await;
-            tokio::time::sleep(Duration::from_secs(3)).await;
+            second.heartbeat().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
         }
     };
     tokio::select! {
         biased;
-        () = second.until("it is ended", |known| known.fenced.is_some()) => {}
+        _ = cluster.settled(2) => {}
         () = beats => unreachable!("it beats for ever"),
     }
-    first.until("it is ended too", |known| known.fenced.is_some()).await;
-    cluster.settled(2).await;
+    assert_eq!(cluster.group().await.read(|state| state.routers().len()), 2, "they keep their sessions");
     cluster.stop().await;
 }
 
@@ -157,6 +195,25 @@ async fn nothing_is_sent_to_the_dead_and_a_resumed_stream_begins_with_a_table() 
     assert_eq!(resumed.known.routes.len(), 2);
     cluster.nodes[0].instance.stop(Duration::from_secs(1)).await;
     resumed.until("it is sent away", |known| known.go_away.is_some()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_router_that_stashes_for_less_than_requests_are_held_back_is_refused() {
+    let cluster = Cluster::tuned(1, 2, routed).await;
+    let _creates_the_group = Member::join(&cluster.nodes[0], "a").await;
+    let router = Router::join(&cluster.nodes[0], "r").await;
+    for (age, fits) in [(0, true), (10_000, false), (10_001, true)] {
+        let (stash_age_ms, incarnation) = (age, format!("r-{age}"));
+        let request = AttachRequest { stash_age_ms, incarnation, ..router.request.clone() };
+        match Router::attach(&cluster.nodes[0], request).await {
+            Ok(_) => assert!(fits, "{age}"),
+            Err(status) => {
+                assert!(!fits && status.message().contains("above 10000"), "{}", status.message());
+                assert_eq!(status.reason(), Some(Reason::InvalidField));
+            }
+        }
+    }
+    cluster.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

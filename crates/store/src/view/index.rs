@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use kafka_assigner_types::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::kv::{Change, Record, Revision, Snapshot};
 
 /// The revision of the last change of every key. A key's contents follow from it.
 #[derive(Debug, Default)]
@@ -20,9 +20,11 @@ impl Index {
         }
     }
 
-    /// True if the copy has a later state of a key than `snapshot`. In one history a key never goes back.
-    pub(super) fn is_ahead_of(&self, snapshot: &Snapshot) -> bool {
-        snapshot.records.iter().any(|record| self.0.get(&record.key) > Some(&record.mod_revision))
+    /// True if the copy has a later state of a key than `snapshot`, except for the keys in `overtaken`. In one history a key
+    /// never goes back.
+    pub(super) fn is_ahead_of(&self, snapshot: &Snapshot, overtaken: &BTreeSet<Bytes>) -> bool {
+        let goes_back = |record: &Record| self.0.get(&record.key) > Some(&record.mod_revision);
+        snapshot.records.iter().any(|record| goes_back(record) && !overtaken.contains(&record.key))
     }
 
     /// The changes that lead from here to `snapshot`, except for the keys in `overtaken`.

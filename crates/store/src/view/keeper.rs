@@ -77,7 +77,7 @@ impl<T: Materialized> Keeper<T> {
                 stalled = check.advance() => stalled?,
             }
             if let Some((snapshot, overtaken)) = check.ready(self.revision) {
-                self.heal(snapshot, &overtaken);
+                self.heal(snapshot, &overtaken)?;
             }
         }
     }
@@ -87,17 +87,23 @@ impl<T: Materialized> Keeper<T> {
         if snapshot.revision < self.revision {
             return Err(went_back(snapshot.revision, self.revision));
         }
-        let went_back = self.index.is_ahead_of(&snapshot);
-        self.health.update(|health| health.went_back |= went_back);
-        if went_back {
-            return Err(was_put_back());
-        }
+        let overtaken = BTreeSet::new();
+        self.refuse_earlier(&snapshot, &overtaken)?;
         let revision = snapshot.revision;
-        let changes = self.index.difference(snapshot, &BTreeSet::new());
+        let changes = self.index.difference(snapshot, &overtaken);
         let first = self.revision == Revision::default();
         self.apply(&changes, revision, first || !changes.is_empty());
         self.health.update(|health| health.listings += 1);
         Ok(())
+    }
+
+    /// Refuses a listing of a store that was put back, where its revision does not tell.
+    fn refuse_earlier(&self, snapshot: &Snapshot, overtaken: &BTreeSet<bytes::Bytes>) -> Result<(), Error> {
+        if !self.index.is_ahead_of(snapshot, overtaken) {
+            return Ok(());
+        }
+        self.health.update(|health| health.went_back = true);
+        Err(was_put_back())
     }
 
     fn take(&mut self, batch: &WatchBatch, check: &mut Check) {
@@ -106,7 +112,10 @@ impl<T: Materialized> Keeper<T> {
         self.apply(&batch.changes, batch.revision, !batch.changes.is_empty());
     }
 
-    fn heal(&mut self, snapshot: Snapshot, overtaken: &BTreeSet<bytes::Bytes>) {
+    /// Brings the copy in line with a listing that it differs from. A watch may lose changes, but no key goes back: a watch on
+    /// a store that was put back under a raised revision goes on as if nothing had happened.
+    fn heal(&mut self, snapshot: Snapshot, overtaken: &BTreeSet<bytes::Bytes>) -> Result<(), Error> {
+        self.refuse_earlier(&snapshot, overtaken)?;
         let revision = snapshot.revision;
         let changes = self.index.difference(snapshot, overtaken);
         if let Some(change) = changes.first() {
@@ -118,6 +127,7 @@ impl<T: Materialized> Keeper<T> {
             health.checks += 1;
             health.drifted += changes.len() as u64;
         });
+        Ok(())
     }
 
     /// Applies changes, then notifies listeners, so that they find them applied.

@@ -35,8 +35,8 @@ pub struct ViewHealth {
     pub checks: u64,
     /// Keys that such a comparison found to differ, and healed. Anything but zero is a fault to report.
     pub drifted: u64,
-    /// A listing showed a key at an earlier state than the copy has, though the store's revision is higher: the store was
-    /// put back, and the copy does not follow it.
+    /// A listing, at the start of a watch or of a comparison, showed a key at an earlier state than the copy has, though the
+    /// store's revision is higher: the store was put back, and the copy does not follow it.
     pub went_back: bool,
     /// The last failure, also when it has been recovered from.
     pub last_error: Option<String>,

@@ -224,6 +224,22 @@ async fn drift_is_healed_told_and_counted() {
     assert_eq!(bench.until(|health| health.checks == 1).await.drifted, 1);
 }
 
+// `etcdutl snapshot restore --bump-revision` without `--mark-compacted`: nothing ends the watch.
+#[tokio::test(start_paused = true)]
+async fn a_check_does_not_follow_a_store_that_was_put_back_under_a_raised_revision() {
+    let bench = Bench::start(options());
+    bench.put("a/1").await;
+    let backup = bench.store.inner().back_up();
+    let later = bench.put("a/1").await;
+    bench.assert_equal().await;
+    bench.until(|health| health.connected).await;
+    bench.store.inner().put_back(&backup);
+    while bench.put("b").await <= later.next() {}
+    let health = bench.until(|health| health.went_back || health.checks > 0).await;
+    assert!(health.went_back && health.drifted == 0, "{health:?}");
+    assert!(bench.view.read(|copy, _| copy.records[&b"a/1"[..]].mod_revision == later), "it is not followed");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_changes_during_a_check_is_no_drift() {
     let bench = Bench::start(Options { check_every: Duration::from_millis(100), ..options() });

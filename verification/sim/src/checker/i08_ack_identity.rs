@@ -111,6 +111,7 @@ const fn new_owners_word(handoff: &Handoff) -> Word {
 /// What a handoff waits to hear from the old owner.
 const fn old_owners_word(handoff: &Handoff) -> Word {
     match handoff.phase {
+        Phase::Ready => Word::Rested,
         Phase::Draining => Word::Drained,
         _ => Word::Released,
     }

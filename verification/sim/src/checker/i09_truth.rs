@@ -11,7 +11,7 @@ use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
     AssignedPartition, AssignmentCommand, CatchUpPartition, DrainPartition, ReleasePartition, WarmPartition,
 };
-use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::id::{HandoffId, Member, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 
 use super::{Findings, Invariant, Step};
@@ -137,7 +137,7 @@ fn difference(state: &GroupState, member: &Member, told: &Roles) -> Option<Strin
 
 fn key(role: &Role) -> String {
     match role {
-        Role::Owner { epoch, .. } => owner(epoch.0),
+        Role::Owner { epoch, resting, .. } => owner(epoch.0, resting.as_ref().map_or("", HandoffId::as_str)),
         Role::Warming { handoff, .. } => warming(handoff.as_str()),
         Role::Releasing { handoff, .. } => releasing(handoff.as_str()),
         Role::Draining { handoff, .. } => draining(handoff.as_str()),
@@ -145,8 +145,8 @@ fn key(role: &Role) -> String {
     }
 }
 
-fn owner(epoch: u64) -> String {
-    format!("owner under {epoch}")
+fn owner(epoch: u64, rest: &str) -> String {
+    format!("owner under {epoch}, resting for {rest:?}")
 }
 
 fn warming(handoff: &str) -> String {
@@ -190,7 +190,7 @@ fn take_in(roles: &mut Roles, command: &Command) {
 }
 
 fn own(roles: &mut Roles, partitions: &[AssignedPartition]) {
-    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), owner(p.epoch))));
+    roles.extend(partitions.iter().map(|p| (at(&p.topic, p.partition), owner(p.epoch, &p.rest_handoff_id))));
 }
 
 fn warm(roles: &mut Roles, partitions: &[WarmPartition]) {

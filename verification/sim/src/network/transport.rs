@@ -86,6 +86,7 @@ impl Wire {
     fn speak(&self, caller: &v1::Caller, acks: &mut Acks) {
         match acks {
             Acks::Ready(items) => self.speak_of(caller, Word::Ready, items),
+            Acks::Rested(items) => self.speak_of(caller, Word::Rested, items),
             Acks::CaughtUp(items) => self.speak_of(caller, Word::CaughtUp, items),
             Acks::Taken(items) => self.speak_of(caller, Word::Taken, items),
             Acks::Released(items) => self.speak_of(caller, Word::Released, items),
@@ -247,6 +248,10 @@ async fn acknowledge(
         Acks::WarmFailed(partitions) => {
             let request = Request::new(v1::WarmFailedRequest { caller, partitions });
             face.warm_failed(request).await?.into_inner().results
+        }
+        Acks::Rested(partitions) => {
+            let request = Request::new(v1::PartitionRestedRequest { caller, partitions });
+            face.partition_rested(request).await?.into_inner().results
         }
         Acks::Drained(partitions) => {
             let request = Request::new(v1::PartitionDrainedRequest { caller, partitions });

@@ -156,7 +156,10 @@ impl World {
     pub(crate) async fn delete_group(&self, slot: usize) -> bool {
         let Some(running) = &self.slots[slot].running else { return false };
         let operators = AdminService::new(running.instance.clone());
-        operators.delete_group(DeleteGroupRequest { group: GROUP.to_owned() }).await.is_ok()
+        operators
+            .delete_group(DeleteGroupRequest { group: GROUP.to_owned(), owners_stopped: false })
+            .await
+            .is_ok()
     }
 
     /// Ends an instance without a word: nothing it does from here on reaches anybody.

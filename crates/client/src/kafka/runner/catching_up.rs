@@ -13,7 +13,7 @@ use crate::handler::HandlerError;
 use crate::kafka::client::Client;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
-use crate::kafka::handler::RecordHandler;
+use crate::kafka::handler::{RecordHandler, Restored};
 use crate::kafka::processing::{FETCH_WAIT, Partition};
 use crate::kafka::producers::FencedProducers;
 use crate::kafka::reader::PartitionReader;
@@ -66,7 +66,7 @@ impl<H: RecordHandler> CatchingUp<H> {
     async fn restore(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), HandlerError> {
         let at = context.partition();
         self.handler.warm(context).await?;
-        let restored = self.handler.restore(at).await?;
+        let restored = of_this_topic(context, self.handler.restore(at).await?);
         let committed = self.start_of(context).await?;
         let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
         Ok((restored.state, begin, committed))
@@ -76,7 +76,7 @@ impl<H: RecordHandler> CatchingUp<H> {
     async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
         match context.start_offset() {
             Some(start) => Ok(start),
-            None => self.client.committed(context.partition()).await,
+            None => self.client.committed(context.partition(), context.topic_id()).await,
         }
     }
 
@@ -178,7 +178,7 @@ impl<H: RecordHandler> CatchingUp<H> {
         self.fence(at, context.claim()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.client.committed(at).await?,
+            None => self.client.committed(at, context.topic_id()).await?,
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -216,7 +216,7 @@ impl<H: RecordHandler> CatchingUp<H> {
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.reader.next(),
             Some(offset) => offset,
-            None => self.client.committed(context.partition()).await?,
+            None => self.client.committed(context.partition(), context.topic_id()).await?,
         };
         let is_there = if context.claim().is_strict() {
             // The old owner has just read what is missing, so it comes sooner than an answer of the broker.
@@ -236,6 +236,22 @@ impl<H: RecordHandler> CatchingUp<H> {
             None => Ok(()),
         }
     }
+}
+
+/// What was `restored`, or the beginning where that is of an earlier topic of this name. It is of one where its id says so,
+/// and, where an id is not known, where the partition starts at offset 0: then nobody has handled anything of this topic.
+fn of_this_topic<S: Default>(context: &WarmContext, restored: Restored<S>) -> Restored<S> {
+    let begins = context.start_offset() == Some(Offset::ZERO);
+    let is_of_another = match (restored.topic_id, context.topic_id()) {
+        (Some(of), Some(this)) => of != this,
+        _ => begins && restored.next_offset > Some(Offset::ZERO),
+    };
+    if !is_of_another {
+        return restored;
+    }
+    warn!(partition = %context.partition(), offset = ?restored.next_offset, "the state is of an earlier topic of this name");
+    let next_offset = restored.next_offset.map(|_| Offset::ZERO);
+    Restored { state: S::default(), next_offset, topic_id: context.topic_id() }
 }
 
 /// Does `work`, which is dropped as soon as its result is not wanted any more.

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::kafka::record::Record;
+use crate::record_gate::RecordGate;
 
 struct Idle;
 
@@ -45,8 +46,10 @@ fn owned() -> OwnedContext {
         partition: TopicPartition::try_from(("t", 0)).expect("a valid name"),
         claim: SessionClaim::new(clock.clone()).partition(Epoch(5), true),
         start_offset: None,
+        topic_id: None,
         resumed: false,
         gate: Gate::new(wake.clone()).into(),
+        records: RecordGate::new(clock.clone(), wake.clone()).into(),
         edges: Edges::new(clock).into(),
         alarm: Alarm::new(wake),
         cancelled: CancellationToken::new(),
@@ -133,6 +136,7 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
         handoff: Some(HandoffId::new("h")),
         current_owner: None,
         start_offset: None,
+        topic_id: None,
         progress: handler.progress.clone(),
         cancelled: CancellationToken::new(),
     };

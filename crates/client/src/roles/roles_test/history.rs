@@ -22,12 +22,15 @@ enum Random {
 fn target() -> impl Strategy<Value = ConsumerRole> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
     let grant = || (1..6_u64, 0..3_u64, prop::sample::select(vec!["", "a", "b"]));
+    let topic = || prop::sample::select(vec![7_u8, 8]);
     prop_oneof![
         Just(ConsumerRole::None),
         id.clone().prop_map(warming),
         id.clone().prop_map(|id| catching_up(id, 9, None)),
         grant().prop_map(|(run, more, id)| owner(run + more, run, id)),
         grant().prop_map(|(run, more, id)| strict_owner(run + more, run, id)),
+        (topic(), grant()).prop_map(|(of, (run, more, id))| of_topic(of, owner(run + more, run, id))),
+        (topic(), id.clone()).prop_map(|(of, id)| of_topic(of, warming(id))),
         (id.clone(), 1..6_u64).prop_map(|(id, run)| draining(id, run, Some(7))),
         id.prop_map(releasing),
     ]
@@ -88,6 +91,7 @@ impl Handler {
                 }
                 RoleAction::Cancel(at) => assert!(self.running.contains_key(&at), "nothing to cancel"),
                 RoleAction::Recall(at) => assert_eq!(self.running.get(&at), Some(&Call::Drain)),
+                RoleAction::Rest(_) | RoleAction::EndRest(_) => {}
                 RoleAction::Forget(at) => assert_eq!(self.seen(&at), Seen::Nothing),
             }
         }

@@ -121,7 +121,7 @@ impl Broker {
             partition: 0,
             handoff_id: handoff_id.into(),
             current_owner: "other".into(),
-            deadline_ms: 0,
+            ..WarmPartition::default()
         };
         Command::Warm(Warm { partitions: vec![partition] })
     }
@@ -132,9 +132,8 @@ impl Broker {
             partition: 0,
             epoch,
             run: epoch,
-            start_offset: None,
             handoff_id: handoff_id.into(),
-            mode: 0,
+            ..AssignedPartition::default()
         }
     }
 
@@ -166,6 +165,7 @@ impl Broker {
             handoff_id: handoff_id.into(),
             epoch: 9,
             until_offset,
+            ..CatchUpPartition::default()
         };
         Command::CatchUp(CatchUp { partitions: vec![partition] })
     }

@@ -1,0 +1,222 @@
+//! A topic that was deleted and created again: what was kept or committed for the former one does not count.
+
+use kafka_assigner_types::id::Epoch;
+use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::topic_id::TopicId;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
+use rdkafka::{ClientConfig, Message as _, TopicPartitionList};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::*;
+use crate::claim::SessionClaim;
+use crate::clock::Clock;
+use crate::context::{Alarm, Edges, WarmUpProgress};
+use crate::gate::Gate;
+use crate::kafka::handler::Restored;
+use crate::kafka::record::Record;
+use crate::session::ClaimTerm;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Records of the topic.
+const RECORDS: i64 = 10;
+
+fn id(byte: u8) -> Option<TopicId> {
+    TopicId::new([byte; 16])
+}
+
+fn offset(number: i64) -> Offset {
+    Offset::new(number).expect("not negative")
+}
+
+/// Begins with what it was given, and notes the offsets that it handled.
+struct Noting {
+    restored: Restored<Vec<i64>>,
+    handled: Arc<Mutex<Vec<i64>>>,
+    ended: Arc<Notify>,
+}
+
+#[async_trait]
+impl PartitionHandler for Noting {
+    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RecordHandler for Noting {
+    type State = Vec<i64>;
+
+    async fn restore(&self, _: &TopicPartition) -> Result<Restored<Vec<i64>>, HandlerError> {
+        Ok(self.restored.clone())
+    }
+
+    fn catch_up(
+        &self,
+        _: &TopicPartition,
+        state: &mut Vec<i64>,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
+        state.push(record.offset());
+        Ok(())
+    }
+
+    async fn process(
+        &self,
+        _: &OwnedContext,
+        state: &mut Vec<i64>,
+        record: &Record,
+    ) -> Result<(), HandlerError> {
+        state.push(record.offset());
+        // What is in the state is there once, and in its order.
+        assert!(state.is_sorted_by(|a, b| a < b), "{state:?}");
+        self.handled.lock().expect("no panic inside").push(record.offset());
+        if record.offset() == RECORDS - 1 {
+            self.ended.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// A grant of "t"-0 in the topic with the id 8 of each byte.
+#[derive(Clone, Copy)]
+struct Grant {
+    /// The metadata under which offset 5 is committed; `None` = nothing is.
+    committed: Option<&'static str>,
+    start: Option<i64>,
+}
+
+impl Grant {
+    fn warm(self) -> WarmContext {
+        WarmContext {
+            group: "g".into(),
+            partition: partition(),
+            handoff: None,
+            current_owner: None,
+            start_offset: self.start.map(offset),
+            topic_id: id(8),
+            progress: Arc::new(WarmUpProgress::default()),
+            cancelled: CancellationToken::new(),
+        }
+    }
+
+    fn owned(self) -> OwnedContext {
+        let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
+        let (session, until) = (SessionClaim::new(clock.clone()), Moment(Duration::from_secs(36_000)));
+        session.set(Some(ClaimTerm { overlap: until, strict: until }));
+        OwnedContext {
+            group: "g".into(),
+            partition: partition(),
+            claim: session.partition(Epoch(5), false),
+            start_offset: self.start.map(offset),
+            topic_id: id(8),
+            resumed: false,
+            gate: Gate::new(wake.clone()).into(),
+            edges: Edges::new(clock).into(),
+            alarm: Alarm::new(wake),
+            cancelled: CancellationToken::new(),
+        }
+    }
+}
+
+fn partition() -> TopicPartition {
+    TopicPartition::try_from(("t", 0)).expect("a valid name")
+}
+
+/// A broker with the records.
+struct Broker {
+    cluster: MockCluster<'static, DefaultProducerContext>,
+    config: ClientConfig,
+}
+
+impl Broker {
+    async fn start() -> Self {
+        let cluster = MockCluster::new(1).expect("a cluster in this process");
+        cluster.create_topic("t", 1, 1).expect("a new topic");
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", cluster.bootstrap_servers()).set("group.id", "g");
+        let producer: FutureProducer = config.create().expect("a producer");
+        for _ in 0..RECORDS {
+            let record = FutureRecord::<(), _>::to("t").partition(0).payload("x");
+            producer.send(record, PATIENCE).await.expect("it is written");
+        }
+        Self { cluster, config }
+    }
+
+    fn reader(&self) -> BaseConsumer {
+        self.config.create().expect("a consumer")
+    }
+
+    fn commit(&self, metadata: &str) {
+        let mut list = TopicPartitionList::new();
+        let mut element = list.add_partition("t", 0);
+        element.set_offset(rdkafka::Offset::Offset(5)).expect("a valid offset");
+        element.set_metadata(metadata);
+        self.reader().commit(&list, CommitMode::Sync).expect("it is committed");
+    }
+
+    fn committed(&self) -> (i64, String) {
+        let mut list = TopicPartitionList::new();
+        list.add_partition("t", 0);
+        let committed = self.reader().committed_offsets(list, PATIENCE).expect("an answer");
+        let element = committed.find_partition("t", 0).expect("asked for");
+        let rdkafka::Offset::Offset(next) = element.offset() else { panic!("{:?}", element.offset()) };
+        (next, element.metadata().to_owned())
+    }
+}
+
+/// The offsets that are handled under `grant` by a handler that begins with a state up to 5, of this topic.
+async fn handled(grant: Grant, restored: Option<Option<TopicId>>) -> Vec<i64> {
+    let broker = Broker::start().await;
+    grant.committed.into_iter().for_each(|metadata| broker.commit(metadata));
+    let restored = match restored {
+        Some(topic_id) => Restored { state: (0..5).collect(), next_offset: Some(offset(5)), topic_id },
+        None => Restored { state: Vec::new(), next_offset: Some(Offset::ZERO), topic_id: None },
+    };
+    let (handled, ended) = (Arc::<Mutex<Vec<i64>>>::default(), Arc::<Notify>::default());
+    let handler = Noting { restored, handled: handled.clone(), ended: ended.clone() };
+    let options = KafkaOptions::new(broker.cluster.bootstrap_servers(), "g");
+    let runner = KafkaRunner::new(&options, handler).expect("valid options");
+    let owned = grant.owned();
+    runner.warm(&grant.warm()).await.expect("it is warm");
+    runner.assigned(&owned).await.expect("it begins");
+    timeout(PATIENCE, ended.notified()).await.expect("the last record is handled");
+    runner.drain(&owned).await.expect("it stops");
+    assert_eq!(broker.committed(), (RECORDS, "epoch=5 topic_id=CAgICAgICAgICAgICAgICA".to_owned()));
+    handled.lock().expect("no panic inside").clone()
+}
+
+const OF_THE_FORMER: &str = "epoch=3 topic_id=BwcHBwcHBwcHBwcHBwcHBw";
+const OF_THIS: &str = "epoch=3 topic_id=CAgICAgICAgICAgICAgICA";
+
+fn from(first: i64) -> Vec<i64> {
+    (first..RECORDS).collect()
+}
+
+#[tokio::test]
+async fn an_offset_that_was_committed_in_a_former_topic_does_not_count() {
+    let committed = |metadata| Grant { committed: Some(metadata), start: None };
+    assert_eq!(handled(committed(OF_THE_FORMER), None).await, from(0), "its id says so");
+    assert_eq!(handled(committed(OF_THIS), None).await, from(5), "it is of this topic");
+    for unknown in ["epoch=3", ""] {
+        assert_eq!(handled(committed(unknown), None).await, from(5), "{unknown:?} says nothing of a topic");
+    }
+}
+
+#[tokio::test]
+async fn a_state_of_a_former_topic_skips_nothing_of_the_new_one() {
+    let grant = |start| Grant { committed: None, start };
+    for start in [Some(0), None] {
+        assert_eq!(handled(grant(start), Some(id(7))).await, from(0), "{start:?}");
+        assert_eq!(handled(grant(start), Some(id(8))).await, from(5), "{start:?}: it is of this topic");
+    }
+    assert_eq!(
+        handled(grant(Some(0)), Some(None)).await,
+        from(0),
+        "nobody has handled anything of this topic"
+    );
+    assert_eq!(handled(grant(None), Some(None)).await, from(5), "as of a topic whose id is not known");
+}
