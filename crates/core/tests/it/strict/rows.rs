@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{ClusterRecord, HandoffRecord, Phase, encode};
+use kafka_assigner_core::record::{Capability, ClusterRecord, HandoffRecord, Phase, encode};
 use kafka_assigner_core::rules::STRICT;
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::test_group::{TestGroup, catching_up, tp};
@@ -101,6 +101,13 @@ fn rows_of_phases_decide() {
     for mode in [Mode::Exclusive, Mode::Routed] {
         assert!(decides(&said_ready(mode).0, "warm"), "{mode}");
     }
+    let mut group = self::group(Mode::Routed);
+    group.join_as("a", |consumer| drop(consumer.capabilities.insert(Capability::Rest)));
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
+    assert!(decides(&group, "a record is in the works"));
     let (mut group, ..) = said_ready(Mode::Routed);
     group.pass();
     assert!(decides(&group, "frozen"));

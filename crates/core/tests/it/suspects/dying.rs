@@ -112,7 +112,8 @@ fn what_moves_with_a_unit_whose_owners_die_waits_too() {
         group.say(&next, &tp("t", 0), None, &Ack::WarmFailed { reason: "disk full".to_owned() });
         assert_eq!(ends(&wait(&mut group, 20_000)), ["c0"], "{mode}");
         wait(&mut group, 1_000);
-        assert_eq!(phases(&group), [], "{mode}");
+        // In the strict modes another try begins before the claim is over.
+        assert!(mode.is_strict() || phases(&group).is_empty(), "{mode}: whoever failed is passed over");
         assert_eq!(
             (owner(&group, "t"), owner(&group, "u")),
             (Some("c0".into()), Some("c0".into())),
