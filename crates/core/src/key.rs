@@ -173,12 +173,6 @@ impl Layout {
         Bytes::from(format!("{}assignments/", self.prefix))
     }
 
-    /// The prefix of all handoffs.
-    #[must_use]
-    pub fn handoffs(&self) -> Bytes {
-        Bytes::from(format!("{}handoffs/", self.prefix))
-    }
-
     /// The prefix of everything that routers say of the handoff at `partition`.
     #[must_use]
     pub fn router_acks(&self, partition: &TopicPartition) -> Bytes {

@@ -136,7 +136,7 @@ pub enum Leaving {
 }
 
 /// The writes that let a member leave.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Farewell {
     /// The first write; `None` where the end of the lease is enough.
     pub write: Option<Write>,
@@ -188,10 +188,11 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
     !topics.is_empty() && !topics.into_values().any(may_take)
 }
 
-/// The writes that let `member` go, which drains and has nothing left; `None` where that is not so.
+/// The writes that let `member` go, which drains and has nothing left; `None` where that is not so. Its registration goes
+/// only if it is the one that `state` shows.
 ///
-/// A grant that was decided before it began to drain may land until then. So its registration goes only if it is the one
-/// that `state` shows, and if nothing was assigned or moved since: whoever has a role ends its session by itself.
+/// A grant that was decided before it began to drain may land until then, and none after that. So its lease is ended only
+/// if a later state shows that it still [has nothing](is_drained); else it runs down, as the claim that it stands for.
 #[must_use]
 pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
     let registration = own_registration(state, member).filter(|r| r.standing == Standing::Draining)?;
@@ -201,11 +202,7 @@ pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
     let key = Key::Consumer(member.name.clone());
     let mut draft = Draft::on(state).unchanged(&key);
     draft.delete(&key);
-    let mut write = draft.into_write();
-    let since = Must::HaveNoChangesSince(state.revision());
-    let owned_or_moved = [state.layout().assignments(), state.layout().handoffs()];
-    write.guards.extend(owned_or_moved.map(|prefix| Compare::new(prefix, since.clone())));
-    Some(Farewell { write: Some(write), ends: Some(registration.lease) })
+    Some(Farewell { write: Some(draft.into_write()), ends: Some(registration.lease) })
 }
 
 /// True if `name` was not heard for a whole session, which is more than a connection that broke.

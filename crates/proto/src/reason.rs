@@ -82,6 +82,8 @@ reasons! {
     KafkaUnavailable = "KAFKA_UNAVAILABLE", Unavailable;
     /// The instance has not seen as much as the caller has; another instance may have.
     ViewBehind = "VIEW_BEHIND", Unavailable;
+    /// A router keeps requests for less long than a move of the group may hold them back; the group's settings may change.
+    StashTooShort = "STASH_TOO_SHORT", Unavailable;
     /// The instance is about to stop.
     ShuttingDown = "SHUTTING_DOWN", Unavailable;
     /// A limit on consumers, streams or records is reached.

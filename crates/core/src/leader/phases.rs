@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::warm_up::WarmUp;
 use crate::record::{Handoff, Phase};
 use crate::state::GroupState;
-use kafka_assigner_types::id::{HandoffId, Member, TopicPartition};
+use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::Moment;
 
@@ -15,6 +15,8 @@ pub(super) struct PhaseKey {
     pub(super) id: HandoffId,
     pub(super) phase: Phase,
     taken: bool,
+    /// The old owner's session: one that came back under its name has the whole time of the phase.
+    old: Incarnation,
     /// True if it waits for the end of a session: no deadline runs.
     waits_for_end: bool,
 }
@@ -25,6 +27,7 @@ impl PhaseKey {
             id: handoff.id.clone(),
             phase: handoff.phase,
             taken: handoff.taken.is_some(),
+            old: handoff.old.incarnation.clone(),
             waits_for_end: state.waits_for_end(handoff),
         }
     }

@@ -1,7 +1,6 @@
 //! Ends sessions on purpose.
 
 use kafka_assigner_core::session::{self, Farewell, Leaving};
-use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::write::Write;
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterRequest, DeregisterResponse};
 use kafka_assigner_proto::{Reason, status};
@@ -54,11 +53,19 @@ impl ConsumerService {
         self.instance.store().grant(kept).await.map(Some).map_err(|e| refusal::store(&e))
     }
 
-    /// Removes the registration of a member that has handed everything over, if that is still so.
+    /// Removes the registration of a member that has handed everything over, if that is still so. The lease of one that a
+    /// grant has reached meanwhile runs down by itself.
     pub(super) async fn remove(&self, group: &ServedGroup, member: &Member) -> Result<(), Status> {
         group.hub().note_leaving(member);
-        let dismiss = |state: &GroupState| Some(session::dismiss(state, member).unwrap_or_default());
-        self.let_go(group, member, dismiss).await
+        for _ in 0..ATTEMPTS {
+            let Some(farewell) = group.read(|state| session::dismiss(state, member)) else { return Ok(()) };
+            if self.say(group, farewell.write).await? {
+                let has_nothing = group.read(|state| session::is_drained(state, member));
+                tracing::info!(group = %group.name(), consumer = %member, has_nothing, "drained: leaves");
+                return self.end_lease(group, farewell.ends.filter(|_| has_nothing)).await;
+            }
+        }
+        Err(kept_changing(member))
     }
 
     async fn leave(&self, group: &ServedGroup, member: &Member, leaving: &Leaving) -> Result<(), Status> {
@@ -66,29 +73,16 @@ impl ConsumerService {
             group.hub().note_leaving(member);
         }
         let wall = self.instance.options().wall.now();
-        self.let_go(group, member, |state| session::leave(state, member, leaving, wall)).await
-    }
-
-    /// Carries out what `decide` finds, on the newest view each time; nothing where that has neither a write nor an end.
-    async fn let_go(
-        &self,
-        group: &ServedGroup,
-        member: &Member,
-        decide: impl Fn(&GroupState) -> Option<Farewell>,
-    ) -> Result<(), Status> {
         for _ in 0..ATTEMPTS {
-            let farewell = group.read(&decide).ok_or_else(|| not_registered(group, member))?;
-            if farewell.write.is_none() && farewell.ends.is_none() {
-                return Ok(());
-            }
-            let is_over = farewell.ends.is_some();
-            if self.say(group, farewell.write).await? {
-                self.end_lease(group, farewell.ends).await?;
-                tracing::info!(group = %group.name(), consumer = %member, is_over, "leaving");
+            let farewell = group.read(|state| session::leave(state, member, leaving, wall));
+            let Farewell { write, ends } = farewell.ok_or_else(|| not_registered(group, member))?;
+            if self.say(group, write).await? {
+                self.end_lease(group, ends).await?;
+                tracing::info!(group = %group.name(), consumer = %member, ?leaving, "leaving");
                 return Ok(());
             }
         }
-        Err(status(Reason::LostRace, format!("the registration of {member} kept changing; try again")))
+        Err(kept_changing(member))
     }
 
     /// Writes what comes first, and waits until the view shows what became of it; false where it met its guard.
@@ -103,6 +97,10 @@ impl ConsumerService {
         self.instance.store().revoke(lease).await.map_err(|e| refusal::store(&e))?;
         self.instance.catch_up(group).await
     }
+}
+
+fn kept_changing(member: &Member) -> Status {
+    status(Reason::LostRace, format!("the registration of {member} kept changing; try again"))
 }
 
 fn not_registered(group: &ServedGroup, member: &Member) -> Status {

@@ -6,6 +6,7 @@ use kafka_assigner_core::leader::{freeze_bound, hold_deadline, router_session};
 use kafka_assigner_core::record::Router;
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::AttachRequest;
+use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::moment::millis;
 use tonic::Status;
 
@@ -38,10 +39,12 @@ fn outlasts_a_move(group: &ServedGroup, stash_age: Option<Duration>) -> Result<(
     let held = group.read(hold_deadline);
     let Some(age) = stash_age.filter(|age| *age <= held) else { return Ok(()) };
     let (age, held) = (millis(age), millis(held));
-    Err(refusal::field(format!(
+    let message = format!(
         "stash_age_ms = {age} is refused: requests have to be kept for above {held} here, the time for which a move may hold \
          them back (the group's hold_deadline_ms)"
-    )))
+    );
+    // No refusal for good: an operator who set the deadline too high puts it back.
+    Err(status(Reason::StashTooShort, message))
 }
 
 impl RouterService {

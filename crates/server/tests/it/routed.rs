@@ -209,7 +209,7 @@ async fn a_router_that_stashes_for_less_than_requests_are_held_back_is_refused()
             Ok(_) => assert!(fits, "{age}"),
             Err(status) => {
                 assert!(!fits && status.message().contains("above 10000"), "{}", status.message());
-                assert_eq!(status.reason(), Some(Reason::InvalidField));
+                assert_eq!(status.reason(), Some(Reason::StashTooShort));
             }
         }
     }
