@@ -68,8 +68,9 @@ pub struct Restored<S> {
     /// state needs no history: reading begins at the committed offset.
     pub next_offset: Option<Offset>,
     /// The id of the topic of which both are: keep [`OwnedContext::topic_id`] beside a state that outlives the process. A
-    /// topic that is deleted and created again has another id, and a state with another one is dropped: the partition
-    /// begins with an empty state at its beginning. `None` = not known: the state counts, unless its offset is above 0 and
-    /// the service says that the partition starts at 0, so that nobody has handled a record of it.
+    /// topic that is deleted and created again has another id, and a state with another one is dropped without a call: the
+    /// partition begins with an empty state at its beginning, so let go of what a handle elsewhere shows of the former one.
+    /// `None` = not known: the state counts, unless its offset is above 0 and the service says that the partition starts at
+    /// 0, so that nobody has handled a record of it.
     pub topic_id: Option<TopicId>,
 }

@@ -91,6 +91,9 @@ fn a_drain_that_meets_the_new_topic_grants_it_from_its_beginning() {
         let drained = Drained { offset: Offset::new(600).ok(), last_at: None };
         looking.group.say(&a, &at, Some(&id), &Ack::Drained(drained));
         if catch_up {
+            let role = looking.group.view(&b).roles.remove(&at);
+            let Some(Role::CatchingUp { until, .. }) = role else { panic!("{role:?}") };
+            assert_eq!(until, None, "600 is no end of this topic's log");
             looking.group.say(&b, &at, Some(&id), &Ack::CaughtUp);
         }
         let assignment = looking.group.state.assignment(&at).expect("it is granted");

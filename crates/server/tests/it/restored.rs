@@ -232,9 +232,10 @@ async fn an_identity_from_before_it_was_written_again_is_a_store_that_went_back(
     let backup = cluster.memory.back_up();
     cluster.apply(vec![Op::put(key, stored.value)]).await;
     a.ended().await;
-    let back = a.resume(&cluster.nodes[0]).await.expect("it has its session");
+    let mut back = a.resume(&cluster.nodes[0]).await.expect("it has its session");
     cluster.memory.put_back(&backup);
     work_on(&cluster).await;
+    back.ended().await;
     let anew = begin_anew(&cluster.nodes[0], &back).await;
     assert_ne!(anew.roles.cluster_id, back.roles.cluster_id);
     cluster.stop().await;
