@@ -101,8 +101,8 @@ fn rows_of_phases_decide() {
     for mode in [Mode::Exclusive, Mode::Routed] {
         assert!(decides(&said_ready(mode).0, "warm"), "{mode}");
     }
-    let mut group = self::group(Mode::Routed);
-    group.join_as("a", |consumer| drop(consumer.capabilities.insert(Capability::Rest)));
+    let mut group = group(Mode::Routed);
+    group.join_as("a", |consumer| consumer.capabilities.extend([Capability::Rest]));
     group.settle();
     let b = group.join("b");
     group.pass();
