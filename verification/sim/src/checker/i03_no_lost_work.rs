@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::Topic;
+use kafka_assigner_core::record::{Assignment, Topic};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::name::TopicName;
@@ -77,7 +77,7 @@ impl Invariant for NoLostWork {
         for (key, _) in step.changes {
             match key {
                 Key::Assignment(at) => {
-                    let highest = step.after.assignment(at).map(|assignment| assignment.highest_epoch());
+                    let highest = step.after.assignment(at).map(Assignment::highest_epoch);
                     let place = self.place(at);
                     place.highest = place.highest.max(highest.unwrap_or_default());
                 }
