@@ -1,6 +1,6 @@
 //! I10: nothing moves that the strategy did not ask for, and nobody is given anything who is not there.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use kafka_assigner_core::action::Step as Action;
@@ -13,6 +13,7 @@ use kafka_assigner_core::state::{GroupState, Presence, Touched};
 use kafka_assigner_strategies::Registry;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::moment::{Moment, WallMillis};
+use kafka_assigner_types::name::MemberName;
 
 use super::{Findings, Invariant, Step};
 
@@ -95,6 +96,12 @@ fn takes_over(step: &Step<'_>) -> bool {
     })
 }
 
+/// The consumers whose registrations changed: they may be marked from now on, or not any more.
+fn consumers(step: &Step<'_>) -> BTreeSet<MemberName> {
+    let name = |(key, _): &(Key, _)| if let Key::Consumer(name) = key { Some(name.clone()) } else { None };
+    step.changes.iter().filter_map(name).collect()
+}
+
 /// What only a leader remembers (failures, who may come back) and what can't be read decide too; then nothing is
 /// said here.
 fn can_tell(state: &GroupState) -> bool {
@@ -123,7 +130,8 @@ fn begun(leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
 impl Invariant for Minimal {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
         self.remember(step.before);
-        let touched = Touched { units: step.handoffs().cloned().collect(), ..Touched::default() };
+        let units = step.handoffs().cloned().collect();
+        let touched = Touched { units, suspicions: consumers(step), ..Touched::default() };
         self.witness.observe(step.after, &touched, Moment(step.at));
         if step.writer.is_none() {
             return;

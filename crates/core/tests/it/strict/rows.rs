@@ -102,9 +102,7 @@ fn rows_of_phases_decide() {
         assert!(decides(&said_ready(mode).0, "warm"), "{mode}");
     }
     let mut group = group(Mode::Routed);
-    group.join_as("a", |consumer| {
-        consumer.capabilities.insert(Capability::Rest);
-    });
+    group.join_as("a", |consumer| consumer.capabilities.extend([Capability::Rest]));
     group.settle();
     let b = group.join("b");
     group.pass();
