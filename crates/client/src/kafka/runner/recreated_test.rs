@@ -17,6 +17,7 @@ use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::kafka::handler::Restored;
 use crate::kafka::record::Record;
+use crate::record_gate::RecordGate;
 use crate::session::ClaimTerm;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -115,6 +116,7 @@ impl Grant {
             topic_id: id(8),
             resumed: false,
             gate: Gate::new(wake.clone()).into(),
+            records: RecordGate::new(clock.clone(), wake.clone()).into(),
             edges: Edges::new(clock).into(),
             alarm: Alarm::new(wake),
             cancelled: CancellationToken::new(),
