@@ -136,6 +136,20 @@ impl Claim {
         }
     }
 
+    /// Waits until it is over for good.
+    ///
+    /// Cancel safe.
+    pub(crate) async fn ended(&self) {
+        loop {
+            // Registered before looking, so that no change can slip in between.
+            let changed = self.session.0.changed.notified();
+            if self.has_ended() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     pub(crate) fn go_on(&self, epoch: Epoch, strict: bool) {
         self.right.epoch.fetch_max(epoch.0, Ordering::SeqCst);
         self.right.strict.store(strict, Ordering::SeqCst);

@@ -9,7 +9,7 @@ use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, ClaimEnded};
 use crate::clock::Clock;
 use crate::gate::{Gate, Permit, Refusal};
 use crate::record_gate::{RecordGate, RecordPermit};
@@ -207,13 +207,41 @@ impl OwnedContext {
     /// is begun until the move is over. A handler that never asks is taken to have no record in the works: a
     /// record that takes longer than requests may be held back (10 s by default) then keeps its partition from moving.
     ///
+    /// It waits for a valid claim as well: one that lapsed while no instance answered may become valid again.
+    ///
     /// Cancel safe.
-    pub async fn begin_record(&self) -> RecordPermit {
+    ///
+    /// # Errors
+    ///
+    /// No record is to be begun under this grant any more: end the loop, and leave the record to the next owner.
+    ///
+    /// - [`Refusal::Draining`]: [`drain`](crate::PartitionHandler::drain) was called; so it may wait for the loop that asks.
+    ///   Where it fails, the partition is still owned, and records may be begun again from its return on.
+    /// - [`Refusal::NoClaim`]: the claim has ended. Another grant brings another context.
+    pub async fn begin_record(&self) -> Result<RecordPermit, Refusal> {
+        tokio::select! {
+            biased;
+            // The gate may have been opened since, for another grant.
+            () = self.claim.ended() => Err(Refusal::NoClaim),
+            // Whoever drains waits for whoever waits here.
+            () = self.records.closed() => Err(Refusal::Draining),
+            // The usual case.
+            begun = self.next_record() => begun,
+        }
+    }
+
+    async fn next_record(&self) -> Result<RecordPermit, Refusal> {
         loop {
-            if let Some(permit) = self.records.begin() {
-                return permit;
-            }
             self.records.opened().await;
+            self.claim.valid().await.map_err(|ClaimEnded| Refusal::NoClaim)?;
+            let Some(permit) = self.records.begin() else { continue };
+            // Begun before it looks, as for requests: nothing has come between the last look and the permit.
+            if self.records.is_closed() {
+                return Err(Refusal::Draining);
+            }
+            if self.claim.is_valid() {
+                return Ok(permit);
+            }
         }
     }
 

@@ -24,7 +24,8 @@ pub(crate) struct Gate {
 #[must_use = "a request acts only while its permit lives"]
 pub struct Permit(Arc<Gate>);
 
-/// A request was refused at the gate: nothing of it was executed, and it may be sent again.
+/// A request was refused at the gate: nothing of it was executed, and it may be sent again. Or a record was: it is left to
+/// the next owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -39,7 +40,7 @@ pub enum Refusal {
         /// The epoch of the grant.
         owned: Epoch,
     },
-    /// The partition is about to go to another owner.
+    /// The partition is about to go to another owner, and its handler to stop.
     #[error("the partition is being handed over; nothing was executed")]
     Draining,
 }

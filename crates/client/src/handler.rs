@@ -70,12 +70,13 @@ pub trait PartitionHandler: Send + Sync + 'static {
     /// Stops, finishes what is in flight and commits it. Returns the offset after the last handled record, or
     /// `None` where there is no such thing. The state is kept until
     /// [`release`](Self::release), and `assigned` may follow instead of it, to go on where this stopped. Nothing is
-    /// [admitted](OwnedContext::admit) any more, and what was admitted has ended. Known from Kafka as
-    /// `onPartitionsRevoked`.
+    /// [admitted](OwnedContext::admit) any more, and what was admitted has ended; [`OwnedContext::begin_record`] refuses, so
+    /// that a loop that waits there can be waited for. Known from Kafka as `onPartitionsRevoked`.
     ///
     /// # Errors
     ///
-    /// Anything; the partition then still counts as processed here, until another drain succeeds.
+    /// Anything; the partition then still counts as processed here, until another drain succeeds. Records may be begun
+    /// again once this has returned, by a loop that is started again.
     async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let _ = context;
         Ok(None)

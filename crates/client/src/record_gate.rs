@@ -4,6 +4,10 @@
 //! So before that it *rests*: the records in the works are waited for, and where they take long, none is begun until the
 //! move is over. Requests are answered all the while. Short records go on: one of them delays the stop by no more than it
 //! takes.
+//!
+//! And it is *closed* from the moment on that a handler is told to stop. Whoever waits for a record is then told so: a
+//! handler waits for its own loop before it has stopped, and the move would wait for both. The Kafka runner has a word to
+//! stop of its own, and looks at the rest alone.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,7 +28,8 @@ const EXPECTED: Duration = Duration::from_secs(60);
 pub(crate) struct RecordGate {
     clock: Clock,
     records: Mutex<Records>,
-    opened: Notify,
+    /// Told when one who waits for a record has to look again.
+    changed: Notify,
     /// Wakes whoever looks after all gates.
     wake: Arc<Notify>,
 }
@@ -35,6 +40,8 @@ struct Records {
     /// The end of the last long record.
     last_long: Option<Moment>,
     rest: Rest,
+    /// True if the handler was told to stop.
+    closed: bool,
 }
 
 /// How far the wish to rest is met.
@@ -63,31 +70,61 @@ pub struct RecordPermit {
 impl RecordGate {
     /// An open gate. Each time that a rest is reached, `wake` is notified.
     pub(crate) fn new(clock: Clock, wake: Arc<Notify>) -> Self {
-        Self { clock, records: Mutex::default(), opened: Notify::new(), wake }
+        Self { clock, records: Mutex::default(), changed: Notify::new(), wake }
     }
 
-    /// Begins a record; `None` = none may be begun now.
+    /// Begins a record; `None` = none may be begun now, since the partition rests.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<RecordPermit> {
         let begun = self.clock.now();
         let mut records = self.records();
-        if records.is_closed() {
+        if records.rest.holds() {
             return None;
         }
         records.in_works += 1;
         Some(RecordPermit { gate: self.clone(), begun })
     }
 
-    /// Waits until records may be begun.
+    /// Waits until records may be begun, as far as the rest is concerned.
     ///
     /// Cancel safe.
     pub(crate) async fn opened(&self) {
         loop {
             // Registered before looking, so that no change can slip in between.
-            let opened = self.opened.notified();
-            if !self.records().is_closed() {
+            let opened = self.changed.notified();
+            if !self.records().rest.holds() {
                 return;
             }
             opened.await;
+        }
+    }
+
+    /// Tells everybody who asks that the handler is to stop.
+    pub(crate) fn close(&self) {
+        self.records().closed = true;
+        self.changed.notify_waiters();
+    }
+
+    /// The handler begins, or goes on.
+    pub(crate) fn open(&self) {
+        self.records().closed = false;
+    }
+
+    /// True if the handler was told to stop.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.records().closed
+    }
+
+    /// Waits until the handler is told to stop.
+    ///
+    /// Cancel safe.
+    pub(crate) async fn closed(&self) {
+        loop {
+            // Registered before looking, so that no change can slip in between.
+            let closed = self.changed.notified();
+            if self.is_closed() {
+                return;
+            }
+            closed.await;
         }
     }
 
@@ -104,7 +141,7 @@ impl RecordGate {
     /// Begins records as always.
     pub(crate) fn end_rest(&self) {
         self.records().rest = Rest::None;
-        self.opened.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// True if it is to rest, and no record was in the works at some time since.
@@ -131,7 +168,7 @@ impl RecordGate {
         let holds = records.last_long.is_some_and(|at| now.since(at) < EXPECTED);
         records.rest = Rest::Reached { holds };
         drop(records);
-        self.opened.notify_waiters();
+        self.changed.notify_waiters();
         self.wake.notify_one();
     }
 
@@ -140,9 +177,10 @@ impl RecordGate {
     }
 }
 
-impl Records {
-    const fn is_closed(&self) -> bool {
-        matches!(self.rest, Rest::Awaited | Rest::Reached { holds: true })
+impl Rest {
+    /// True if no record may be begun.
+    const fn holds(self) -> bool {
+        matches!(self, Self::Awaited | Self::Reached { holds: true })
     }
 }
 

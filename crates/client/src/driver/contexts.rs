@@ -102,7 +102,7 @@ impl HeldPartitions {
         context
     }
 
-    /// The context of a grant; the gate opens.
+    /// The context of a grant; the gates open.
     pub(super) fn grant(
         &mut self,
         partition: &TopicPartition,
@@ -129,6 +129,8 @@ impl HeldPartitions {
             cancelled: held.cancelled.clone(),
         };
         held.end_claims();
+        // Not before: nobody who waited under an earlier grant begins a record under this one.
+        held.records.open();
         held.owned = Some(context.clone());
         context
     }
@@ -201,6 +203,11 @@ impl HeldPartitions {
         held.end_claims();
     }
 
+    /// Ends every claim: whoever waits for the right to act need not wait any longer.
+    pub(super) fn end_claims(&self) {
+        self.partitions.values().for_each(PartitionContexts::end_claims);
+    }
+
     /// A drain that has not begun need not; its claim stays valid.
     pub(super) fn recall(&self, partition: &TopicPartition) {
         if let Some(held) = self.partitions.get(partition) {
@@ -212,6 +219,7 @@ impl HeldPartitions {
         if let Some(owned) = self.partitions.get(partition).and_then(|held| held.owned.as_ref()) {
             owned.claim.go_on(epoch, strict);
             owned.gate.open();
+            owned.records.open();
         }
     }
 
@@ -306,8 +314,9 @@ impl PartitionContexts {
                 self.end_claims();
                 (self.reserved, self.owned) = (None, None);
             }
-            (Call::CatchUp { .. } | Call::Assigned { .. }, Ok(_))
-            | (Call::Drain | Call::Release | Call::Lost, Err(_)) => {}
+            // It is processed here until another drain succeeds.
+            (Call::Drain, Err(_)) => self.records.open(),
+            (Call::CatchUp { .. } | Call::Assigned { .. }, Ok(_)) | (Call::Release | Call::Lost, Err(_)) => {}
         }
     }
 

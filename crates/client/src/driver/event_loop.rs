@@ -399,5 +399,6 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 impl<T, H> Drop for Driver<T, H> {
     fn drop(&mut self) {
         self.claim.set(None);
+        self.held.end_claims();
     }
 }

@@ -120,6 +120,8 @@ async fn drained<H: PartitionHandler>(
         // The owner goes on with all that is in flight.
         () = recalled.cancelled() => return Err("recalled while requests were in flight".into()),
     }
+    // Not before: recalled, its loop goes on, and nobody would start it again.
+    context.records.close();
     handler.drain(&context).await
 }
 

@@ -5,5 +5,6 @@ mod fake;
 mod farewell;
 mod grpc;
 mod recorder;
+mod records;
 mod strict;
 mod suspension;

@@ -8,6 +8,7 @@ use kafka_assigner_client::{
     HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
 };
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 /// What a recorded handler does beside writing down.
@@ -24,6 +25,9 @@ pub(crate) enum Manner {
     /// The record in the works takes that long.
     DrainTakes(Duration),
     DrainHangs,
+    DrainFails,
+    /// Handles long records until none may be begun, and its drain waits for that.
+    Loops,
     /// The record in the works ends when it is cut off.
     DrainTillCut,
     LostHangs,
@@ -39,6 +43,7 @@ pub(crate) struct Recorder {
     lines: Arc<watch::Sender<Vec<String>>>,
     /// The last grant, and when it came.
     owned: Arc<Mutex<Option<(OwnedContext, Instant)>>>,
+    handling: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
 impl Recorder {
@@ -71,6 +76,13 @@ fn owned(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
+/// Handles one record after the other, each of which takes long.
+async fn handle_all(context: OwnedContext) {
+    while let Ok(_in_works) = context.begin_record().await {
+        sleep(Duration::from_secs(2)).await;
+    }
+}
+
 async fn count(context: &WarmContext) -> Result<(), HandlerError> {
     for done in 1.. {
         context.report(done, None);
@@ -95,6 +107,8 @@ impl PartitionHandler for Recorder {
             | Manner::StartTakes(_)
             | Manner::DrainTakes(_)
             | Manner::DrainHangs
+            | Manner::DrainFails
+            | Manner::Loops
             | Manner::DrainTillCut
             | Manner::LostHangs
             | Manner::Stuck => Ok(()),
@@ -113,6 +127,10 @@ impl PartitionHandler for Recorder {
         if let Manner::StartTakes(time) = self.manner {
             sleep(time).await;
         }
+        if self.manner == Manner::Loops {
+            let handling = tokio::spawn(handle_all(context.clone()));
+            *self.handling.lock().expect("no panic inside") = Some(handling);
+        }
         self.write(format!("assigned {} epoch {}", context.partition(), context.epoch()));
         Ok(())
     }
@@ -125,6 +143,13 @@ impl PartitionHandler for Recorder {
         }
         if self.manner == Manner::DrainHangs {
             std::future::pending::<()>().await;
+        }
+        if self.manner == Manner::DrainFails {
+            return Err("can't commit".into());
+        }
+        let handling = self.handling.lock().expect("no panic inside").take();
+        if let Some(handling) = handling {
+            handling.await?;
         }
         if let Manner::DrainTakes(time) = self.manner {
             sleep(time).await;

@@ -7,9 +7,9 @@ use kafka_assigner_client::proto::v1::{
     AssignedPartition, CatchUp, CatchUpPartition, Drain, DrainPartition, FenceReason, Mode, Snapshot,
 };
 use kafka_assigner_client::{ConsumerOptions, Epoch, Offset, OnStop, Refusal, Stopped};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-use crate::consumer::{Running, assign, busy_for, grant, options, release, start, unassign, warm};
+use crate::consumer::{Running, assign, grant, options, release, start, unassign, warm};
 use crate::fake::{Asked, Fake, Pulse};
 use crate::recorder::Manner;
 
@@ -17,7 +17,7 @@ pub(crate) fn strict(epoch: u64, run: u64, handoff_id: &str) -> AssignedPartitio
     AssignedPartition { run, mode: Mode::Exclusive.into(), ..grant(0, epoch, handoff_id) }
 }
 
-fn drain(handoff_id: &str, start_offset: Option<i64>) -> Command {
+pub(crate) fn drain(handoff_id: &str, start_offset: Option<i64>) -> Command {
     Command::Drain(Drain { partitions: vec![draining(handoff_id, start_offset)] })
 }
 
@@ -309,58 +309,4 @@ async fn a_drained_partition_is_dropped_before_the_process_says_that_it_left() {
     assert_eq!(running.stop().await, Ok(Stopped::Left));
     assert_eq!(recorder.lines().last().map(String::as_str), Some("release t/0"));
     assert!(matches!(fake.asked().last(), Some(Asked::Deregister(_))));
-}
-
-/// The grant of epoch 5 in `routed`, with the handoff before which the owner ends its record; empty = none.
-fn resting(handoff_id: &str) -> Command {
-    let grant = AssignedPartition { mode: Mode::Routed.into(), ..strict(5, 5, "") };
-    assign(AssignedPartition { rest_handoff_id: handoff_id.into(), ..grant })
-}
-
-fn has_rested(running: &Running) -> bool {
-    running.fake.asked().contains(&Asked::Rested("h".into()))
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_owner_ends_its_record_before_requests_are_held_back_and_answers_them_meanwhile() {
-    let running = owning(Manner::Plain).await;
-    let owned = running.recorder.owned();
-    let record = owned.begin_record().await;
-    running.fake.push(resting("h"));
-    sleep(Duration::from_secs(39)).await;
-    assert!(!has_rested(&running) && owned.admit(Epoch(5)).is_ok());
-    assert_eq!(busy_for(&running.fake), ["h"]);
-    drop(record);
-    running.fake.wait_for(|asked| *asked == Asked::Rested("h".into())).await;
-    assert!(owned.admit(Epoch(5)).is_ok());
-    let next = timeout(Duration::from_secs(60), owned.begin_record()).await;
-    assert!(next.is_err(), "its records take long");
-    assert_eq!(busy_for(&running.fake), [""; 0]);
-    running.fake.push(resting(""));
-    drop(owned.begin_record().await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_owner_of_short_records_rests_at_once_and_begins_more() {
-    let running = owning(Manner::Plain).await;
-    let owned = running.recorder.owned();
-    drop(owned.begin_record().await);
-    running.fake.push(resting("h"));
-    running.fake.wait_for(|asked| *asked == Asked::Rested("h".into())).await;
-    let begun = Instant::now();
-    drop(owned.begin_record().await);
-    assert_eq!(begun.elapsed(), Duration::ZERO);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_owner_that_stops_begins_no_long_record_before_it_has() {
-    let running = owning(Manner::DrainTakes(Duration::from_secs(5))).await;
-    let owned = running.recorder.owned();
-    let record = owned.begin_record().await;
-    sleep(Duration::from_secs(5)).await;
-    running.fake.push(resting("h"));
-    drop(record);
-    running.fake.wait_for(|asked| *asked == Asked::Rested("h".into())).await;
-    running.fake.push(drain("h", None));
-    assert!(timeout(Duration::from_secs(4), owned.begin_record()).await.is_err());
 }
