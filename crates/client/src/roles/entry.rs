@@ -440,7 +440,7 @@ impl Entry {
         }
     }
 
-    /// Whether records that may take long are to be begun, where that has changed. One that is about to stop does not
+    /// The change in whether records that may take long are to be begun; `None` = it is as before. One that is about to stop does not
     /// begin them again before it has.
     pub(super) fn turn_rest(&mut self) -> Option<bool> {
         let wanted = match &self.target {
