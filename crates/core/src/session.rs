@@ -192,7 +192,7 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
 /// only if it is the one that `state` shows.
 ///
 /// A grant that was decided before it began to drain may land until then, and none after that. So its lease is ended only
-/// if a later state shows that it still [has nothing](is_drained); else it runs down, as the claim that it stands for.
+/// if a later state shows that it [has nothing](has_nothing); else it runs down, as the claim that it stands for.
 #[must_use]
 pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
     let registration = own_registration(state, member).filter(|r| r.standing == Standing::Draining)?;
@@ -203,6 +203,13 @@ pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
     let mut draft = Draft::on(state).unchanged(&key);
     draft.delete(&key);
     Some(Farewell { write: Some(draft.into_write()), ends: Some(registration.lease) })
+}
+
+/// True if nothing is left that `member` may work on. A strict owner whose topic is gone has no role, and may not have heard of
+/// that.
+#[must_use]
+pub fn has_nothing(state: &GroupState, member: &Member) -> bool {
+    is_drained(state, member) && !state.owns_something(member)
 }
 
 /// True if `name` was not heard for a whole session, which is more than a connection that broke.

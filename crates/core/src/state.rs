@@ -168,7 +168,7 @@ impl GroupState {
         }
     }
 
-    /// Partitions that come and go with their topic concern the owners that they have.
+    /// Partitions that come and go with their topic concern the owners that they have, and those who are to have them.
     fn set_topic(&mut self, topic: TopicName, record: Option<&Record>, touched: &mut Touched) {
         let count = |state: &Self| Some(state.topics.get(&topic)?.last_good()?.partitions);
         let before = (count(self), self.topic_since(&topic));
@@ -182,6 +182,9 @@ impl GroupState {
             touched.routes.extend([at.clone()]);
             if let Some(owner) = entry.last_good().and_then(|assignment| assignment.owner.as_ref()) {
                 touched.member(owner.name.clone()).extend([at.clone()]);
+            }
+            if let Some(handoff) = self.handoff_of(at) {
+                touched.member(handoff.new.name.clone()).extend([at.clone()]);
             }
         }
     }

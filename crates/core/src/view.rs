@@ -172,8 +172,8 @@ fn catching_up(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Ro
     Role::CatchingUp {
         handoff: handoff.id.clone(),
         epoch: state.assignment(at).map_or(Epoch(0), Assignment::highest_epoch),
-        // The old owner stopped in the log of the topic that was there then.
-        until: handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at)),
+        // The old owner stopped in the log of the topic that was there then; of this one it has read nothing.
+        until: if state.is_of_earlier_topic(at) { Some(Offset::ZERO) } else { handoff.final_offset(at) },
     }
 }
 

@@ -60,8 +60,8 @@ impl BackOffs {
     }
 }
 
-/// True if the time ran out while the old owner stopped, or because it had. After a freeze nothing rests: a router that
-/// misses two of them is ended.
+/// True if the time ran out while the old owner stopped, or because it had. After a freeze no unit is left alone for that: a
+/// router that misses two of them is left out of the next ones.
 fn is_slow_stop(why: &CancelReason, mode: Mode) -> bool {
     let stops = |phase: Phase| phase == Phase::Ready || phase.stops_the_old_owner();
     let is_stop = matches!(why, CancelReason::Deadline { phase, .. } if stops(*phase));

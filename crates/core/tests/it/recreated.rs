@@ -5,7 +5,8 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{Assignment, GroupConfig, Source, Topic, encode};
-use kafka_assigner_core::test_group::{TestGroup, tp};
+use kafka_assigner_core::state::Touched;
+use kafka_assigner_core::test_group::{TestGroup, catching_up, tp};
 use kafka_assigner_core::topics::{Denials, Found, TopicLook, follow};
 use kafka_assigner_core::view::Role;
 use kafka_assigner_types::id::{Epoch, Member, Offset};
@@ -93,7 +94,7 @@ fn a_drain_that_meets_the_new_topic_grants_it_from_its_beginning() {
         if catch_up {
             let role = looking.group.view(&b).roles.remove(&at);
             let Some(Role::CatchingUp { until, .. }) = role else { panic!("{role:?}") };
-            assert_eq!(until, None, "600 is no end of this topic's log");
+            assert_eq!(until, Some(Offset::ZERO), "600 is no end of this topic's log");
             looking.group.say(&b, &at, Some(&id), &Ack::CaughtUp);
         }
         let assignment = looking.group.state.assignment(&at).expect("it is granted");
@@ -107,6 +108,17 @@ fn a_drain_that_meets_the_new_topic_grants_it_from_its_beginning() {
             }
         }
     }
+}
+
+// What it is told of the end of the log depends on the topic.
+#[test]
+fn who_is_to_have_a_partition_hears_that_its_topic_was_created_again() {
+    let (mut group, at) = catching_up();
+    let new = group.state.handoff(&at).expect("it moves").new.name.clone();
+    group.touched = Touched::default();
+    let topic = Topic { since: Some(Revision(9)), ..Topic::new(2, Source::Kafka) };
+    group.put(&Key::Topic(at.topic.clone()), encode(&topic));
+    assert!(group.touched.members.contains_key(&new));
 }
 
 // Groups are deleted and created again as well.

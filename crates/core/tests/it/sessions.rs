@@ -126,6 +126,19 @@ fn a_grant_that_lands_before_a_drained_consumer_leaves_is_seen_afterwards() {
     assert!(!is_drained(&group.state, &a), "so that its lease is not ended");
 }
 
+/// It may not have heard of that yet.
+#[test]
+fn a_strict_owner_whose_topic_is_gone_has_no_role_and_keeps_its_lease() {
+    let mut group = TestGroup::with_topics(&[("t", 1)]);
+    group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    let a = group.join("a");
+    group.settle();
+    group.leave(&a, &Leaving::Drain);
+    group.remove(&Key::Topic("t".parse().unwrap()));
+    assert!(session::dismiss(&group.state, &a).is_some(), "nobody tells it anything any more");
+    assert!(!session::has_nothing(&group.state, &a));
+}
+
 #[test]
 fn a_drained_consumer_is_let_go_by_a_write_on_its_registration() {
     let (mut group, a, _) = two_of(2);

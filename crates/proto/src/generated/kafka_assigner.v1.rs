@@ -2200,7 +2200,7 @@ pub struct AttachRequest {
     /// For people: what runs there.
     #[prost(message, optional, tag = "8")]
     pub client: ::core::option::Option<ClientInfo>,
-    /// The longest time for which it holds a request back: above the group's hold_deadline_ms (INVALID_ARGUMENT otherwise),
+    /// The longest time for which it holds a request back: above the group's hold_deadline_ms (STASH_TOO_SHORT otherwise),
     /// or requests would fail while a move may still end. 0 = not told.
     #[prost(uint64, tag = "9")]
     pub stash_age_ms: u64,

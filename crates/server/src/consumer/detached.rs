@@ -1,5 +1,7 @@
 //! A session after its client closed its stream: it lives on, or it is marked as one that seems to be dead.
 
+use std::time::Duration;
+
 use kafka_assigner_core::suspicion::MarkWithheld;
 use kafka_assigner_types::id::Member;
 use tokio::time::{Instant, sleep_until};
@@ -11,6 +13,9 @@ use crate::suspicion::{AttachedStream, Suspect, SuspectedFor};
 
 /// The number of times that it is tried to find out if a client lives. Past that its lease decides.
 const MOST_LOOKS: u32 = 5;
+
+/// The time between two tries.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A stream that its client closed, at a time that nobody had asked it to.
 ///
@@ -39,8 +44,8 @@ impl DetachedStream {
         drop(stream);
         let suspect = Suspect { instance: &instance, group: &group, member: &member };
         let looks = async {
-            for look in 1..=MOST_LOOKS {
-                sleep_until(at + after * look).await;
+            for look in 0..MOST_LOOKS {
+                sleep_until(at + after + LOOK_EVERY * look).await;
                 // By now it is over, where it is.
                 let is_decided = connection.is_cut_off()
                     || suspect.suspect(SuspectedFor::Closed { number, at }).await

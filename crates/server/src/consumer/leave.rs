@@ -56,11 +56,11 @@ impl ConsumerService {
     /// Removes the registration of a member that has handed everything over, if that is still so. The lease of one that a
     /// grant has reached meanwhile runs down by itself.
     pub(super) async fn remove(&self, group: &ServedGroup, member: &Member) -> Result<(), Status> {
-        group.hub().note_leaving(member);
         for _ in 0..ATTEMPTS {
             let Some(farewell) = group.read(|state| session::dismiss(state, member)) else { return Ok(()) };
             if self.say(group, farewell.write).await? {
-                let has_nothing = group.read(|state| session::is_drained(state, member));
+                group.hub().note_leaving(member);
+                let has_nothing = group.read(|state| session::has_nothing(state, member));
                 tracing::info!(group = %group.name(), consumer = %member, has_nothing, "drained: leaves");
                 return self.end_lease(group, farewell.ends.filter(|_| has_nothing)).await;
             }

@@ -16,8 +16,8 @@ use crate::instance::Instance;
 /// The time between two looks: short against every time to live, 2 s at the least.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The most sessions that are marked at one look. Clients that send their heartbeats elsewhere from now on are marked once,
-/// which costs three calls of the store for each: so many a second burden none.
+/// The most sessions that are looked for at once. Clients that send their heartbeats elsewhere from now on are looked for a
+/// few times, which costs a call of the store each: so many a second burden none.
 const MOST_AT_ONCE: usize = 20;
 
 /// Looks until the instance leaves: it sends its clients elsewhere then.
