@@ -155,12 +155,12 @@ impl Scene {
         self.memory.suspects_to_ask(&self.state, DECIDING).into_keys().collect()
     }
 
-    /// The steps that would follow at the handoffs without the row `name`.
+    /// The steps that would follow at the handoffs without the rows `names`.
     #[must_use]
-    pub fn without_row(&self, name: &str) -> Vec<Action> {
+    pub fn without_rows(&self, names: &[&str]) -> Vec<Action> {
         let step = |at: &TopicPartition| {
             let rules: Vec<Rule> = of_mode(self.state.handoff(at)?.mode).to_vec();
-            let rules: Vec<Rule> = rules.into_iter().filter(|row| row.name != name).collect();
+            let rules: Vec<Rule> = rules.into_iter().filter(|row| !names.contains(&row.name)).collect();
             advance_by(&rules, &self.state, at, self.context(DECIDING))
         };
         self.state.handoffs().keys().filter_map(step).collect()

@@ -158,7 +158,6 @@ fn exclusive() -> Vec<Scenario> {
         ),
         scenario("unreadable registration", strict(|b| (b.spoils, b.crashes) = (1, 1))),
         scenario("a set", set(|b| (b.crashes, b.deadlines, b.records, b.commits) = (1, 1, 1, 1))),
-        scenario("a topic returns", strict(|b| (b.returns, b.records, b.commits) = (1, 2, 1))),
         scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.pauses, b.drains) = (1, 1, 1, 0))),
         scenario(
             "suspicion, a forced end and a slow heartbeat",
@@ -266,7 +265,6 @@ fn overlap_faults() -> Vec<Fault> {
         ),
         fault("mark removed late", Variant::MarkRemovedLate, two(|b| b.suspicions = 1), Invariant::Heard),
         fault("takeover unguarded", Variant::TakeoverUnguarded, two(|b| b.suspicions = 1), Invariant::Heard),
-        fault("ahead completes", Variant::AheadCompletes, two(|b| b.suspicions = 1), Invariant::Ahead),
         fault("never cleared", Variant::NeverCleared, two(|b| b.crashes = 1), Invariant::Liveness),
     ]
 }

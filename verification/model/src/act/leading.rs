@@ -114,7 +114,8 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
             view.decided(instance).cloned().chain(grants_past_owners(view, instance)).collect()
         }
         Variant::AheadCompletes => {
-            view.without_row("warm ahead").into_iter().chain(view.planned(instance).cloned()).collect()
+            let rows = ["warm ahead", "old owner suspected"];
+            view.without_rows(&rows).into_iter().chain(view.planned(instance).cloned()).collect()
         }
         Variant::EndsAndGrants => {
             let ended = |action: &Action| end_and_grant(view, instance, action);

@@ -45,7 +45,6 @@ caught! {
     a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
     a_mark_that_is_removed_after_the_answer_ends_one_who_was_heard: "mark removed late";
     an_end_that_is_not_guarded_on_the_mark_ends_one_who_was_heard: "takeover unguarded";
-    a_prepared_move_that_goes_on_takes_from_a_session_that_is_here: "ahead completes";
     a_prepared_move_that_goes_on_drains_a_session_that_is_here: "ahead drains";
     an_end_with_its_grants_in_one_write_makes_two_owners: "ends and grants";
     a_claim_as_long_as_its_lease_meets_the_next_owner: "no margin";
