@@ -12,7 +12,7 @@ use crate::suspensions::{self, Suspensions};
 /// runs for longer than this in one piece. Short against the third of a time to live in which others wait.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
-/// What drifts are counted in.
+/// The unit in which drifts are counted.
 const MILLION: i32 = 1_000_000;
 
 /// Reads the time of the runtime, so that a paused clock works, and counts suspended time with it.
@@ -22,7 +22,7 @@ const MILLION: i32 = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct Clock {
     origin: Instant,
-    /// How much faster it runs than the runtime's clock, in millionths.
+    /// The time by which it runs faster than the runtime's clock, in millionths.
     drift_ppm: i32,
     wall_origin: Duration,
     suspensions: Option<Arc<dyn Suspensions>>,
@@ -47,7 +47,7 @@ impl Clock {
     /// for simulations, as clocks of two machines differ by up to a few hundred.
     ///
     /// # Panics
-    /// Where it would stand still or run back, at -1 000 000 or less.
+    /// At -1 000 000 or less: it would stand still or run back.
     #[must_use]
     pub fn drifting(ppm: i32) -> Self {
         assert!(ppm > -MILLION, "a clock runs forward");

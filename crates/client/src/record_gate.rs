@@ -44,7 +44,7 @@ struct Records {
     closed: bool,
 }
 
-/// How far the wish to rest is met.
+/// The part of the wish to rest that is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Rest {
     /// There is none.

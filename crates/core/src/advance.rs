@@ -95,7 +95,7 @@ fn adopt(state: &GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Acti
     let why = Reason::OwnerReturned;
     let grant = Grant { owner: owner_of(&owner, registration), epoch, mode: handoff.mode, why, wall };
     let draft = grant.write(state, Draft::on(state).registered(&owner.name, registration), &handoff.unit);
-    // What the ended session said of its records says nothing of those of the new one.
+    // The ended session's word on its records says nothing of those of the new one.
     let next = Handoff { old: owner.clone(), old_said: BTreeSet::new(), ..handoff.clone() };
     let step = Step::Adopt { id: handoff.id.clone(), owner, epoch };
     Some(Action { unit: handoff.unit.clone(), step, write: draft.rewrite(&next).into_write() })

@@ -65,7 +65,7 @@ pub(crate) fn rest_awaited(state: &GroupState, handoff: &Handoff) -> bool {
 
 /// True if `member` is registered and knows that it is to end the record in the works.
 pub(crate) fn can_rest(state: &GroupState, member: &Member) -> bool {
-    let registration = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation);
+    let registration = state.registration_of(member);
     registration.is_some_and(|consumer| consumer.capabilities.contains(&Capability::Rest))
 }
 

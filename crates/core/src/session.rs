@@ -149,7 +149,7 @@ pub struct Farewell {
 /// force asks to drain first: that must not undo the end.
 #[must_use]
 pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallMillis) -> Option<Farewell> {
-    let Some(registration) = own_registration(state, member) else {
+    let Some(registration) = state.registration_of(member) else {
         return let_go(state, member, leaving, wall);
     };
     if *leaving == Leaving::Drain && registration.is_ending() {
@@ -195,7 +195,7 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
 /// if a later state shows that it [has nothing](has_nothing); else it runs down, as the claim that it stands for.
 #[must_use]
 pub fn dismiss(state: &GroupState, member: &Member) -> Option<Farewell> {
-    let registration = own_registration(state, member).filter(|r| r.standing == Standing::Draining)?;
+    let registration = state.registration_of(member).filter(|r| r.standing == Standing::Draining)?;
     if !is_drained(state, member) {
         return None;
     }
@@ -246,7 +246,7 @@ fn marking(
 /// grace for that.
 #[must_use]
 pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Option<Duration> {
-    let Some(registration) = own_registration(state, member) else {
+    let Some(registration) = state.registration_of(member) else {
         let owners = state.concerned(&member.name).filter_map(|at| state.assignment(at)?.owner.as_ref());
         let ttl_ms = owners.filter(|owner| owner.is(member)).map(|owner| owner.ttl_ms).max()?;
         return Some(Duration::from_millis(ttl_ms));
@@ -255,10 +255,6 @@ pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Opti
         state.configured(|config| (config.rejoin_grace_ms, config.wait_out_revocations));
     let grace_ms = if comes_back { rejoin_grace_ms } else { 0 };
     (comes_back || waits_out).then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
-}
-
-fn own_registration<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {
-    state.registration(&member.name).filter(|r| r.incarnation == member.incarnation)
 }
 
 /// The write that begins to end a session by force; `None` where it is over or ending already.

@@ -97,7 +97,7 @@ pub fn is_renewed(ttl: Duration, rest: Duration, since: Duration, rounding: Dura
 /// ended, and has no mark yet. A draining consumer may die as well.
 #[must_use]
 pub fn suspect<'s>(state: &'s GroupState, member: &Member) -> Option<&'s Versioned<Consumer>> {
-    let registered = state.registration(&member.name).filter(|r| r.incarnation == member.incarnation)?;
+    let registered = state.registration_of(member)?;
     let would_say_so =
         registered.renewal == Renewal::Client && registered.capabilities.contains(&Capability::Present);
     (would_say_so && !registered.is_ending() && registered.suspected.is_none()).then_some(registered)
@@ -126,7 +126,7 @@ pub fn unmark<R: Registration>(registered: &Record) -> Option<Write> {
 /// where there is none. That it was not heard is another matter, which a heartbeat tells.
 #[must_use]
 pub fn unmark_served(state: &GroupState, member: &Member) -> Option<Write> {
-    let registered = state.registration(&member.name).filter(|r| r.incarnation == member.incarnation)?;
+    let registered = state.registration_of(member)?;
     let is_detached = matches!(&registered.suspected, Some(mark) if mark.sign == DeathSign::Detached);
     let unmarked = (**registered).clone().unmarked().filter(|_| is_detached && !registered.is_ending())?;
     Some(Draft::on(state).register(&member.name, registered.lease, &unmarked).into_write())

@@ -65,7 +65,7 @@ async fn rest_after_a_long_record(running: &Running) {
     running.fake.wait_for(|asked| *asked == Asked::Rested("h".into())).await;
 }
 
-/// How the wait for a record ends.
+/// The end of the wait for a record.
 type Parked = JoinHandle<Result<(), Refusal>>;
 
 /// Waits for a record beside the test.

@@ -164,7 +164,7 @@ fn at_work(handoff: &Handoff) -> Option<&Member> {
 #[must_use]
 pub fn busy_member<'h>(state: &GroupState, handoff: &'h Handoff) -> Option<&'h Member> {
     let member = at_work(handoff)?;
-    let consumer = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
+    let consumer = state.registration_of(member)?;
     let is_meant = |at: &TopicPartition| consumer.busy.get(&at.to_string()) == Some(&handoff.id);
     handoff.unit.iter().any(is_meant).then_some(member)
 }

@@ -45,14 +45,14 @@ impl GroupState {
     /// The mark that the process of `member` seems to be dead, while its session is here.
     #[must_use]
     pub fn suspicion(&self, member: &Member) -> Option<&Suspicion> {
-        let consumer = self.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
+        let consumer = self.registration_of(member)?;
         consumer.suspicion()
     }
 
     /// True if the session of `member` is being ended because its process seemed to be dead.
     #[must_use]
     pub fn is_taken_over(&self, member: &Member) -> bool {
-        let consumer = self.registration(&member.name).filter(|c| c.incarnation == member.incarnation);
+        let consumer = self.registration_of(member);
         consumer.is_some_and(|consumer| consumer.standing == Standing::Ending(FenceReason::Suspected))
     }
 
@@ -87,7 +87,7 @@ impl GroupState {
     /// True if `member` gives up what it has, to leave.
     #[must_use]
     pub fn drains(&self, member: &Member) -> bool {
-        let consumer = self.registration(&member.name).filter(|c| c.incarnation == member.incarnation);
+        let consumer = self.registration_of(member);
         consumer.is_some_and(|consumer| consumer.standing == Standing::Draining)
     }
 
@@ -134,6 +134,12 @@ impl GroupState {
     #[must_use]
     pub fn registration(&self, name: &MemberName) -> Option<&Versioned<Consumer>> {
         self.consumers.get(name)?.readable()
+    }
+
+    /// The readable registration of the very session of `member`.
+    #[must_use]
+    pub fn registration_of(&self, member: &Member) -> Option<&Versioned<Consumer>> {
+        self.registration(&member.name).filter(|consumer| consumer.incarnation == member.incarnation)
     }
 
     /// The partitions in which `name` may have a role, in order.

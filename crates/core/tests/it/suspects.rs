@@ -281,8 +281,8 @@ fn a_unit_whose_owners_die_waits_for_the_end_of_the_session() {
     }
 }
 
-#[test]
-fn a_name_whose_marks_do_not_last_waits_twice_as_long_each_time() {
+/// Three consumers, of which the first was marked and heard again twice, and is marked now.
+fn marked_a_third_time() -> TestGroup {
     let (mut group, members) = group_of(3, &GroupConfig::default());
     for _ in 0..2 {
         group.suspect(&members[0], DeathSign::Detached);
@@ -291,6 +291,24 @@ fn a_name_whose_marks_do_not_last_waits_twice_as_long_each_time() {
         wait(&mut group, 1_000);
     }
     group.suspect(&members[0], DeathSign::Detached);
+    group
+}
+
+/// `a` is marked; `b` and `c` may have three of the six partitions each, and begin to prepare.
+fn prepared_within_limits() -> TestGroup {
+    let mut group = TestGroup::with_topics(&[("t", 6)]);
+    let a = group.join("a");
+    group.join_as("b", |consumer| consumer.max_partitions = Some(3));
+    group.join_as("c", |consumer| consumer.max_partitions = Some(3));
+    group.settle();
+    group.suspect(&a, DeathSign::Detached);
+    group.pass();
+    group
+}
+
+#[test]
+fn a_name_whose_marks_do_not_last_waits_twice_as_long_each_time() {
+    let mut group = marked_a_third_time();
     assert_eq!(ends(&wait(&mut group, 11_500)), [""; 0], "four times three seconds");
     assert_eq!(ends(&wait(&mut group, 1_000)), ["c0"]);
 }

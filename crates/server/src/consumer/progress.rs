@@ -76,7 +76,7 @@ struct MemberReport<'s> {
 impl<'s> MemberReport<'s> {
     /// `None` where the session is not there, or nothing is news.
     fn of(state: &'s GroupState, member: &'s Member, request: &HeartbeatRequest) -> Option<Self> {
-        let entry = state.registration(&member.name).filter(|c| c.incarnation == member.incarnation)?;
+        let entry = state.registration_of(member)?;
         let warming = request.warming.iter().filter_map(|item| warm_up(state, member, item));
         let progress = warming.take(Consumer::MOST_PROGRESS).collect();
         let busy = request.busy.iter().filter_map(|item| busy(state, member, item));

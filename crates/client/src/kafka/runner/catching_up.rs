@@ -238,7 +238,7 @@ impl<H: RecordHandler> CatchingUp<H> {
     }
 }
 
-/// What was `restored`, or the beginning where that is of an earlier topic of this name. It is of one where its id says so,
+/// The state that was `restored`, or the beginning where that is of an earlier topic of this name. It is of one where its id says so,
 /// and, where an id is not known, where the partition starts at offset 0: then nobody has handled anything of this topic.
 fn of_this_topic<S: Default>(context: &WarmContext, restored: Restored<S>) -> Restored<S> {
     let begins = context.start_offset() == Some(Offset::ZERO);

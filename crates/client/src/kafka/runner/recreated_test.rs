@@ -72,7 +72,7 @@ impl RecordHandler for Noting {
         record: &Record,
     ) -> Result<(), HandlerError> {
         state.push(record.offset());
-        // What is in the state is there once, and in its order.
+        // Each record is in the state once, and in its order.
         assert!(state.is_sorted_by(|a, b| a < b), "{state:?}");
         self.handled.lock().expect("no panic inside").push(record.offset());
         if record.offset() == RECORDS - 1 {

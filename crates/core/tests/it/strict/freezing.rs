@@ -116,7 +116,7 @@ fn a_router_that_misses_two_freezes_in_a_row_is_named_and_left_out_of_the_next_o
     assert!(group.state.routers().contains_key(&r.name));
 }
 
-/// Of the routers that a freeze does not wait for, one is silent for good, and the other one has been repaired.
+/// The leader forgets a miss after an hour, and waits for the router again.
 #[test]
 fn misses_count_for_an_hour() {
     let (mut group, r, b) = left_out();

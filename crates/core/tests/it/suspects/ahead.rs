@@ -16,7 +16,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
 
-use super::{ends, group_of, load, of_mode, reasons, wait};
+use super::{ends, group_of, load, of_mode, prepared_within_limits, reasons, wait};
 
 pub(super) fn handoffs(group: &TestGroup) -> Vec<Handoff> {
     group.state.handoffs().keys().filter_map(|at| group.state.handoff(at)).cloned().collect()
@@ -247,13 +247,7 @@ fn a_set_is_prepared_as_one() {
 
 #[test]
 fn the_limit_of_a_consumer_holds_for_what_it_prepares() {
-    let mut group = TestGroup::with_topics(&[("t", 6)]);
-    let a = group.join("a");
-    group.join_as("b", |consumer| consumer.max_partitions = Some(3));
-    group.join_as("c", |consumer| consumer.max_partitions = Some(3));
-    group.settle();
-    group.suspect(&a, DeathSign::Detached);
-    group.pass();
+    let mut group = prepared_within_limits();
     wait(&mut group, 4_000);
     group.settle();
     assert!(load(&group, "b") <= 3 && load(&group, "c") <= 3, "{:?}", group.loads());

@@ -11,7 +11,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::mode::Mode;
 
 use super::ahead::{handoffs, warm_ahead};
-use super::{ends, group_of, load, of_mode, reasons, wait};
+use super::{ends, group_of, load, marked_a_third_time, of_mode, prepared_within_limits, reasons, wait};
 
 #[test]
 fn nobody_is_taken_over_where_others_take_other_topics_only() {
@@ -30,13 +30,7 @@ fn nobody_is_taken_over_where_others_take_other_topics_only() {
 
 #[test]
 fn a_takeover_keeps_to_the_limits_of_consumers_that_got_something_meanwhile() {
-    let mut group = TestGroup::with_topics(&[("t", 6)]);
-    let a = group.join("a");
-    group.join_as("b", |consumer| consumer.max_partitions = Some(3));
-    group.join_as("c", |consumer| consumer.max_partitions = Some(3));
-    group.settle();
-    group.suspect(&a, DeathSign::Detached);
-    group.pass();
+    let mut group = prepared_within_limits();
     group.everybody_acts();
     assert_eq!(handoffs(&group).len(), 2);
     group.topic("new", 2);
@@ -50,14 +44,7 @@ fn a_takeover_keeps_to_the_limits_of_consumers_that_got_something_meanwhile() {
 
 #[test]
 fn nobody_prepares_at_once_for_a_name_whose_marks_do_not_last() {
-    let (mut group, members) = group_of(3, &GroupConfig::default());
-    for _ in 0..2 {
-        group.suspect(&members[0], DeathSign::Detached);
-        wait(&mut group, 1_000);
-        group.hear(&members[0]);
-        wait(&mut group, 1_000);
-    }
-    group.suspect(&members[0], DeathSign::Detached);
+    let mut group = marked_a_third_time();
     let begin = group.moment;
     let done = group.follow(Duration::from_millis(11_900));
     let begun = done.iter().filter(|(_, action)| matches!(action.step, Step::Begin { .. }));
