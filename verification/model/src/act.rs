@@ -141,8 +141,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Drain(_)
         | Step::Spoil(_)
         | Step::Mend
-        | Step::TopicsGo
-        | Step::TopicsReturn
+        | Step::Recreate
+        | Step::LookAtKafka(_)
         | Step::Switch => living::live(protocol, world, &step),
     }
 }

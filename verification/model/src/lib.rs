@@ -39,6 +39,7 @@ pub mod session;
 pub mod settle;
 pub mod step;
 pub mod suite;
+pub mod topic;
 pub mod variant;
 pub mod world;
 

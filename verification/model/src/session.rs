@@ -36,6 +36,8 @@ pub struct Session {
     pub seen: Revision,
     /// What it was told.
     pub roles: BTreeMap<TopicPartition, Role>,
+    /// Of which topic of the name each of them is, as far as it was told.
+    pub topics: BTreeMap<TopicPartition, u8>,
     /// The partitions that it processes.
     pub works: BTreeSet<TopicPartition>,
     /// What it holds of partitions in the strict modes.
@@ -147,8 +149,16 @@ impl Session {
         }
     }
 
-    /// Takes in all its roles; what it is not shown to own, it no longer works on.
-    pub fn told(&mut self, roles: BTreeMap<TopicPartition, Role>, revision: Revision, variant: Variant) {
+    /// Takes in all its roles; what it is not shown to own, it no longer works on. What it has of another topic than the
+    /// one that a role of it names now (`topics`, of the roles that are news) it drops first.
+    pub fn told(
+        &mut self,
+        roles: BTreeMap<TopicPartition, Role>,
+        topics: BTreeMap<TopicPartition, u8>,
+        revision: Revision,
+        variant: Variant,
+    ) {
+        self.drop_former(&topics);
         self.holds.retain(|at, hold| hold.follows(roles.get(at), variant));
         let goes_on = |at: &TopicPartition| match roles.get(at) {
             Some(Role::Owner { mode: Mode::Overlap, .. }) => true,
@@ -157,14 +167,26 @@ impl Session {
         };
         self.works.retain(|at| goes_on(at));
         self.works.retain(|at| !is_strict(roles.get(at)) || self.holds.contains_key(at));
+        self.topics.extend(topics);
+        self.topics.retain(|at, _| roles.contains_key(at));
         self.roles = roles;
         self.seen = revision;
+    }
+
+    fn drop_former(&mut self, topics: &BTreeMap<TopicPartition, u8>) {
+        let known = &self.topics;
+        let is_former = |at: &TopicPartition| {
+            known.get(at).zip(topics.get(at)).is_some_and(|(known, told)| known != told)
+        };
+        self.holds.retain(|at, _| !is_former(at));
+        self.works.retain(|at| !is_former(at));
     }
 
     /// Its work ends, by death or because its session is over.
     pub fn stop(&mut self) {
         self.works.clear();
         self.roles.clear();
+        self.topics.clear();
         self.holds.clear();
         self.claim = false;
         self.is_beating = false;

@@ -10,6 +10,7 @@ use crate::premise;
 use crate::property::Invariant;
 use crate::session::{Life, Session};
 use crate::settle::Rests;
+use crate::topic::Look;
 use crate::variant::Variant;
 use crate::world::World;
 
@@ -101,10 +102,10 @@ pub enum Step {
     Spoil(u8),
     /// It becomes readable again.
     Mend,
-    /// The topics go.
-    TopicsGo,
-    /// They are there again, with empty logs.
-    TopicsReturn,
+    /// The topics are deleted and created again, with empty logs.
+    Recreate,
+    /// A leader has looked at Kafka as often as it takes to believe it.
+    LookAtKafka(Look),
     /// The group is switched to its other mode, or back.
     Switch,
     /// A router is told where requests go.
@@ -146,7 +147,9 @@ impl Protocol {
         steps.extend(world.limbo.as_ref().map(|_| Step::Land));
         steps.extend(world.flight.as_ref().map(|_| Step::Arrived));
         steps.extend(world.spoiled.as_ref().map(|_| Step::Mend));
-        steps.extend(world.are_topics_forgotten().then_some(Step::TopicsReturn));
+        if !world.knows_its_topics() {
+            steps.extend([Look::Here, Look::Gone].map(Step::LookAtKafka));
+        }
         for instance in 0..world.views.len() {
             if world.views[instance].revision() != world.now.revision() {
                 steps.push(Step::Sync(instance));
@@ -235,7 +238,7 @@ impl Protocol {
         }
         steps.extend((left.depositions > 0).then_some(Step::Depose));
         steps.extend((left.switches > 0).then_some(Step::Switch));
-        steps.extend((left.returns > 0 && !world.are_topics_gone()).then_some(Step::TopicsGo));
+        steps.extend((left.returns > 0 && world.knows_its_topics()).then_some(Step::Recreate));
     }
 
     fn trouble_at(&self, world: &World, instance: usize, steps: &mut Vec<Step>) {

@@ -158,6 +158,7 @@ fn exclusive() -> Vec<Scenario> {
         ),
         scenario("unreadable registration", strict(|b| (b.spoils, b.crashes) = (1, 1))),
         scenario("a set", set(|b| (b.crashes, b.deadlines, b.records, b.commits) = (1, 1, 1, 1))),
+        scenario("a topic returns", strict(|b| (b.returns, b.records, b.commits) = (1, 2, 1))),
         scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.pauses, b.drains) = (1, 1, 1, 0))),
         scenario(
             "suspicion, a forced end and a slow heartbeat",
@@ -319,6 +320,12 @@ fn exclusive_faults() -> Vec<Fault> {
             "return keeps the start",
             Variant::ReturnKeepsStart,
             strict(|b| (b.returns, b.records) = (1, 1)),
+            Invariant::NoLostWork,
+        ),
+        fault(
+            "offsets without ids",
+            Variant::OffsetsWithoutIds,
+            strict(|b| (b.returns, b.records, b.commits) = (1, 2, 1)),
             Invariant::NoLostWork,
         ),
         fault(

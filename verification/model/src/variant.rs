@@ -84,4 +84,6 @@ pub enum Variant {
     DrainRevokes,
     /// A topic that comes back is granted to the owner that it had with the start of before.
     ReturnKeepsStart,
+    /// Committed offsets count whichever topic they are of.
+    OffsetsWithoutIds,
 }

@@ -60,6 +60,7 @@ caught! {
     what_is_taken_from_a_registered_owner_has_two_owners: "taken from an owner";
     a_lease_that_ends_with_its_drain_makes_two_owners: "drain revokes";
     a_topic_that_returns_with_the_start_of_before_loses_work: "return keeps the start";
+    an_offset_of_a_former_topic_that_counts_loses_work: "offsets without ids";
     an_undrained_owner_that_is_restarted_does_work_twice: "undrained restarted";
     the_epoch_before_in_place_of_the_run_does_work_twice: "run is previous";
     a_cancel_that_drops_the_start_does_work_twice: "start dropped";

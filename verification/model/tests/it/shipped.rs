@@ -73,6 +73,11 @@ fn a_revocation_is_waited_out_where_that_is_wanted() {
 }
 
 #[test]
+fn a_topic_that_returns_is_worked_on_from_its_beginning() {
+    holds(Mode::Exclusive, "a topic returns");
+}
+
+#[test]
 fn a_suspect_is_ended_by_its_mark_or_heard_before() {
     holds(Mode::Overlap, "suspicion");
     holds(Mode::Exclusive, "suspicion");
