@@ -112,6 +112,7 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Reconnect(_) => telling::talk(protocol, world, step),
         Step::Start(..)
         | Step::Work(..)
+        | Step::EndRecord(..)
         | Step::Commit(..)
         | Step::Seize(..)
         | Step::Read(..)

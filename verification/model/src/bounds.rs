@@ -69,7 +69,7 @@ pub struct Bounds {
     pub switches: u8,
     /// The mode to which the group is switched.
     pub other_mode: Mode,
-    /// Records that owners may work on (`exclusive`).
+    /// Records that owners may work on (`exclusive`, `routed`).
     pub records: u8,
     /// Commits that owners may make (`exclusive`).
     pub commits: u8,

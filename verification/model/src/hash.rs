@@ -90,7 +90,8 @@ impl World {
             (&session.member, session.life, session.claim, session.is_beating).hash(state);
             (session.alive, session.fenced, session.is_heard, session.instance).hash(state);
             (&session.roles, &session.topics).hash(state);
-            (&session.works, &session.holds, &session.said).hash(state);
+            (&session.works, &session.in_works).hash(state);
+            (&session.holds, &session.said).hash(state);
         }
         for router in &self.routers {
             ranks.rank(router.seen).hash(state);

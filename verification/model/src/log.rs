@@ -7,7 +7,7 @@ use kafka_assigner_types::id::Epoch;
 /// In `exclusive` it is the input with its committed offset and the sink, in `routed` the log that owners write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Log {
-    /// Which of the topics of its name it is a log of, from 0.
+    /// The number of the topic whose log it is among those of its name, from 0.
     pub topic: u8,
     /// How many records took effect, or were written. What is done by whoever believes it to be a former topic's does
     /// not count: that is told apart, under an epoch of before.

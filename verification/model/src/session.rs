@@ -40,6 +40,8 @@ pub struct Session {
     pub topics: BTreeMap<TopicPartition, u8>,
     /// The partitions that it processes.
     pub works: BTreeSet<TopicPartition>,
+    /// The partitions of which it has a record in the works (`routed`). Each record takes long: while it rests it begins none.
+    pub in_works: BTreeSet<TopicPartition>,
     /// What it holds of partitions in the strict modes.
     pub holds: BTreeMap<TopicPartition, Hold>,
     /// What it has said of which partition of which handoff.
@@ -75,6 +77,8 @@ pub struct Hold {
 pub enum Said {
     /// It has its state.
     Ready,
+    /// It has ended the record in the works, and begins none.
+    Rested,
     /// It stopped, there.
     Drained(Option<u8>),
     /// It has read the rest.
@@ -93,6 +97,7 @@ impl Said {
     pub fn ack(self) -> Ack {
         match self {
             Self::Ready => Ack::Ready,
+            Self::Rested => Ack::Rested,
             Self::Drained(offset) => Ack::Drained(Drained {
                 offset: offset.and_then(|at| Offset::new(at.into()).ok()),
                 last_at: None,
@@ -117,7 +122,9 @@ impl Session {
     pub fn may_act(&self, at: &TopicPartition) -> bool {
         self.is_active()
             && self.claim
-            && (self.works.contains(at) || matches!(self.roles.get(at), Some(Role::Owner { .. })))
+            && (self.works.contains(at)
+                || self.in_works.contains(at)
+                || matches!(self.roles.get(at), Some(Role::Owner { .. })))
     }
 
     /// What it has to say of a partition now.
@@ -128,10 +135,12 @@ impl Session {
             Role::Owner { taking: Some(handoff), .. } if self.works.contains(at) => {
                 Some((handoff.clone(), Said::Taken))
             }
-            Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
-            Role::Draining { handoff, start, .. } => {
-                Some((handoff.clone(), Said::Drained(self.stopped_at(at, *start))))
+            Role::Owner { resting: Some(handoff), .. } => {
+                (!self.in_works.contains(at)).then(|| (handoff.clone(), Said::Rested))
             }
+            Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
+            Role::Draining { handoff, start, .. } => (!self.in_works.contains(at))
+                .then(|| (handoff.clone(), Said::Drained(self.stopped_at(at, *start)))),
             Role::CatchingUp { handoff, .. } => {
                 let has_read =
                     self.holds.get(at).is_some_and(|hold| hold.position.is_some() && hold.has_fence);
@@ -167,6 +176,7 @@ impl Session {
         };
         self.works.retain(|at| goes_on(at));
         self.works.retain(|at| !is_strict(roles.get(at)) || self.holds.contains_key(at));
+        self.in_works.retain(|at| self.holds.contains_key(at));
         self.topics.extend(topics);
         self.topics.retain(|at, _| roles.contains_key(at));
         self.roles = roles;
@@ -180,11 +190,13 @@ impl Session {
         };
         self.holds.retain(|at, _| !is_former(at));
         self.works.retain(|at| !is_former(at));
+        self.in_works.retain(|at| !is_former(at));
     }
 
     /// Its work ends, by death or because its session is over.
     pub fn stop(&mut self) {
         self.works.clear();
+        self.in_works.clear();
         self.roles.clear();
         self.topics.clear();
         self.holds.clear();

@@ -46,8 +46,10 @@ pub enum Step {
     Tell(usize),
     /// A session begins to work on what it owns.
     Start(usize, TopicPartition),
-    /// An owner works on the next record.
+    /// An owner works on the next record; in `routed` it begins it.
     Work(usize, TopicPartition),
+    /// The record in the works has ended.
+    EndRecord(usize, TopicPartition),
     /// An owner commits what it has done.
     Commit(usize, TopicPartition),
     /// A session takes the fence of a log; later, where that takes long.
@@ -190,6 +192,7 @@ impl Protocol {
                 steps.push(Step::Say(number, at.clone()));
             }
         }
+        steps.extend(session.in_works.iter().map(|at| Step::EndRecord(number, at.clone())));
         if session.is_active() && !is_registered {
             steps.push(Step::Fence(number));
         }
@@ -347,7 +350,8 @@ impl Model for Protocol {
             OneAttempt,
             Heard,
             Ahead,
-            Quiet
+            Quiet,
+            Rested
         ];
         properties.push(Property::always(Invariant::Liveness.name(), |model: &Self, world: &World| {
             world.broken.is_some() || model.settles(world)

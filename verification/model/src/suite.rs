@@ -189,6 +189,12 @@ fn routed() -> Vec<Scenario> {
         scenario("a set", strict(|b| (b.partitions, b.is_set, b.requests) = (2, true, 1))),
         scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.drains) = (1, 1, 0))),
         scenario("no router", strict(|b| (b.routers, b.deadlines, b.failures) = (0, 1, 1))),
+        scenario("records in the works", strict(|b| (b.records, b.deadlines) = (2, 1))),
+        scenario("a record in the works and a crash", strict(|b| (b.records, b.crashes) = (1, 1))),
+        scenario(
+            "a record in the works and a suspect",
+            strict(|b| (b.records, b.suspicions, b.drains) = (1, 1, 0)),
+        ),
     ]
 }
 
@@ -382,6 +388,8 @@ fn routed_faults() -> Vec<Fault> {
             strict(|b| (b.crashes, b.requests, b.flights) = (1, 1, 1)),
             Invariant::NoLostWrite,
         ),
+        fault("rest unawaited", Variant::RestUnawaited, strict(|b| b.records = 1), Invariant::Rested),
+        fault("begun after rest", Variant::BegunAfterRest, strict(|b| b.records = 1), Invariant::Rested),
         fault(
             "refused repeated",
             Variant::RefusedRepeated,

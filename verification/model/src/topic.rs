@@ -15,7 +15,7 @@ use crate::world::World;
 /// The shortest time between two looks at Kafka that both count.
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// What Kafka says of the topics, time after time, until it counts.
+/// Kafka's answer about the topics, given so often that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Look {
     /// There are none.

@@ -86,4 +86,8 @@ pub enum Variant {
     ReturnKeepsStart,
     /// Committed offsets count whichever topic they are of.
     OffsetsWithoutIds,
+    /// Requests are held back though the old owner has a record in the works.
+    RestUnawaited,
+    /// An owner that rests begins records.
+    BegunAfterRest,
 }

@@ -116,7 +116,7 @@ pub(crate) fn lease(number: usize) -> Lease {
 /// The registration of a client that can do everything.
 pub(crate) fn registration(incarnation: Incarnation) -> Consumer {
     let consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
-    let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
+    let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp, Capability::Rest].into();
     Consumer { capabilities, ..consumer }
 }
 
@@ -221,6 +221,7 @@ impl World {
             roles: BTreeMap::new(),
             topics: BTreeMap::new(),
             works: BTreeSet::new(),
+            in_works: BTreeSet::new(),
             holds: BTreeMap::new(),
             said: BTreeSet::new(),
         });

@@ -14,7 +14,8 @@ use crate::world::World;
 pub(super) fn work(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
     match step {
         Step::Start(session, at) => start(protocol, world, session, at),
-        Step::Work(session, at) => process(world, session, &at),
+        Step::Work(session, at) => begin_or_process(protocol, world, session, &at),
+        Step::EndRecord(session, at) => world.sessions[session].in_works.remove(&at).then_some(()),
         Step::Commit(session, at) => commit(world, session, &at),
         Step::Seize(session, at, is_late) => seize(protocol, world, session, at, is_late),
         Step::Read(session, at) => read(protocol, world, session, &at),
@@ -105,6 +106,23 @@ fn serve(world: &mut World, number: usize, at: &TopicPartition) -> Option<()> {
         world.breaks(Invariant::NoLostWrite);
     }
     Some(())
+}
+
+/// In `routed` a record is begun, which takes a while; in `exclusive` the next one takes effect.
+fn begin_or_process(
+    protocol: &Protocol,
+    world: &mut World,
+    number: usize,
+    at: &TopicPartition,
+) -> Option<()> {
+    let session = &mut world.sessions[number];
+    let Role::Owner { mode: Mode::Routed, resting, .. } = session.roles.get(at)? else {
+        return process(world, number, at);
+    };
+    let rests = resting.is_some() && protocol.variant != Variant::BegunAfterRest;
+    (!rests && session.claim && session.works.contains(at)).then_some(())?;
+    world.left.records -= 1;
+    session.in_works.insert(at.clone()).then_some(())
 }
 
 /// One record takes effect at the sink, under the epoch of the grant.

@@ -69,5 +69,7 @@ caught! {
     a_quorum_by_count_stops_the_owner_under_a_router_that_still_sends: "quorum by count";
     a_late_joiner_that_is_awaited_keeps_a_freeze_for_ever: "late joiner awaited";
     a_fence_taken_after_the_read_loses_an_acknowledged_write: "fence after read";
+    a_freeze_that_does_not_wait_for_the_record_in_the_works_holds_requests_back_for_it: "rest unawaited";
+    an_owner_that_begins_a_record_after_it_has_rested_holds_requests_back: "begun after rest";
     a_refused_write_that_is_repeated_under_a_late_fence_is_lost: "refused repeated";
 }

@@ -86,6 +86,11 @@ fn a_suspect_is_ended_by_its_mark_or_heard_before() {
 }
 
 #[test]
+fn an_owner_rests_before_requests_are_held_back() {
+    holds(Mode::Routed, "records in the works");
+}
+
+#[test]
 fn a_freeze_passes_a_router_that_joins_late_and_says_nothing() {
     holds(Mode::Routed, "a router joins late");
 }
