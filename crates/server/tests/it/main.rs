@@ -3,6 +3,7 @@
 mod admin;
 mod bad_input;
 mod claims;
+mod contained;
 mod cluster;
 mod deaf;
 mod deleted;
