@@ -33,7 +33,10 @@ pub(crate) fn describe(error: &dyn std::error::Error) -> String {
 
 pub(crate) fn behind(error: view::Error) -> Status {
     match error {
-        view::Error::Stopped => status(Reason::ShuttingDown, "this instance stops, or begins to serve the group anew; use another one"),
+        view::Error::Stopped => status(
+            Reason::ShuttingDown,
+            "this instance stops, or begins to serve the group anew; use another one",
+        ),
         _ => status(Reason::ViewBehind, format!("this instance is behind: {error}; use another one")),
     }
 }

@@ -6,10 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::{NoPlan, Plan};
 
 /// The result of `plan`, which asks `strategy`; a panic is one too.
-pub(super) fn contained(
-    strategy: &str,
-    plan: impl FnOnce() -> Result<Plan, NoPlan>,
-) -> Result<Plan, NoPlan> {
+pub(super) fn contained(strategy: &str, plan: impl FnOnce() -> Result<Plan, NoPlan>) -> Result<Plan, NoPlan> {
     catch_unwind(AssertUnwindSafe(plan)).unwrap_or_else(|panic| {
         Err(NoPlan::Panicked { strategy: strategy.to_owned(), message: message_of(&*panic) })
     })

@@ -74,7 +74,12 @@ impl ServedHistory {
     }
 
     /// Begins a task that serves all groups.
-    fn watch(&self, instance: &Arc<Inner>, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+    fn watch(
+        &self,
+        instance: &Arc<Inner>,
+        name: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
         let instance = Arc::clone(instance);
         self.tasks.spawn(async move { instance.fault.watch(name, task).await });
     }

@@ -108,7 +108,8 @@ fn views(instance: &Instance) -> Vec<Finding> {
         return vec![Finding::bad("views", "the list of groups is not loaded")];
     }
     let groups = instance.groups();
-    let troubled: Vec<_> = groups.iter().filter_map(|group| Some((group, trouble(&group.view().health())?))).collect();
+    let troubled: Vec<_> =
+        groups.iter().filter_map(|group| Some((group, trouble(&group.view().health())?))).collect();
     let missing = groups.iter().find(|group| is_on_its_way(&group.view().health()));
     let loaded = match missing {
         Some(group) => Finding::bad("views", format!("group {} is not loaded", group.name())),
@@ -116,8 +117,10 @@ fn views(instance: &Instance) -> Vec<Finding> {
     };
     let more = troubled.len().saturating_sub(MOST_NAMED);
     let named = troubled.iter().take(MOST_NAMED);
-    let named = named.map(|(group, how)| Finding::new(Grade::Warning, format!("group {}", group.name()), how));
-    let more = (more > 0).then(|| Finding::new(Grade::Warning, "groups", format!("{more} more can't be served")));
+    let named =
+        named.map(|(group, how)| Finding::new(Grade::Warning, format!("group {}", group.name()), how));
+    let more =
+        (more > 0).then(|| Finding::new(Grade::Warning, "groups", format!("{more} more can't be served")));
     [loaded].into_iter().chain(named).chain(more).collect()
 }
 

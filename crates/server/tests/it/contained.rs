@@ -122,7 +122,10 @@ async fn a_group_whose_task_panicked_is_served_anew() {
     cluster.topic("other", 2).await;
     until("what is new is granted", || worker.roles().assigned.len() == 6).await;
     let after = worker.roles();
-    assert!(before.iter().all(|(at, role)| after.assigned.get(at) == Some(role)), "nothing was lost: {after:?}");
+    assert!(
+        before.iter().all(|(at, role)| after.assigned.get(at) == Some(role)),
+        "nothing was lost: {after:?}"
+    );
     assert!(after.fenced.is_none());
     cluster.stop().await;
 }

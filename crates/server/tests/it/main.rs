@@ -3,8 +3,8 @@
 mod admin;
 mod bad_input;
 mod claims;
-mod contained;
 mod cluster;
+mod contained;
 mod deaf;
 mod deleted;
 mod exclusive;
