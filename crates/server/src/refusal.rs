@@ -19,13 +19,16 @@ pub(crate) fn store(error: &StoreError) -> Status {
     status(reason, describe(error))
 }
 
-/// An error with its causes, in one line.
+/// An error with its causes, in one line; what a cause only repeats is left out.
 pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
+        let words = next.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
         cause = next.source();
     }
     text

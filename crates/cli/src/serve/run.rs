@@ -94,6 +94,7 @@ impl Sockets {
             // Answers until then.
             broken = serve::answer_probes(probes) => return Ok(broken.map_err(serve::Error::Http)?),
         };
+        tracing::info!("started");
         let http = Http { listener, registry };
         let listeners = Listeners { grpc: self.grpc, http: Some(http) };
         tokio::select! {
