@@ -19,7 +19,7 @@ use crate::group::ServedGroup;
 use crate::identity::StoreIdentity;
 use crate::peers::{self, Peers};
 
-/// How long the tasks of a history that is over may take to end: they wait for nothing but calls to the store, and
+/// The time that the tasks of a history that is over have to end: they wait for nothing but calls to the store, and
 /// nothing that they write applies any more.
 pub(super) const LAST_CALLS: Duration = Duration::from_secs(2);
 
