@@ -114,8 +114,7 @@ impl Facts<'_> {
         self.handoff.is_ahead() && is_heard && !self.old_drains
     }
 
-    /// True if the old owner has ended the record in the works for this handoff, or is about to. Until the handoff is over
-    /// it begins none.
+    /// True if the old owner begins no records for this handoff, or is asked to.
     fn holds_records_back(&self) -> bool {
         self.handoff.asks_for_rest() && (self.rest_awaited || !self.handoff.old_said.is_empty())
     }
