@@ -123,6 +123,13 @@ impl Story {
         }
     }
 
+    /// The same, in `routed` from the beginning.
+    fn routed() -> Self {
+        let mut story = Self::new();
+        story.happen(&Event::Mode(Mode::Routed));
+        story
+    }
+
     fn session(&self, who: usize) -> Option<Member> {
         self.group.members().into_iter().find(|member| member.name.as_str() == NAMES[who])
     }
@@ -238,7 +245,10 @@ impl Story {
             .clone();
         let at = self.group.state.assignments().keys().nth(at).cloned();
         if let (Some(member), Some(at)) = (self.session(who), at) {
-            self.group.say(&member, &at, None, &ack);
+            // In the strict modes a handoff has to be named.
+            let handoff = self.group.state.handoff_of(&at).filter(|handoff| handoff.mode.is_strict());
+            let id = handoff.map(|handoff| handoff.id.clone());
+            self.group.say(&member, &at, id.as_ref(), &ack);
         }
     }
 
@@ -444,6 +454,12 @@ proptest! {
             let has_topic = group.state.topics().get(&at.topic).is_some();
             prop_assert!(has_topic || may_act_on(&group.state, at), "{at} of no topic");
         }
+    }
+
+    #[test]
+    fn requests_are_held_back_once_the_old_owner_rests(events in prop::collection::vec(event(), 0..60)) {
+        let mut story = Story::routed();
+        events.iter().for_each(|event| story.happen(event));
     }
 
     #[test]
