@@ -18,7 +18,7 @@
 //! - The start is where the old owner stopped in the stricter modes (`exclusive`, `routed`), and what the group has
 //!   committed in `overlap`.
 //! - Only what was processed is committed, with the epoch and the topic's id beside it: at least once. The claim is asked
-//!   before each record and before each commit. An offset that was committed, or [restored](Restored), for a topic with
+//!   before each record and before each commit. An offset that was committed, or [opened](OpenedState), for a topic with
 //!   another id does not count: that topic was deleted, and this one created under its name.
 
 mod blocking;
@@ -26,23 +26,35 @@ mod client;
 mod commit_note;
 mod commits;
 mod cursor;
+mod dead_letters;
 mod error;
 mod events;
-mod handler;
 mod lookup;
 mod options;
+mod ownership;
+mod partition;
 mod processing;
 mod producers;
 mod reader;
 mod record;
 mod runner;
+mod runner_handle;
+mod runner_parts;
+mod runner_watch;
+mod state_reads;
 
 pub use error::KafkaRunnerError;
-pub use handler::{RecordHandler, Restored};
+/// The trait that a user implements to handle records, and what comes with it.
+pub use kafka_assigner_handler::{
+    BatchEnd, Closing, ErrorPolicy, Gap, GapRule, OpenedState, OrUnchanged, Ownership, PartitionContext,
+    Preparation, PreparationProgress, Record, RecordError, RecordHandler, RecordHeader, RecordHeaders,
+    RecordTime, Remedy, SnapshotStore, StartPosition, StartPositions, StateAfter, StateSnapshot,
+};
 pub use options::KafkaOptions;
 pub use producers::{FencedProducers, WriteError};
-/// The record type and everything else of the Kafka client.
+/// Everything of the Kafka client.
 pub use rdkafka;
-pub use rdkafka::Message;
-pub use record::Record;
 pub use runner::KafkaRunner;
+pub use runner_handle::RunnerHandle;
+pub use runner_watch::RecordCounts;
+pub use state_reads::StateReadError;

@@ -87,7 +87,7 @@ pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use record_gate::RecordPermit;
-pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
+pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus, StoppedPartition};
 pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;

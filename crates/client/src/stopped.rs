@@ -24,6 +24,9 @@ pub enum ConsumerError {
         /// The service's words.
         message: String,
     },
+    /// The handler said that this process is of no use any more.
+    #[error("fatal: {0}")]
+    Fatal(String),
     /// Handlers did not finish within `close_timeout` and were aborted; the service was told nothing about these
     /// partitions, which others get when the session is over.
     #[error("{partitions} partitions were not given up in time")]

@@ -36,6 +36,12 @@ impl RecordFailures {
         if self.offset == Some(offset) { self.failed } else { 0 }
     }
 
+    /// True if any record has failed.
+    #[must_use]
+    pub const fn has_any(&self) -> bool {
+        self.offset.is_some()
+    }
+
     /// True if the record at `offset` is to be passed over without a call: one spoiled the state.
     #[must_use]
     pub fn passes_over(&self, offset: Offset) -> bool {

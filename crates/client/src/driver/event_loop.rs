@@ -104,7 +104,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.take_in(turn);
             self.settle();
         }
-        self.stopping.result(self.roles.counts().held)
+        match self.calls.fatal() {
+            Some(reason) => Err(ConsumerError::Fatal(reason)),
+            None => self.stopping.result(self.roles.counts().held),
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -168,6 +171,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         if self.roles.next_wake().is_some_and(|at| at <= now) {
             self.role_event(RoleEvent::Timer);
+        }
+        if self.stopping.is_running() && self.calls.fatal().is_some() {
+            self.begin_to_stop();
         }
         self.advance_stop();
         self.say_farewell();
@@ -386,9 +392,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn show(&self) {
         let partitions = self.roles.counts();
         let is_open = self.session.incarnation().is_some();
+        let stopped = self.calls.stopped();
         self.status.send_if_modified(|status| {
-            let changed = status.partitions != partitions || status.session.is_some() && !is_open;
+            let changed = status.partitions != partitions
+                || status.stopped != stopped
+                || status.session.is_some() && !is_open;
             status.partitions = partitions;
+            status.stopped = stopped;
             status.session.take_if(|_| !is_open);
             changed
         });

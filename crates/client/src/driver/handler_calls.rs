@@ -16,6 +16,7 @@ use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult};
+use crate::status::StoppedPartition;
 
 /// A call of the handler; a drain returns the next offset.
 type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
@@ -65,6 +66,16 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     /// True if anything has been in the works for longer than `bound`.
     pub(super) fn is_stuck(&self, bound: Duration) -> bool {
         self.handler.is_stuck(bound)
+    }
+
+    /// The partitions that stand.
+    pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
+        self.handler.stopped()
+    }
+
+    /// The reason for which the process is of no use any more.
+    pub(super) fn fatal(&self) -> Option<String> {
+        self.handler.fatal()
     }
 
     /// Makes the context of a call, and the call itself, not yet begun.

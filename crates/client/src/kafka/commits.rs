@@ -1,6 +1,7 @@
 //! The offsets that were processed and have to be committed.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,12 +24,32 @@ const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
 #[derive(Clone, Default)]
 pub(super) struct Commits(Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>);
 
+/// The offset after the last record that was processed, of one partition. Who processes moves it without a lock; clones
+/// share it.
+#[derive(Debug, Clone)]
+pub(super) struct ProcessedPosition(Arc<AtomicI64>);
+
+impl ProcessedPosition {
+    fn at(next: Offset) -> Self {
+        Self(Arc::new(AtomicI64::new(next.get())))
+    }
+
+    /// The record before `next` was processed.
+    pub(super) fn advance(&self, next: Offset) {
+        self.0.store(next.get(), Ordering::SeqCst);
+    }
+
+    fn get(&self) -> Offset {
+        Offset::new(self.0.load(Ordering::SeqCst)).unwrap_or_default()
+    }
+}
+
 struct Tracked {
     claim: Claim,
     /// The id of the topic as it was when the partition was granted: the owner may go on reading one that was created
     /// under its name since, and what it commits then must not count there.
     topic_id: Option<TopicId>,
-    next: Offset,
+    next: ProcessedPosition,
     committed: Offset,
     /// The time at which the broker last took a commit under this grant; `None` = it has not.
     at: Option<Instant>,
@@ -36,7 +57,7 @@ struct Tracked {
 
 impl Tracked {
     fn has_moved(&self) -> bool {
-        self.next > self.committed
+        self.next.get() > self.committed
     }
 
     /// True if the broker has to be reminded of the offset, moved or not.
@@ -46,7 +67,7 @@ impl Tracked {
 
     fn position(&self, partition: &TopicPartition) -> Position {
         let note = CommitNote { epoch: self.claim.epoch(), topic_id: self.topic_id };
-        Position { partition: partition.clone(), next: self.next, note }
+        Position { partition: partition.clone(), next: self.next.get(), note }
     }
 }
 
@@ -64,15 +85,15 @@ impl Commits {
         topic_id: Option<TopicId>,
         next: Offset,
     ) {
-        let tracked = Tracked { claim, topic_id, next, committed: next, at: None };
+        let tracked =
+            Tracked { claim, topic_id, next: ProcessedPosition::at(next), committed: next, at: None };
         self.tracked().insert(partition.clone(), tracked);
     }
 
-    /// The record before `next` was processed.
-    pub(super) fn processed(&self, partition: &TopicPartition, next: Offset) {
-        if let Some(tracked) = self.tracked().get_mut(partition) {
-            tracked.next = next;
-        }
+    /// The position of a partition that has begun; one that counts for nothing where it has not.
+    pub(super) fn position(&self, partition: &TopicPartition) -> ProcessedPosition {
+        let tracked = self.tracked();
+        tracked.get(partition).map_or_else(|| ProcessedPosition::at(Offset::ZERO), |known| known.next.clone())
     }
 
     /// Nothing of the partition is committed any more.
@@ -163,7 +184,7 @@ mod tests {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let (commits, at, claim) = (Commits::default(), partition(), claim());
         commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
-        commits.processed(&at, offset(8));
+        commits.position(&at).advance(offset(8));
         let turn = client.turn().await;
         let commit = tokio::spawn({
             let (commits, client) = (commits.clone(), client.clone());
@@ -200,7 +221,7 @@ mod tests {
         commits.begin(&at, claim(), None, offset(7));
         commits.committed(&commits.due(None, Instant::now()), Instant::now());
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
-        commits.processed(&at, offset(8));
+        commits.position(&at).advance(offset(8));
         commits.committed(&commits.due(None, Instant::now()), Instant::now());
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(commits.due(None, Instant::now()), []);

@@ -1,9 +1,9 @@
 //! The position of a reader in its partition: pure, so that every order of records and ends can be tested.
 
-use kafka_assigner_types::id::Offset;
-use rdkafka::message::Message as _;
+use std::collections::VecDeque;
 
-use super::record::Record;
+use kafka_assigner_handler::Record;
+use kafka_assigner_types::id::Offset;
 
 /// The next item of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +20,13 @@ pub(super) enum Ahead {
 #[error("the log was reset: it goes on before what was read already")]
 pub(super) struct LogReset;
 
-/// A position, with one record of looking ahead.
+/// A position, with the records that came and were not taken.
 #[derive(Debug)]
 pub(super) struct Cursor {
     next: Offset,
-    held: Option<Record>,
+    /// The offset after the last record that came.
+    come: Offset,
+    held: VecDeque<Record>,
     at_end: bool,
     is_reset: bool,
     /// The time at which the last record that came was written, in milliseconds since 1970.
@@ -33,7 +35,7 @@ pub(super) struct Cursor {
 
 impl Cursor {
     pub(super) const fn at(next: Offset) -> Self {
-        Self { next, held: None, at_end: false, is_reset: false, written_ms: None }
+        Self { next, come: next, held: VecDeque::new(), at_end: false, is_reset: false, written_ms: None }
     }
 
     /// The offset after the last record that was taken.
@@ -47,8 +49,8 @@ impl Cursor {
     }
 
     /// True if the next record has to be waited for.
-    pub(super) const fn needs_more(&self) -> bool {
-        self.held.is_none() && !self.is_reset
+    pub(super) fn needs_more(&self) -> bool {
+        self.held.is_empty() && !self.is_reset
     }
 
     /// The next item, if it is known.
@@ -57,34 +59,36 @@ impl Cursor {
     ///
     /// [`LogReset`], from then on for ever.
     pub(super) fn ahead(&self) -> Result<Option<Ahead>, LogReset> {
-        match &self.held {
+        match self.held.front() {
             _ if self.is_reset => Err(LogReset),
-            Some(record) => Ok(Some(Ahead::Record(offset_of(record)))),
+            Some(record) => Ok(Some(Ahead::Record(record.offset()))),
             None => Ok(self.at_end.then_some(Ahead::End)),
         }
     }
 
     /// Takes the record that is ahead; `None` where there is none.
     pub(super) fn take(&mut self) -> Option<Record> {
-        let record = self.held.take()?;
-        self.next = offset_of(&record).next();
+        let record = self.held.pop_front()?;
+        self.next = record.offset().next();
         Some(record)
     }
 
-    /// Undoes [`take`](Self::take).
+    /// Undoes the last [`take`](Self::take) that was not undone.
     pub(super) fn put_back(&mut self, record: Record) {
-        self.next = offset_of(&record);
-        self.held = Some(record);
+        self.next = record.offset();
+        self.held.push_front(record);
     }
 
     pub(super) fn received(&mut self, record: Record) {
-        if offset_of(&record) < self.next {
+        if record.offset() < self.come {
             self.is_reset = true;
+            self.held.clear();
             return;
         }
         self.at_end = false;
-        self.written_ms = record.timestamp().to_millis();
-        self.held = Some(record);
+        self.come = record.offset().next();
+        self.written_ms = record.time().millis();
+        self.held.push_back(record);
     }
 
     pub(super) const fn reached_end(&mut self) {
@@ -92,18 +96,9 @@ impl Cursor {
     }
 }
 
-/// The offset of a record.
-///
-/// # Panics
-///
-/// The offset is negative: no log has such a record, and librdkafka delivers records of logs.
-pub(super) fn offset_of(record: &Record) -> Offset {
-    Offset::new(record.offset()).expect("a record of a log has an offset from 0")
-}
-
 #[cfg(test)]
 mod tests {
-    use rdkafka::Timestamp;
+    use kafka_assigner_handler::{RecordTime, TopicPartition};
 
     use super::*;
 
@@ -112,7 +107,8 @@ mod tests {
     }
 
     fn record(offset: i64) -> Record {
-        Record::new(None, None, "t".into(), Timestamp::CreateTime(1_000 + offset), 0, offset, None)
+        let partition = TopicPartition::try_from(("t", 0)).expect("a valid name");
+        Record::new(partition, at(offset)).with_time(RecordTime::Created(1_000 + offset))
     }
 
     #[test]
@@ -152,5 +148,22 @@ mod tests {
         let taken = cursor.take().expect("it is ahead");
         cursor.put_back(taken);
         assert_eq!((cursor.ahead(), cursor.next()), (Ok(Some(Ahead::Record(at(5)))), at(5)));
+    }
+
+    #[test]
+    fn records_that_were_put_back_come_in_their_order() {
+        let mut cursor = Cursor::at(at(5));
+        let taken = [5, 6, 9].map(|offset| {
+            cursor.received(record(offset));
+            cursor.take().expect("it is ahead")
+        });
+        taken.into_iter().rev().take(2).for_each(|record| cursor.put_back(record));
+        assert_eq!(cursor.next(), at(6));
+        assert_eq!(
+            [cursor.take(), cursor.take(), cursor.take()].map(|taken| taken.map(|record| record.offset())),
+            [Some(at(6)), Some(at(9)), None]
+        );
+        cursor.received(record(10));
+        assert_eq!(cursor.ahead(), Ok(Some(Ahead::Record(at(10)))));
     }
 }

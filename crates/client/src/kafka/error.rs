@@ -57,6 +57,12 @@ pub enum KafkaRunnerError {
     /// Offsets could not be committed.
     #[error("offsets can't be committed")]
     Commit(#[source] KafkaError),
+    /// The handler failed.
+    #[error("{0}")]
+    Handler(String),
+    /// The handler failed, or panicked, and may have changed its state, or the log was reset: the partition is prepared again.
+    #[error("the state is spoiled: {0}")]
+    Spoiled(String),
     /// A call is out of order: the partition is not in the state that the call is for.
     #[error("{0} is not prepared here")]
     NotHeld(TopicPartition),

@@ -1,6 +1,7 @@
 //! Reads one partition in order, with one record of looking ahead.
 
 use futures::FutureExt as _;
+use kafka_assigner_handler::Record;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::error::KafkaError;
@@ -9,7 +10,7 @@ use tracing::warn;
 
 use super::cursor::{Ahead, Cursor, LogReset};
 use super::events::KafkaEvents;
-use super::record::Record;
+use super::record::record_of;
 
 /// A partition whose last record is not older than this is in use: its next one is worth waiting for.
 const IN_USE_MS: i64 = 500;
@@ -37,7 +38,9 @@ impl PartitionReader {
 
     /// True if a record was written a moment ago, by the clock of whoever wrote it.
     pub(super) fn is_in_use(&self) -> bool {
-        self.cursor.written_ms().is_some_and(|written| current_time_millis() - written <= IN_USE_MS)
+        // A time in the future says nothing: it may be that of the event that the record tells of.
+        let is_recent = |written| (-IN_USE_MS..=IN_USE_MS).contains(&(current_time_millis() - written));
+        self.cursor.written_ms().is_some_and(is_recent)
     }
 
     /// Waits until there is a record or the end was reached.
@@ -92,7 +95,7 @@ impl PartitionReader {
 
     async fn receive(&mut self) {
         match self.queue.recv().await {
-            Ok(record) => self.cursor.received(record.detach()),
+            Ok(record) => self.cursor.received(record_of(&self.partition, &record)),
             Err(KafkaError::PartitionEOF(_)) => self.cursor.reached_end(),
             // librdkafka goes on by itself.
             Err(error) => warn!(partition = %self.partition, %error, "reading failed"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner};
+use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner, RunnerHandle};
 use kafka_assigner_client::proto::v1::{DeregisterMode, Snapshot};
 use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
 use tokio::task::JoinHandle;
@@ -29,6 +29,7 @@ macro_rules! on_brokers {
 }
 
 mod broker;
+mod errors;
 mod faults;
 mod fencing;
 mod reading;
@@ -58,6 +59,19 @@ impl Running {
         let kafka = KafkaOptions::new(&broker.address, broker.group());
         let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
         Self::run(fake, snapshot, handler, runner).await
+    }
+
+    /// A consumer whose runner is made as `make` says.
+    async fn start_as(
+        broker: &Broker,
+        snapshot: Snapshot,
+        make: impl FnOnce(KafkaRunner<Summing>, &KafkaOptions) -> KafkaRunner<Summing>,
+    ) -> (Self, RunnerHandle<u64>) {
+        let handler = Summing::default();
+        let kafka = KafkaOptions::new(&broker.address, broker.group());
+        let runner = make(KafkaRunner::new(&kafka, handler.clone()).expect("valid options"), &kafka);
+        let watch = runner.handle();
+        (Self::run(Fake::new(), snapshot, handler, runner).await, watch)
     }
 
     /// A consumer whose partitions are fenced at the broker.

@@ -3,23 +3,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_types::id::{Offset, TopicPartition};
-use tokio::time::timeout;
+use kafka_assigner_handler::{
+    OpenedState, PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler,
+    Remedy, guarded,
+};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::HandlerError;
-use crate::kafka::client::Client;
-use crate::kafka::cursor::Ahead;
+use crate::kafka::cursor::{Ahead, LogReset};
 use crate::kafka::error::KafkaRunnerError;
-use crate::kafka::handler::{RecordHandler, Restored};
-use crate::kafka::processing::{FETCH_WAIT, Partition};
-use crate::kafka::producers::FencedProducers;
+use crate::kafka::ownership::{context_of, context_of_reserved};
+use crate::kafka::partition::Partition;
+use crate::kafka::processing::FETCH_WAIT;
 use crate::kafka::reader::PartitionReader;
+use crate::kafka::runner_parts::{RunnerParts, can_spoil};
+use crate::kafka::runner_watch::Counted;
+use crate::status::StoppedPartition;
 
-/// The number of records to catch up with before other tasks get their turn.
-const CATCH_UP_BATCH: usize = 256;
+/// The time after which other tasks get their turn, however many records that takes.
+const SLICE: Duration = Duration::from_millis(5);
+/// The clock is read once in so many records.
+const RECORDS_A_LOOK: u32 = 8;
 /// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
 /// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
@@ -30,53 +38,103 @@ const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
 const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
 
 /// Brings partitions forward to where their owner starts.
-pub(super) struct CatchingUp<H> {
-    handler: Arc<H>,
-    client: Client,
-    /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
-    producers: Option<FencedProducers>,
+pub(super) struct CatchingUp<'a, H: RecordHandler> {
+    pub(super) parts: &'a RunnerParts<H>,
 }
 
-impl<H: RecordHandler> CatchingUp<H> {
-    pub(super) const fn new(handler: Arc<H>, client: Client) -> Self {
-        Self { handler, client, producers: None }
-    }
+/// A partition could not be brought forward.
+#[derive(Debug)]
+pub(super) enum Interrupted {
+    /// Its state is of no use any more.
+    Spoiled(String),
+    /// It can go on where it is.
+    Failed(HandlerError),
+}
 
-    pub(super) fn with_producers(self, producers: FencedProducers) -> Self {
-        Self { producers: Some(producers), ..self }
+impl From<LogReset> for Interrupted {
+    fn from(reset: LogReset) -> Self {
+        Self::Spoiled(reset.to_string())
     }
+}
 
+impl From<KafkaRunnerError> for Interrupted {
+    fn from(error: KafkaRunnerError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Interrupted> for HandlerError {
+    fn from(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::Spoiled(reason) => KafkaRunnerError::Spoiled(reason).into(),
+            Interrupted::Failed(error) => error,
+        }
+    }
+}
+
+impl Interrupted {
+    /// The error of a call for a handler whose state is of type `S`.
+    fn of<S>(error: &RecordError) -> Self {
+        if error.is_spoiled() && can_spoil::<S>() {
+            Self::Spoiled(error.text())
+        } else {
+            Self::Failed(KafkaRunnerError::Handler(error.text()).into())
+        }
+    }
+}
+
+impl<H: RecordHandler> CatchingUp<'_, H> {
     /// Forgets the fence of a partition that is given up.
     pub(super) fn forget_fence(&self, at: &TopicPartition) {
-        if let Some(producers) = &self.producers {
+        if let Some(producers) = &self.parts.rules.producers {
             producers.forget(at);
         }
     }
 
-    pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
-        let (state, begin, committed) = while_wanted(context.cancelled(), self.restore(context)).await?;
+    pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, Interrupted> {
+        let at = context.partition();
+        let (state, begin, committed) = while_wanted(context.cancelled(), self.open(context)).await?;
         // Not given up halfway, or nobody would know that it is read.
-        let reader = self.client.read(context.partition(), begin).await?;
-        let mut partition = Partition { reader, state };
+        let reader = self.parts.client.read(at, begin).await?;
+        let mut partition = Partition::new(reader, state, self.parts.watch.failures_of(at));
         while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await?;
+        self.parts.watch.end_stop_of_preparation(at);
         Ok(partition)
     }
 
     /// The state to begin with, where to read on, and what is committed.
-    async fn restore(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), HandlerError> {
-        let at = context.partition();
-        self.handler.warm(context).await?;
-        let restored = of_this_topic(context, self.handler.restore(at).await?);
+    async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), Interrupted> {
+        let opened = self.opened(context).await?;
         let committed = self.start_of(context).await?;
-        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
-        Ok((restored.state, begin, committed))
+        let begin = self.within_log(context.partition(), opened.next_offset.unwrap_or(committed)).await?;
+        Ok((opened.state, begin, committed))
+    }
+
+    /// The state that the handler opens. One that is of an earlier topic of this name is opened anew.
+    async fn opened(&self, context: &WarmContext) -> Result<OpenedState<H::State>, Interrupted> {
+        let mut preparation = preparation(context);
+        let opened = self.call_open(&preparation).await?;
+        if !is_of_another_topic(context, &opened) {
+            return Ok(opened);
+        }
+        warn!(partition = %context.partition(), offset = ?opened.next_offset, "the state is of an earlier topic of this name");
+        preparation.is_anew = true;
+        let anew = self.call_open(&preparation).await?;
+        // A state that needs history begins at the beginning, whatever its handler says.
+        let next_offset = anew.next_offset.map(|_| Offset::ZERO);
+        Ok(OpenedState { next_offset, topic_id: context.topic_id(), ..anew })
+    }
+
+    async fn call_open(&self, preparation: &Preparation) -> Result<OpenedState<H::State>, Interrupted> {
+        let opened = guarded(self.parts.handler.open(preparation, None)).await;
+        opened.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
     }
 
     /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
     async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
         match context.start_offset() {
             Some(start) => Ok(start),
-            None => self.client.committed(context.partition(), context.topic_id()).await,
+            None => self.parts.client.committed(context.partition(), context.topic_id()).await,
         }
     }
 
@@ -86,7 +144,7 @@ impl<H: RecordHandler> CatchingUp<H> {
         if offset == Offset::ZERO {
             return Ok(offset);
         }
-        let end = self.client.end(at).await?;
+        let end = self.parts.client.end(at).await?;
         if end < offset {
             warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }
@@ -99,7 +157,7 @@ impl<H: RecordHandler> CatchingUp<H> {
         context: &WarmContext,
         partition: &mut Partition<H::State>,
         mut committed: Offset,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), Interrupted> {
         let mut watch = WarmUpWatch { context, first: None };
         loop {
             self.warm_up(&mut watch, partition, committed).await?;
@@ -121,19 +179,18 @@ impl<H: RecordHandler> CatchingUp<H> {
         watch: &mut WarmUpWatch<'_>,
         partition: &mut Partition<H::State>,
         bound: Offset,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), Interrupted> {
+        let mut slice = Slice::default();
         loop {
-            for _ in 0..CATCH_UP_BATCH {
-                let ahead = watch.ahead(&mut partition.reader).await?;
-                watch.report(partition.reader.next(), bound);
-                match ahead {
-                    Ahead::Record(offset) if offset < bound => {}
-                    Ahead::Record(_) | Ahead::End => return Ok(()),
-                }
-                self.apply(watch.context.partition(), partition)?;
-                watch.report(partition.reader.next(), bound);
+            let ahead = watch.ahead(&mut partition.reader).await?;
+            watch.report(partition.reader.next(), bound);
+            match ahead {
+                Ahead::Record(offset) if offset < bound => {}
+                Ahead::Record(_) | Ahead::End => return Ok(()),
             }
-            tokio::task::yield_now().await;
+            self.apply(watch.context.partition(), partition).await?;
+            watch.report(partition.reader.next(), bound);
+            slice.yield_when_over().await;
         }
     }
 
@@ -143,28 +200,77 @@ impl<H: RecordHandler> CatchingUp<H> {
         at: &TopicPartition,
         partition: &mut Partition<H::State>,
         bound: Offset,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), Interrupted> {
+        let mut slice = Slice::default();
         loop {
-            for _ in 0..CATCH_UP_BATCH {
-                match partition.reader.ahead().await? {
-                    Ahead::Record(offset) if offset < bound => {}
-                    Ahead::Record(_) | Ahead::End => return Ok(()),
-                }
-                self.apply(at, partition)?;
+            match partition.reader.ahead().await? {
+                Ahead::Record(offset) if offset < bound => {}
+                Ahead::Record(_) | Ahead::End => return Ok(()),
             }
-            tokio::task::yield_now().await;
+            self.apply(at, partition).await?;
+            slice.yield_when_over().await;
         }
     }
 
     /// Brings the state forward by the record that is ahead. Where that fails, the record stays ahead: whoever tries again
     /// begins with it.
-    fn apply(&self, at: &TopicPartition, partition: &mut Partition<H::State>) -> Result<(), HandlerError> {
-        let Some(record) = partition.reader.take() else { return Ok(()) };
-        let applied = self.handler.catch_up(at, &mut partition.state, &record);
-        if applied.is_err() {
-            partition.reader.put_back(record);
+    async fn apply(
+        &self,
+        at: &TopicPartition,
+        partition: &mut Partition<H::State>,
+    ) -> Result<(), Interrupted> {
+        let Some(record) = partition.take() else { return Ok(()) };
+        if partition.failures.passes_over(record.offset()) {
+            self.parts.watch.count(Counted::Skip);
+            partition.settle();
+            return Ok(());
         }
-        applied
+        loop {
+            let call = self.parts.handler.catch_up(at, &mut partition.state, &record);
+            let Err(error) = guarded(call).await else { break };
+            match self.after_failure(at, &record, &error).await {
+                AfterFailure::Again => {}
+                AfterFailure::PassOver => break,
+                AfterFailure::End(interrupted) => {
+                    if matches!(interrupted, Interrupted::Failed(_)) {
+                        partition.put_back(record);
+                    }
+                    return Err(interrupted);
+                }
+            }
+        }
+        partition.settle();
+        Ok(())
+    }
+
+    /// Decides about a record whose `catch_up` failed, and waits where it comes again.
+    async fn after_failure(&self, at: &TopicPartition, record: &Record, error: &RecordError) -> AfterFailure {
+        let RunnerParts { rules, watch, .. } = self.parts;
+        let (offset, spoils) = (record.offset(), error.is_spoiled() && can_spoil::<H::State>());
+        let (remedy, attempts) = watch.decide(at, offset, error, &rules.policy);
+        warn!(partition = %at, %offset, attempts, ?remedy, error = error.text(), "catching up failed");
+        match remedy {
+            // Without a bound the place of the preparation may be of better use to another partition; it is tried again.
+            Remedy::Retry { .. } if spoils || rules.policy.attempts.is_none() => {}
+            Remedy::Retry { after } => {
+                watch.count(Counted::Retry);
+                sleep(after.unwrap_or_default()).await;
+                return AfterFailure::Again;
+            }
+            Remedy::Skip | Remedy::DeadLetter if spoils => _ = watch.pass_over(at, offset),
+            Remedy::Skip | Remedy::DeadLetter => {
+                watch.count(Counted::Skip);
+                return AfterFailure::PassOver;
+            }
+            Remedy::Stop => watch.stop(StoppedPartition {
+                partition: at.clone(),
+                epoch: Epoch::default(),
+                offset,
+                reason: error.text(),
+            }),
+            Remedy::Fatal => watch.set_fatal(error.text()),
+        }
+        AfterFailure::End(Interrupted::of::<H::State>(error))
     }
 
     /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
@@ -173,12 +279,13 @@ impl<H: RecordHandler> CatchingUp<H> {
         &self,
         context: &ReservedContext,
         partition: &mut Partition<H::State>,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), Interrupted> {
         let at = context.partition();
         self.fence(at, context.claim()).await?;
+        self.fence_by_handler(&context_of_reserved(context)).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.client.committed(at, context.topic_id()).await?,
+            None => self.parts.client.committed(at, context.topic_id()).await?,
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -193,7 +300,7 @@ impl<H: RecordHandler> CatchingUp<H> {
         at: &TopicPartition,
         partition: &mut Partition<H::State>,
         until: Offset,
-    ) -> Result<bool, HandlerError> {
+    ) -> Result<bool, Interrupted> {
         loop {
             self.catch_up(at, partition, until).await?;
             let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
@@ -211,12 +318,14 @@ impl<H: RecordHandler> CatchingUp<H> {
         &self,
         context: &OwnedContext,
         partition: &mut Partition<H::State>,
-    ) -> Result<Offset, HandlerError> {
+    ) -> Result<Offset, Interrupted> {
         self.fence(context.partition(), context.claim()).await?;
+        let owned = context_of(context);
+        self.fence_by_handler(&owned).await?;
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.reader.next(),
             Some(offset) => offset,
-            None => self.client.committed(context.partition(), context.topic_id()).await?,
+            None => self.parts.client.committed(context.partition(), context.topic_id()).await?,
         };
         let is_there = if context.claim().is_strict() {
             // The old owner has just read what is missing, so it comes sooner than an answer of the broker.
@@ -226,39 +335,89 @@ impl<H: RecordHandler> CatchingUp<H> {
             partition.reader.next() >= start
         };
         let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
-        self.handler.assigned(context).await?;
+        let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
+        begun.map_err(|error| Interrupted::of::<H::State>(&error))?;
         Ok(start)
     }
 
-    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), HandlerError> {
-        match &self.producers {
-            Some(producers) => Ok(producers.fence(at, claim).await?),
+    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), Interrupted> {
+        match &self.parts.rules.producers {
+            Some(producers) => {
+                producers.fence(at, claim).await.map_err(|error| Interrupted::Failed(error.into()))
+            }
             None => Ok(()),
+        }
+    }
+
+    /// The handler has no state at hand, so there is none that it could spoil.
+    async fn fence_by_handler(&self, context: &PartitionContext) -> Result<(), Interrupted> {
+        let fenced = guarded(self.parts.handler.fence(context)).await;
+        fenced.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
+    }
+}
+
+/// What follows a `catch_up` that failed.
+enum AfterFailure {
+    Again,
+    PassOver,
+    End(Interrupted),
+}
+
+/// A slice of the thread's time.
+#[derive(Default)]
+struct Slice {
+    records: u32,
+    begun: Option<Instant>,
+}
+
+impl Slice {
+    /// Gives other tasks their turn once the slice is over. Called after each record.
+    async fn yield_when_over(&mut self) {
+        self.records = self.records.wrapping_add(1);
+        if !self.records.is_multiple_of(RECORDS_A_LOOK) {
+            return;
+        }
+        let now = Instant::now();
+        if now.duration_since(*self.begun.get_or_insert(now)) >= SLICE {
+            tokio::task::yield_now().await;
+            self.begun = None;
         }
     }
 }
 
-/// The state that was `restored`, or the beginning where that is of an earlier topic of this name. It is of one where its id says so,
-/// and, where an id is not known, where the partition starts at offset 0: then nobody has handled anything of this topic.
-fn of_this_topic<S: Default>(context: &WarmContext, restored: Restored<S>) -> Restored<S> {
-    let begins = context.start_offset() == Some(Offset::ZERO);
-    let is_of_another = match (restored.topic_id, context.topic_id()) {
-        (Some(of), Some(this)) => of != this,
-        _ => begins && restored.next_offset > Some(Offset::ZERO),
-    };
-    if !is_of_another {
-        return restored;
+fn preparation(context: &WarmContext) -> Preparation {
+    Preparation {
+        partition: context.partition().clone(),
+        topic_id: context.topic_id(),
+        current_owner: context.current_owner().map(str::to_owned),
+        is_anew: false,
+        progress: Arc::new(Progress(context.clone())),
     }
-    warn!(partition = %context.partition(), offset = ?restored.next_offset, "the state is of an earlier topic of this name");
-    let next_offset = restored.next_offset.map(|_| Offset::ZERO);
-    Restored { state: S::default(), next_offset, topic_id: context.topic_id() }
+}
+
+/// Passes the reports of a handler on.
+struct Progress(WarmContext);
+
+impl PreparationProgress for Progress {
+    fn report(&self, done: u64, total: Option<u64>) {
+        self.0.report(done, total);
+    }
+}
+
+/// True if what was opened is of an earlier topic of this name. It is of one where its id says so, and, where an id is not
+/// known, where the partition starts at offset 0: then nobody has handled anything of this topic.
+fn is_of_another_topic<S>(context: &WarmContext, opened: &OpenedState<S>) -> bool {
+    match (opened.topic_id, context.topic_id()) {
+        (Some(of), Some(this)) => of != this,
+        _ => context.start_offset() == Some(Offset::ZERO) && opened.next_offset > Some(Offset::ZERO),
+    }
 }
 
 /// Does `work`, which is dropped as soon as its result is not wanted any more.
 pub(super) async fn while_wanted<T>(
     cancelled: impl Future<Output = ()>,
-    work: impl Future<Output = Result<T, HandlerError>>,
-) -> Result<T, HandlerError> {
+    work: impl Future<Output = Result<T, Interrupted>>,
+) -> Result<T, Interrupted> {
     tokio::select! {
         biased;
         // The call that follows drops all that there is already.
@@ -277,7 +436,7 @@ struct WarmUpWatch<'a> {
 
 impl WarmUpWatch<'_> {
     /// Waits until there is a record or the end was reached, for a while.
-    async fn ahead(&mut self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
+    async fn ahead(&mut self, reader: &mut PartitionReader) -> Result<Ahead, Interrupted> {
         // Without a timer where nothing has to be waited for.
         let ahead = match reader.ahead_now()? {
             Some(ahead) => ahead,
@@ -291,7 +450,7 @@ impl WarmUpWatch<'_> {
         Ok(ahead)
     }
 
-    async fn awaited(&self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
+    async fn awaited(&self, reader: &mut PartitionReader) -> Result<Ahead, Interrupted> {
         let waited = self.patience();
         match timeout(waited, reader.ahead()).await {
             Ok(ahead) => Ok(ahead?),

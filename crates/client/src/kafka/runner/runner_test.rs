@@ -1,5 +1,8 @@
 use std::sync::atomic::Ordering;
 
+use kafka_assigner_handler::{
+    OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
+};
 use kafka_assigner_types::id::{Epoch, HandoffId};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
@@ -14,27 +17,22 @@ use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
-use crate::kafka::record::Record;
 use crate::record_gate::RecordGate;
 
 struct Idle;
 
-#[async_trait]
-impl PartitionHandler for Idle {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Idle {
     type State = ();
 
-    fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
+        Ok(OpenedState::empty(()))
+    }
+
+    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 
-    async fn process(&self, _: &OwnedContext, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -60,7 +58,7 @@ fn owned() -> OwnedContext {
 #[tokio::test]
 async fn a_partition_is_lost_only_when_the_commit_under_way_has_landed() {
     let runner = KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), Idle).expect("valid options");
-    let (under_way, context) = (runner.client.turn().await, owned());
+    let (under_way, context) = (runner.parts.client.turn().await, owned());
     let mut lost = runner.lost(&context);
     assert!(timeout(Duration::from_millis(200), &mut lost).await.is_err(), "it did not wait");
     drop(under_way);
@@ -90,25 +88,20 @@ struct Watching {
     seen: Arc<Mutex<Vec<(i64, u64, u64)>>>,
 }
 
-#[async_trait]
-impl PartitionHandler for Watching {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Watching {
     type State = ();
 
-    fn catch_up(&self, _: &TopicPartition, (): &mut (), record: &Record) -> Result<(), HandlerError> {
-        use rdkafka::Message as _;
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
+        Ok(OpenedState::empty(()))
+    }
+
+    async fn catch_up(&self, _: &TopicPartition, (): &mut (), record: &Record) -> Result<(), RecordError> {
         let [done, total] = [&self.progress.done, &self.progress.total].map(|n| n.load(Ordering::Relaxed));
-        self.seen.lock().expect("no panic inside").push((record.offset(), done, total));
+        self.seen.lock().expect("no panic inside").push((record.offset().get(), done, total));
         Ok(())
     }
 
-    async fn process(&self, _: &OwnedContext, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kafka_assigner_client::kafka::rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use kafka_assigner_client::kafka::rdkafka::client::DefaultClientContext;
 use kafka_assigner_client::kafka::rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use kafka_assigner_client::kafka::rdkafka::message::{Header, Headers as _, OwnedHeaders, OwnedMessage};
 use kafka_assigner_client::kafka::rdkafka::mocking::MockCluster;
 use kafka_assigner_client::kafka::rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
 use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
@@ -66,6 +67,52 @@ impl Broker {
         for send in sends {
             send.await;
         }
+    }
+
+    /// Writes a record with a header.
+    pub(super) async fn produce_text(&self, payload: &str) {
+        let producer: FutureProducer =
+            ClientConfig::new().set("bootstrap.servers", &self.address).create().expect("a producer");
+        let headers = OwnedHeaders::new().insert(Header { key: "trace", value: Some("7") });
+        let record = FutureRecord::to(&self.topic).partition(0).key("k").payload(payload).headers(headers);
+        producer.send(record, PATIENCE).await.expect("it is written");
+    }
+
+    /// The topic for dead letters.
+    pub(super) fn dead_letters(&self) -> String {
+        format!("{}-dead", self.topic)
+    }
+
+    /// Makes the topic for dead letters, with one partition.
+    pub(super) async fn create_dead_letters(&self) {
+        match &self.mock {
+            Some(mock) => mock.create_topic(&self.dead_letters(), 1, 1).expect("a topic is made"),
+            None => {
+                assert!(create_topic(&admin(&self.address), &self.dead_letters()).await, "the topic is new");
+            }
+        }
+    }
+
+    /// The first dead letter, as its key, payload and headers, and the number of all. `None` = there is none.
+    pub(super) async fn letters(&self) -> Option<(Letter, i64)> {
+        let (reader, topic) = (self.reader(), self.dead_letters());
+        let read = tokio::task::spawn_blocking(move || {
+            let ends = [0, 1].map(|partition| reader.fetch_watermarks(&topic, partition, PATIENCE));
+            let count = ends.iter().flatten().map(|(_, end)| end).sum();
+            let mut list = TopicPartitionList::new();
+            for (partition, end) in ends.iter().enumerate().filter(|(_, end)| matches!(end, Ok((_, 1..)))) {
+                let partition = i32::try_from(partition).expect("few");
+                list.add_partition_offset(&topic, partition, Offset::Beginning).expect("a valid offset");
+                assert!(end.is_ok());
+            }
+            if list.count() == 0 {
+                return None;
+            }
+            reader.assign(&list).expect("it is assigned");
+            let letter = reader.poll(PATIENCE).expect("a letter").expect("it can be read");
+            Some((Letter::of(&letter.detach()), count))
+        });
+        read.await.expect("no panic")
     }
 
     fn reader(&self) -> BaseConsumer {
@@ -195,6 +242,27 @@ impl Broker {
         while !create_topic(&admin, &self.topic).await {
             assert!(begun.elapsed() < PATIENCE, "the topic is never deleted");
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A dead letter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) key: String,
+    pub(super) payload: String,
+    /// As "name=value".
+    pub(super) headers: Vec<String>,
+}
+
+impl Letter {
+    fn of(message: &OwnedMessage) -> Self {
+        let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        let headers = message.headers().expect("it has headers").iter();
+        Self {
+            key: text(message.key()),
+            payload: text(message.payload()),
+            headers: headers.map(|header| format!("{}={}", header.key, text(header.value))).collect(),
         }
     }
 }
