@@ -29,6 +29,7 @@ mod cursor;
 mod dead_letters;
 mod error;
 mod events;
+mod log_positions;
 mod lookup;
 mod options;
 mod ownership;

@@ -1,6 +1,6 @@
 //! The failures of the records of one partition: pure, so that every runner counts alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt as _;
@@ -13,12 +13,15 @@ use crate::policy::ErrorPolicy;
 /// them are no accident of one record.
 const MOST_PASSED_OVER: usize = 1_000;
 
-/// Counts the attempts of the record that is ahead, and knows which ones are passed over without a call. Keep it for as
+/// The most records whose attempts are counted. A rebuild meets those that failed before, and must not forget the one
+/// for which it is made.
+const MOST_COUNTED: usize = 1_000;
+
+/// Counts the attempts of records, and knows which ones are passed over without a call. Keep it for as
 /// long as the process runs, also while the partition is prepared again: a state that is spoiled takes no count along.
 #[derive(Debug, Clone, Default)]
 pub struct RecordFailures {
-    offset: Option<Offset>,
-    failed: u32,
+    failed: BTreeMap<Offset, u32>,
     passed_over: BTreeSet<Offset>,
     seed: u64,
 }
@@ -33,13 +36,13 @@ impl RecordFailures {
     /// The number of failed attempts of the record at `offset`.
     #[must_use]
     pub fn attempts(&self, offset: Offset) -> u32 {
-        if self.offset == Some(offset) { self.failed } else { 0 }
+        self.failed.get(&offset).copied().unwrap_or_default()
     }
 
     /// True if any record has failed.
     #[must_use]
-    pub const fn has_any(&self) -> bool {
-        self.offset.is_some()
+    pub fn has_any(&self) -> bool {
+        !self.failed.is_empty()
     }
 
     /// True if the record at `offset` is to be passed over without a call: one spoiled the state.
@@ -50,9 +53,13 @@ impl RecordFailures {
 
     /// The record at `offset` has failed once more: what is to be done.
     pub fn decide(&mut self, offset: Offset, error: &RecordError, policy: &ErrorPolicy) -> Remedy {
-        self.failed = self.attempts(offset).saturating_add(1);
-        self.offset = Some(offset);
-        policy.decide(error, self.failed, self.dice(offset))
+        let failed = self.attempts(offset).saturating_add(1);
+        self.failed.insert(offset, failed);
+        if self.failed.len() > MOST_COUNTED {
+            // The oldest ones were handled, or passed over, long ago.
+            self.failed.pop_first();
+        }
+        policy.decide(error, failed, self.dice(offset, failed))
     }
 
     /// A `catch_up` of the record at `offset` has spoiled the state, and it is to be passed over. False = too many are
@@ -66,8 +73,8 @@ impl RecordFailures {
     }
 
     /// A number from 0 to 1, another one for each attempt.
-    fn dice(&self, offset: Offset) -> f64 {
-        let mut bits = self.seed ^ offset.get().cast_unsigned().rotate_left(32) ^ u64::from(self.failed);
+    fn dice(&self, offset: Offset, failed: u32) -> f64 {
+        let mut bits = self.seed ^ offset.get().cast_unsigned().rotate_left(32) ^ u64::from(failed);
         // The steps of SplitMix64 (Steele, Lea, Flood 2014).
         bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -106,7 +113,8 @@ mod tests {
         assert_eq!(failures.attempts(offset(5)), 1);
         assert!(matches!(failures.decide(offset(6), &error, &policy), Remedy::Retry { .. }));
         assert_eq!(failures.decide(offset(6), &error, &policy), Remedy::Skip);
-        assert_eq!((failures.attempts(offset(6)), failures.attempts(offset(5))), (2, 0));
+        assert_eq!((failures.attempts(offset(6)), failures.attempts(offset(5))), (2, 1));
+        assert_eq!(failures.decide(offset(5), &error, &policy), Remedy::Skip, "a rebuild forgets no attempt");
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! - [`RecordHandler`] and [`Record`]: what is handled, and by whom.
 //! - [`RecordError`] and [`Remedy`]: what a handler answers where it can't do it; [`ErrorPolicy`] decides for the rest.
 //! - [`PartitionContext`]: what a handler may ask about the partition that it owns.
+//! - With the feature `testing`, [`testing`]: a partition whose owners take over, crash and lose their claims in a test.
 //! - [`RecordFailures`]: the pure part of a runner, which counts attempts and asks the policy.
 //!
 //! # State and log
@@ -35,6 +36,8 @@ mod preparation;
 mod record;
 mod snapshot;
 mod start;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use context::{Ownership, PartitionContext};
 pub use error::{OrUnchanged, RecordError, Remedy, StateAfter};

@@ -46,6 +46,7 @@ struct SharedClient {
     /// The partitions that librdkafka reads: it complains when another one is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
+    beginnings: Lookup,
     committed: Lookup,
     /// Held by the commit that is under way, also when nobody waits for it any more.
     committing: Arc<tokio::sync::Mutex<()>>,
@@ -72,13 +73,14 @@ impl Client {
             consumer: Some(consumer),
             assigned: Mutex::default(),
             ends: Lookup::default(),
+            beginnings: Lookup::default(),
             committed: Lookup::default(),
             committing: Arc::default(),
             _polling: polling.drop_guard(),
         })))
     }
 
-    fn consumer(&self) -> Arc<StreamConsumer<KafkaEvents>> {
+    pub(super) fn consumer(&self) -> Arc<StreamConsumer<KafkaEvents>> {
         self.0.consumer.clone().expect("taken only when dropped")
     }
 
@@ -152,24 +154,46 @@ impl Client {
         }
     }
 
+    /// The offset of the first record that is there, or the end where there is none.
+    ///
+    /// Cancel safe.
+    pub(super) async fn beginning(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+        let client = self.clone();
+        let request = move |partitions: &[TopicPartition]| {
+            // As a time, it stands for the first record.
+            let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Beginning)))?;
+            client.consumer().offsets_for_times(asked, END_BOUND)
+        };
+        match self.0.beginnings.of(partition, request).await.map(|found| found.offset) {
+            Ok(rdkafka::Offset::Offset(first)) => checked("the beginning of the log", partition, first),
+            // As for the end.
+            _ => self.watermarks(partition).await.map(|(first, _)| first),
+        }
+    }
+
     async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+        self.watermarks(partition).await.map(|(_, end)| end)
+    }
+
+    async fn watermarks(&self, partition: &TopicPartition) -> Result<(Offset, Offset), KafkaRunnerError> {
         let (client, at) = (self.clone(), partition.clone());
         let read =
             move || client.consumer().fetch_watermarks(at.topic.as_str(), at.kafka_number(), END_BOUND);
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        let (_, end) = blocking(read).await.map_err(failed)?;
-        checked("the end of the log", partition, end)
+        let (first, end) = blocking(read).await.map_err(failed)?;
+        let first = checked("the beginning of the log", partition, first)?;
+        Ok((first, checked("the end of the log", partition, end)?))
     }
 
-    /// The offset that the group has committed; 0 where it has committed nothing, or only in a topic with another id than
-    /// `topic_id`: its metadata says so.
+    /// The offset that the group has committed; `None` = it has committed nothing. 0 where it has only in a topic with another
+    /// id than `topic_id`: its metadata says so.
     ///
     /// Cancel safe.
     pub(super) async fn committed(
         &self,
         partition: &TopicPartition,
         topic_id: Option<TopicId>,
-    ) -> Result<Offset, KafkaRunnerError> {
+    ) -> Result<Option<Offset>, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Invalid)))?;
@@ -177,13 +201,13 @@ impl Client {
         };
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
         let found = self.0.committed.of(partition, request).await.map_err(failed)?;
-        let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(Offset::ZERO) };
+        let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(None) };
         let ids = topic_id.zip(topic_id_in(&found.metadata));
         if let Some((id, committed_for)) = ids.filter(|(id, committed_for)| id != committed_for) {
             warn!(%partition, committed, %committed_for, topic_id = %id, "committed in an earlier topic of this name");
-            return Ok(Offset::ZERO);
+            return Ok(Some(Offset::ZERO));
         }
-        checked("the committed offset", partition, committed)
+        checked("the committed offset", partition, committed).map(Some)
     }
 
     /// Commits what is `due` at the moment of sending, and waits until the broker has answered. Returns what it was.
@@ -249,7 +273,7 @@ impl Client {
     }
 }
 
-fn list<'a>(
+pub(super) fn list<'a>(
     partitions: impl IntoIterator<Item = (&'a TopicPartition, rdkafka::Offset)>,
 ) -> KafkaResult<TopicPartitionList> {
     let mut list = TopicPartitionList::new();
@@ -260,7 +284,11 @@ fn list<'a>(
 }
 
 /// An offset that a broker named.
-fn checked(field: &'static str, partition: &TopicPartition, offset: i64) -> Result<Offset, KafkaRunnerError> {
+pub(super) fn checked(
+    field: &'static str,
+    partition: &TopicPartition,
+    offset: i64,
+) -> Result<Offset, KafkaRunnerError> {
     let invalid = |offset| KafkaRunnerError::NegativeOffset { field, offset, partition: partition.clone() };
     Offset::new(offset).map_err(invalid)
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use kafka_assigner_handler::Record;
 use kafka_assigner_types::id::Offset;
+use rdkafka::types::RDKafkaErrorCode;
 
 /// The next item of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,11 +15,20 @@ pub(super) enum Ahead {
     End,
 }
 
-/// A record came from before what was read already: the log was cut or made anew, for example by an unclean election
-/// or because the topic was created again. The state that was made of it is of no use.
+/// Why nothing more can be read at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the log was reset: it goes on before what was read already")]
-pub(super) struct LogReset;
+pub(super) enum ReadFailure {
+    /// A record came from before what was read already: the log was cut or made anew, for example by an unclean election
+    /// or because the topic was created again. The state that was made of it is of no use.
+    #[error("the log was reset: it goes on before what was read already")]
+    Reset,
+    /// The log has nothing at the position: retention removed it, or the log was cut.
+    #[error("the log has nothing at the position: it was removed, or the log was cut")]
+    OutOfRange,
+    /// What the broker has can't be read. Going on behind it would pass records over.
+    #[error("the log is damaged, or compressed as this build can't read ({0})")]
+    Damaged(RDKafkaErrorCode),
+}
 
 /// A position, with the records that came and were not taken.
 #[derive(Debug)]
@@ -28,14 +38,14 @@ pub(super) struct Cursor {
     come: Offset,
     held: VecDeque<Record>,
     at_end: bool,
-    is_reset: bool,
+    failure: Option<ReadFailure>,
     /// The time at which the last record that came was written, in milliseconds since 1970.
     written_ms: Option<i64>,
 }
 
 impl Cursor {
     pub(super) const fn at(next: Offset) -> Self {
-        Self { next, come: next, held: VecDeque::new(), at_end: false, is_reset: false, written_ms: None }
+        Self { next, come: next, held: VecDeque::new(), at_end: false, failure: None, written_ms: None }
     }
 
     /// The offset after the last record that was taken.
@@ -50,19 +60,20 @@ impl Cursor {
 
     /// True if the next record has to be waited for.
     pub(super) fn needs_more(&self) -> bool {
-        self.held.is_empty() && !self.is_reset
+        self.held.is_empty() && self.failure.is_none()
     }
 
     /// The next item, if it is known.
     ///
     /// # Errors
     ///
-    /// [`LogReset`], from then on for ever.
-    pub(super) fn ahead(&self) -> Result<Option<Ahead>, LogReset> {
-        match self.held.front() {
-            _ if self.is_reset => Err(LogReset),
-            Some(record) => Ok(Some(Ahead::Record(record.offset()))),
-            None => Ok(self.at_end.then_some(Ahead::End)),
+    /// [`ReadFailure`], from then on for ever. What came before it can be taken.
+    pub(super) fn ahead(&self) -> Result<Option<Ahead>, ReadFailure> {
+        match (self.held.front(), self.failure) {
+            (_, Some(ReadFailure::Reset)) => Err(ReadFailure::Reset),
+            (Some(record), _) => Ok(Some(Ahead::Record(record.offset()))),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Ok(self.at_end.then_some(Ahead::End)),
         }
     }
 
@@ -81,7 +92,7 @@ impl Cursor {
 
     pub(super) fn received(&mut self, record: Record) {
         if record.offset() < self.come {
-            self.is_reset = true;
+            self.fail(ReadFailure::Reset);
             self.held.clear();
             return;
         }
@@ -93,6 +104,11 @@ impl Cursor {
 
     pub(super) const fn reached_end(&mut self) {
         self.at_end = true;
+    }
+
+    /// Nothing more comes.
+    pub(super) fn fail(&mut self, failure: ReadFailure) {
+        self.failure.get_or_insert(failure);
     }
 }
 
@@ -135,10 +151,22 @@ mod tests {
     fn a_record_from_before_what_was_read_is_a_reset_for_ever() {
         let mut cursor = Cursor::at(at(5));
         cursor.received(record(4));
-        assert_eq!(cursor.ahead(), Err(LogReset));
+        assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         cursor.reached_end();
-        assert_eq!(cursor.ahead(), Err(LogReset));
+        assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         assert!(cursor.take().is_none(), "the record must not reach a handler");
+    }
+
+    #[test]
+    fn what_came_before_a_damage_is_taken_and_nothing_after_it() {
+        let (mut cursor, damaged) =
+            (Cursor::at(at(5)), ReadFailure::Damaged(RDKafkaErrorCode::BadCompression));
+        cursor.received(record(5));
+        cursor.fail(damaged);
+        cursor.fail(ReadFailure::OutOfRange);
+        assert_eq!(cursor.ahead(), Ok(Some(Ahead::Record(at(5)))));
+        assert!(cursor.take().is_some() && !cursor.needs_more());
+        assert_eq!(cursor.ahead(), Err(damaged));
     }
 
     #[test]

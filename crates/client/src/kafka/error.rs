@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_types::id::{InvalidOffset, TopicPartition};
+use kafka_assigner_types::id::{InvalidOffset, Offset, TopicPartition};
 use rdkafka::error::KafkaError;
 
 /// Kafka could not be asked, or refused.
@@ -53,6 +53,20 @@ pub enum KafkaRunnerError {
         /// The error of the Kafka client.
         #[source]
         source: KafkaError,
+    },
+    /// The group has committed nothing, and may not begin then; see [`StartPosition::Refuse`](crate::kafka::StartPosition::Refuse).
+    #[error("the group has committed nothing in {0}, and is not to begin then")]
+    NothingCommitted(TopicPartition),
+    /// Records were removed before they were processed, and the partition may not begin then; see
+    /// [`GapRule::Refuse`](crate::kafka::GapRule::Refuse).
+    #[error("the records of {partition} from {from} on, before {to}, are gone")]
+    Gap {
+        /// The partition.
+        partition: TopicPartition,
+        /// The first offset that is gone.
+        from: Offset,
+        /// The first offset that is there.
+        to: Offset,
     },
     /// Offsets could not be committed.
     #[error("offsets can't be committed")]

@@ -35,8 +35,8 @@ const REQUIRED: [(&str, &str); 4] = [
     ("enable.auto.offset.store", "false"),
     // Tells that a reader has reached the end, also where the last offsets carry no records.
     ("enable.partition.eof", "true"),
-    // Where the committed offset is gone because of retention, the oldest record is next: nothing is skipped.
-    ("auto.offset.reset", "earliest"),
+    // Records that are gone are told, and not passed over in silence.
+    ("auto.offset.reset", "error"),
 ];
 
 /// A setting whose name contains one of these may hold a secret, in any case of letters. Better to hide the path of a key
@@ -63,7 +63,7 @@ pub struct KafkaOptions {
     /// commit after each record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
     pub commit_interval: Duration,
     /// Settings of librdkafka, which win over this crate's defaults but not over what the runner relies on
-    /// (no automatic commits, end-of-partition events, reset to the earliest offset).
+    /// (no automatic commits, end-of-partition events, no automatic reset of offsets).
     pub settings: Vec<(String, String)>,
 }
 

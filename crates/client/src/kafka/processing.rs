@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use super::commits::ProcessedPosition;
-use super::cursor::{Ahead, LogReset};
+use super::cursor::{Ahead, ReadFailure};
 use super::error::KafkaRunnerError;
 use super::ownership::context_of;
 use super::partition::Partition;
@@ -189,14 +189,21 @@ impl<H: RecordHandler> Processing<H> {
         if let Some(at) = self.retry_at {
             sleep_until(at).await;
         }
-        let come = self.next_record(reader).await;
-        come.map_err(|reset| self.spoil(&reset.to_string()))?;
+        match self.next_record(reader).await {
+            Ok(()) => {}
+            // Another preparation would read the same, and nobody can tell what is behind it.
+            Err(damaged @ ReadFailure::Damaged(_)) => {
+                self.stand(reader.next(), damaged.to_string());
+                return Ok(());
+            }
+            Err(failure) => return Err(self.spoil(&failure.to_string())),
+        }
         self.owned.claim().valid().await.map_err(|_| ProcessingEnded)?;
         self.owned.records.opened().await;
         Ok(())
     }
 
-    async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), LogReset> {
+    async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), ReadFailure> {
         if self.live.is_some() && reader.ahead().await? == Ahead::End {
             self.idle_start(reader).await;
         }

@@ -5,10 +5,11 @@ use kafka_assigner_handler::Record;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::util::{DefaultRuntime, current_time_millis};
-use tracing::warn;
+use tracing::{error, warn};
 
-use super::cursor::{Ahead, Cursor, LogReset};
+use super::cursor::{Ahead, Cursor, ReadFailure};
 use super::events::KafkaEvents;
 use super::record::record_of;
 
@@ -49,8 +50,8 @@ impl PartitionReader {
     ///
     /// # Errors
     ///
-    /// [`LogReset`].
-    pub(super) async fn ahead(&mut self) -> Result<Ahead, LogReset> {
+    /// [`ReadFailure`].
+    pub(super) async fn ahead(&mut self) -> Result<Ahead, ReadFailure> {
         loop {
             if let Some(ahead) = self.ahead_now()? {
                 return Ok(ahead);
@@ -65,8 +66,8 @@ impl PartitionReader {
     ///
     /// # Errors
     ///
-    /// [`LogReset`].
-    pub(super) async fn record(&mut self) -> Result<(), LogReset> {
+    /// [`ReadFailure`].
+    pub(super) async fn record(&mut self) -> Result<(), ReadFailure> {
         while !matches!(self.ahead_now()?, Some(Ahead::Record(_))) {
             self.receive().await;
         }
@@ -77,8 +78,8 @@ impl PartitionReader {
     ///
     /// # Errors
     ///
-    /// [`LogReset`].
-    pub(super) fn ahead_now(&mut self) -> Result<Option<Ahead>, LogReset> {
+    /// [`ReadFailure`].
+    pub(super) fn ahead_now(&mut self) -> Result<Option<Ahead>, ReadFailure> {
         while self.cursor.needs_more() && self.receive().now_or_never().is_some() {}
         self.cursor.ahead()
     }
@@ -97,8 +98,33 @@ impl PartitionReader {
         match self.queue.recv().await {
             Ok(record) => self.cursor.received(record_of(&self.partition, &record)),
             Err(KafkaError::PartitionEOF(_)) => self.cursor.reached_end(),
-            // librdkafka goes on by itself.
-            Err(error) => warn!(partition = %self.partition, %error, "reading failed"),
+            Err(error) => self.failed(&error),
         }
+    }
+
+    fn failed(&mut self, error: &KafkaError) {
+        match error.rdkafka_error_code().and_then(failure_of) {
+            Some(failure) => {
+                error!(partition = %self.partition, next = %self.cursor.next(), %error, "reading ends");
+                self.cursor.fail(failure);
+            }
+            // librdkafka goes on by itself.
+            None => warn!(partition = %self.partition, %error, "reading failed"),
+        }
+    }
+}
+
+/// What a code means for a reader; `None` = librdkafka recovers from it.
+const fn failure_of(code: RDKafkaErrorCode) -> Option<ReadFailure> {
+    match code {
+        RDKafkaErrorCode::AutoOffsetReset
+        | RDKafkaErrorCode::LogTruncation
+        | RDKafkaErrorCode::OffsetOutOfRange => Some(ReadFailure::OutOfRange),
+        RDKafkaErrorCode::BadMessage
+        | RDKafkaErrorCode::BadCompression
+        | RDKafkaErrorCode::InvalidMessage
+        | RDKafkaErrorCode::NotImplemented
+        | RDKafkaErrorCode::UnsupportedFeature => Some(ReadFailure::Damaged(code)),
+        _ => None,
     }
 }

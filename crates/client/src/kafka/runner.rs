@@ -1,6 +1,11 @@
 //! The handler that drives Kafka for a [`RecordHandler`].
 
+mod applying;
 mod catching_up;
+mod following;
+mod interrupted;
+mod starting;
+mod warm_up_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catching_up::{CatchingUp, Interrupted, while_wanted};
-use kafka_assigner_handler::{Closing, ErrorPolicy, RecordHandler, guarded};
+use catching_up::CatchingUp;
+use following::Following;
+use interrupted::{Interrupted, while_wanted};
+use kafka_assigner_handler::{Closing, ErrorPolicy, GapRule, RecordHandler, StartPositions, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::name::TopicName;
 use tokio::sync::{Semaphore, oneshot};
@@ -53,6 +60,8 @@ impl<H: RecordHandler> fmt::Debug for KafkaRunner<H> {
 
 /// The state of one partition in the runner.
 enum PartitionSlot<S> {
+    /// Warm; it follows its owner.
+    Following(Following<S>),
     /// Read, but not processed: warm or drained.
     Still(Box<Partition<S>>),
     /// Processed.
@@ -64,7 +73,7 @@ enum PartitionSlot<S> {
 impl<S> PartitionSlot<S> {
     fn is_stuck(&self, bound: Duration) -> bool {
         match self {
-            Self::Still(_) => false,
+            Self::Following(_) | Self::Still(_) => false,
             Self::Running(RunningTask { busy, .. }) | Self::Stopping(busy) => busy.is_longer_than(bound),
         }
     }
@@ -115,6 +124,20 @@ impl<H: RecordHandler> KafkaRunner<H> {
         self.with(|rules| rules.policy = policy)
     }
 
+    /// Starts where `starts` say in partitions of which the group has committed nothing. Without this call at their first
+    /// record.
+    #[must_use]
+    pub fn with_starts(self, starts: StartPositions) -> Self {
+        self.with(|rules| rules.starts = starts)
+    }
+
+    /// Decides by `rule` about records that retention removed before they were read. Without this call they are passed, and
+    /// the handler is told.
+    #[must_use]
+    pub fn with_gaps(self, rule: GapRule) -> Self {
+        self.with(|rules| rules.gaps = rule)
+    }
+
     /// Writes records that are dead-lettered to `topic`, which must exist or be created by the brokers. Each has its key, value,
     /// headers and time, and the headers `dead_letter.topic`, `.partition`, `.offset`, `.group`, `.epoch`, `.attempts` and
     /// `.reason`. Its offset is committed only after the broker has acknowledged the letter. `options` name the brokers and the
@@ -155,6 +178,17 @@ impl<H: RecordHandler> KafkaRunner<H> {
         self.slots().remove(at).ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
     }
 
+    /// A partition that is warm or drained, whose handler was not cut in the middle of a record.
+    async fn take_still(&self, at: &TopicPartition) -> Result<Box<Partition<H::State>>, KafkaRunnerError> {
+        let partition = match self.take(at)? {
+            PartitionSlot::Still(partition) => Some(partition),
+            PartitionSlot::Following(following) => following.stopped().await,
+            PartitionSlot::Running(_) | PartitionSlot::Stopping(_) => None,
+        };
+        let whole = partition.filter(|partition| !partition.is_cut);
+        whole.ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
+    }
+
     const fn catching_up(&self) -> CatchingUp<'_, H> {
         CatchingUp { parts: &self.parts }
     }
@@ -193,7 +227,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
         match self.take(at)? {
             PartitionSlot::Still(partition) => Ok(partition),
             PartitionSlot::Running(running) => Ok(Box::new(self.stopped_task(context, running).await?)),
-            PartitionSlot::Stopping(_) => Err(KafkaRunnerError::NotHeld(at.clone()).into()),
+            PartitionSlot::Following(_) | PartitionSlot::Stopping(_) => {
+                Err(KafkaRunnerError::NotHeld(at.clone()).into())
+            }
         }
     }
 
@@ -237,6 +273,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let slot = self.slots().remove(at)?;
         match slot {
             PartitionSlot::Still(partition) => Some(partition.state),
+            PartitionSlot::Following(following) => Some(following.stopped().await?.state),
             PartitionSlot::Running(running) => {
                 self.put(at, PartitionSlot::Stopping(running.busy.clone()));
                 let left = cut(running).await;
@@ -290,15 +327,19 @@ impl<H: RecordHandler> KafkaRunner<H> {
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
         let partition = self.catching_up().prepare(context).await?;
-        self.put(context.partition(), PartitionSlot::Still(Box::new(partition)));
+        let slot = if context.handoff.is_some() {
+            PartitionSlot::Following(Following::start(self.parts.clone(), context.clone(), partition))
+        } else {
+            // Nobody owns it, so there is nobody to follow.
+            PartitionSlot::Still(Box::new(partition))
+        };
+        self.put(context.partition(), slot);
         Ok(())
     }
 
     async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
         let at = context.partition();
-        let PartitionSlot::Still(mut partition) = self.take(at)? else {
-            return Err(KafkaRunnerError::NotHeld(at.clone()).into());
-        };
+        let mut partition = self.take_still(at).await?;
         let catching_up = self.catching_up();
         let read = while_wanted(context.cancelled(), catching_up.read_rest(context, &mut partition)).await;
         self.put_if_whole(at, partition);
@@ -307,9 +348,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         // Without one, an earlier start has lost it: a panic takes the partition along.
-        let Ok(PartitionSlot::Still(partition)) = self.take(context.partition()) else {
-            return Err(Spoiled.into());
-        };
+        let Ok(partition) = self.take_still(context.partition()).await else { return Err(Spoiled.into()) };
         let is_live = self.start(context, partition).await?;
         let live = tokio::select! {
             biased;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_handler::{ErrorPolicy, RecordHandler};
+use kafka_assigner_handler::{ErrorPolicy, GapRule, RecordHandler, StartPositions};
 use tokio::sync::Semaphore;
 
 use super::client::Client;
@@ -15,6 +15,8 @@ use super::runner_watch::SharedWatch;
 #[derive(Clone, Default)]
 pub(super) struct RunnerRules {
     pub(super) policy: ErrorPolicy,
+    pub(super) starts: StartPositions,
+    pub(super) gaps: GapRule,
     /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
     pub(super) producers: Option<FencedProducers>,
     /// Where records go that nobody can handle; `None` = nowhere.

@@ -32,6 +32,7 @@ mod broker;
 mod errors;
 mod faults;
 mod fencing;
+mod positions;
 mod reading;
 mod strict;
 mod summing;

@@ -49,7 +49,7 @@ impl<H: RecordHandler> Processing<H> {
         }
         partition.put_back(record);
         if spoils {
-            self.spoil(&error.text());
+            self.commit_and_spoil(&error.text()).await;
         }
         false
     }
@@ -98,18 +98,19 @@ impl<H: RecordHandler> Processing<H> {
         partition.settle();
         self.done(offset);
         if spoils {
-            self.commit_and_spoil(offset).await;
+            self.commit_and_spoil("a record that was passed over may have changed it").await;
         }
         !spoils
     }
 
-    /// Has the state built again, behind the record at `offset`. Where that is not committed, the record comes again.
-    async fn commit_and_spoil(&self, offset: Offset) {
+    /// Has the state built again. What was processed before is committed first, so that it is not processed again; where
+    /// that fails it is.
+    async fn commit_and_spoil(&self, reason: &str) {
         let at = self.context.partition();
         if let Err(error) = self.parts.commits.commit(&self.parts.client, Some(at)).await {
-            warn!(partition = %at, %offset, error = &error as &dyn std::error::Error, "the record will come again");
+            warn!(partition = %at, error = &error as &dyn std::error::Error, "records will come again");
         }
-        self.spoil("a record that was passed over may have changed the state");
+        self.spoil(reason);
     }
 
     /// The partition stands before the record at `offset`, until it is given up.

@@ -1,86 +1,36 @@
-//! Up to where an owner starts: what is read into the state only.
+//! The preparation of a partition: a state, brought forward to what is committed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_handler::{
-    OpenedState, PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler,
-    Remedy, guarded,
-};
-use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
-use tokio::time::{Instant, sleep, timeout};
+use kafka_assigner_handler::{Gap, OpenedState, Preparation, PreparationProgress, RecordHandler, guarded};
+use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::claim::Claim;
-use crate::context::{OwnedContext, ReservedContext, WarmContext};
-use crate::handler::HandlerError;
-use crate::kafka::cursor::{Ahead, LogReset};
+use super::applying::Slice;
+use super::interrupted::{Interrupted, while_wanted};
+use super::warm_up_watch::WarmUpWatch;
+use crate::context::WarmContext;
+use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
-use crate::kafka::ownership::{context_of, context_of_reserved};
 use crate::kafka::partition::Partition;
-use crate::kafka::processing::FETCH_WAIT;
-use crate::kafka::reader::PartitionReader;
-use crate::kafka::runner_parts::{RunnerParts, can_spoil};
-use crate::kafka::runner_watch::Counted;
-use crate::status::StoppedPartition;
+use crate::kafka::runner_parts::RunnerParts;
 
-/// The time after which other tasks get their turn, however many records that takes.
-const SLICE: Duration = Duration::from_millis(5);
-/// The clock is read once in so many records.
-const RECORDS_A_LOOK: u32 = 8;
-/// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
-/// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
-const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
-/// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
-const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// The wait for each further one. All that was read so far is lost then, so this is as long as the service waits by
-/// default for a preparation without progress: long against the restart of a broker.
-const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
+/// The time for which the group's coordinator is asked: it covers the election of another one, and is well within the 5 min
+/// that a preparation may take without progress.
+const COORDINATOR_PATIENCE: Duration = Duration::from_secs(30);
+/// The time between two looks at what the owner of a partition that is warm here has committed. One request asks for all
+/// partitions, and what comes in between is read within the gap of the switch.
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);
+/// The wait before it is asked again.
+const COORDINATOR_RETRY: Duration = Duration::from_millis(500);
 
 /// Brings partitions forward to where their owner starts.
 pub(super) struct CatchingUp<'a, H: RecordHandler> {
     pub(super) parts: &'a RunnerParts<H>,
-}
-
-/// A partition could not be brought forward.
-#[derive(Debug)]
-pub(super) enum Interrupted {
-    /// Its state is of no use any more.
-    Spoiled(String),
-    /// It can go on where it is.
-    Failed(HandlerError),
-}
-
-impl From<LogReset> for Interrupted {
-    fn from(reset: LogReset) -> Self {
-        Self::Spoiled(reset.to_string())
-    }
-}
-
-impl From<KafkaRunnerError> for Interrupted {
-    fn from(error: KafkaRunnerError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<Interrupted> for HandlerError {
-    fn from(interrupted: Interrupted) -> Self {
-        match interrupted {
-            Interrupted::Spoiled(reason) => KafkaRunnerError::Spoiled(reason).into(),
-            Interrupted::Failed(error) => error,
-        }
-    }
-}
-
-impl Interrupted {
-    /// The error of a call for a handler whose state is of type `S`.
-    fn of<S>(error: &RecordError) -> Self {
-        if error.is_spoiled() && can_spoil::<S>() {
-            Self::Spoiled(error.text())
-        } else {
-            Self::Failed(KafkaRunnerError::Handler(error.text()).into())
-        }
-    }
 }
 
 impl<H: RecordHandler> CatchingUp<'_, H> {
@@ -102,12 +52,23 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         Ok(partition)
     }
 
-    /// The state to begin with, where to read on, and what is committed.
+    /// The state to begin with, where to read on, and where this member will start.
     async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), Interrupted> {
-        let opened = self.opened(context).await?;
-        let committed = self.start_of(context).await?;
-        let begin = self.within_log(context.partition(), opened.next_offset.unwrap_or(committed)).await?;
-        Ok((opened.state, begin, committed))
+        let at = context.partition();
+        let OpenedState { mut state, next_offset, .. } = self.opened(context).await?;
+        let start = self.start_of(context).await?;
+        let Some(next) = next_offset else { return Ok((state, self.within_log(at, start).await?, start)) };
+        // Everything that there is: nothing is missing, wherever the log begins.
+        if next == Offset::ZERO {
+            return Ok((state, next, start));
+        }
+        let begin = self.within_log(at, next).await?;
+        // Where processing starts before it as well, that start tells the gap.
+        if begin > next && begin <= start {
+            let gap = Gap { from: next, to: begin };
+            self.pass_gap(at, &mut state, gap).await?;
+        }
+        Ok((state, begin, start))
     }
 
     /// The state that the handler opens. One that is of an earlier topic of this name is opened anew.
@@ -130,25 +91,76 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         opened.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
     }
 
-    /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
+    /// Brings the state of a partition that is warm forward with what its owner commits, until `stop`, which is heard between
+    /// two records.
+    pub(super) async fn keep_following(
+        &self,
+        context: &WarmContext,
+        partition: &mut Partition<H::State>,
+        stop: &CancellationToken,
+    ) -> Result<(), Interrupted> {
+        let at = context.partition();
+        while stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_some() {
+            let asked = self.parts.client.committed(at, context.topic_id());
+            // Whoever starts asks again, so one answer that does not come costs nothing.
+            let Some(Ok(Some(bound))) = stop.run_until_cancelled(asked).await else { continue };
+            while let Some(ahead) = stop.run_until_cancelled(partition.reader.ahead()).await {
+                match ahead? {
+                    Ahead::Record(offset) if offset < bound => self.apply(at, partition).await?,
+                    Ahead::Record(_) | Ahead::End => break,
+                }
+                tokio::task::consume_budget().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The offset up to which the state is brought forward: where this member will start, as far as it is known. A
+    /// coordinator that moves must not cost the whole preparation, so it is asked for a while.
     async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
-        match context.start_offset() {
-            Some(start) => Ok(start),
-            None => self.parts.client.committed(context.partition(), context.topic_id()).await,
+        if let Some(start) = context.start_offset() {
+            return Ok(start);
+        }
+        let until = Instant::now() + COORDINATOR_PATIENCE;
+        loop {
+            match self.committed_or_start(context.partition(), context.topic_id()).await {
+                Err(error @ KafkaRunnerError::Committed { .. }) if Instant::now() < until => {
+                    warn!(partition = %context.partition(), error = &error as &dyn std::error::Error, "asking again");
+                    sleep(COORDINATOR_RETRY).await;
+                }
+                answer => return answer,
+            }
         }
     }
 
-    /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
-    /// whatever is committed. An unclean election leaves such offsets behind, and a topic that was created again.
-    async fn within_log(&self, at: &TopicPartition, offset: Offset) -> Result<Offset, KafkaRunnerError> {
-        if offset == Offset::ZERO {
-            return Ok(offset);
+    /// What the group has committed; where that is nothing, the start position of the topic.
+    pub(super) async fn committed_or_start(
+        &self,
+        at: &TopicPartition,
+        topic_id: Option<TopicId>,
+    ) -> Result<Offset, KafkaRunnerError> {
+        let RunnerParts { client, rules, .. } = self.parts;
+        match client.committed(at, topic_id).await? {
+            Some(committed) => Ok(committed),
+            None => client.start(at, rules.starts.of(&at.topic)).await,
         }
-        let end = self.parts.client.end(at).await?;
+    }
+
+    /// `offset`, or the nearest one that the log has: its first record where `offset` was removed, its end where that comes
+    /// first. What will be written there has been read by nobody, whatever is committed: an unclean election leaves such
+    /// offsets behind, and a topic that was created again.
+    pub(super) async fn within_log(
+        &self,
+        at: &TopicPartition,
+        offset: Offset,
+    ) -> Result<Offset, KafkaRunnerError> {
+        let client = &self.parts.client;
+        let (first, end) = tokio::join!(client.beginning(at), client.end(at));
+        let (first, end) = (first?, end?);
         if end < offset {
             warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }
-        Ok(offset.min(end))
+        Ok(offset.max(first).min(end))
     }
 
     /// Catches up until the reader is as far as what is committed, or has nothing more to read.
@@ -158,9 +170,9 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         partition: &mut Partition<H::State>,
         mut committed: Offset,
     ) -> Result<(), Interrupted> {
-        let mut watch = WarmUpWatch { context, first: None };
+        let mut watch = WarmUpWatch::new(context);
         loop {
-            self.warm_up(&mut watch, partition, committed).await?;
+            self.warm_up((context, &mut watch), partition, committed).await?;
             if watch.ahead(&mut partition.reader).await? == Ahead::End {
                 return Ok(());
             }
@@ -176,7 +188,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     /// longer than the service waits for progress.
     async fn warm_up(
         &self,
-        watch: &mut WarmUpWatch<'_>,
+        (context, watch): (&WarmContext, &mut WarmUpWatch<'_>),
         partition: &mut Partition<H::State>,
         bound: Offset,
     ) -> Result<(), Interrupted> {
@@ -188,199 +200,9 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
                 Ahead::Record(offset) if offset < bound => {}
                 Ahead::Record(_) | Ahead::End => return Ok(()),
             }
-            self.apply(watch.context.partition(), partition).await?;
+            self.apply(context.partition(), partition).await?;
             watch.report(partition.reader.next(), bound);
             slice.yield_when_over().await;
-        }
-    }
-
-    /// Brings the state forward up to `bound`, or to the end.
-    async fn catch_up(
-        &self,
-        at: &TopicPartition,
-        partition: &mut Partition<H::State>,
-        bound: Offset,
-    ) -> Result<(), Interrupted> {
-        let mut slice = Slice::default();
-        loop {
-            match partition.reader.ahead().await? {
-                Ahead::Record(offset) if offset < bound => {}
-                Ahead::Record(_) | Ahead::End => return Ok(()),
-            }
-            self.apply(at, partition).await?;
-            slice.yield_when_over().await;
-        }
-    }
-
-    /// Brings the state forward by the record that is ahead. Where that fails, the record stays ahead: whoever tries again
-    /// begins with it.
-    async fn apply(
-        &self,
-        at: &TopicPartition,
-        partition: &mut Partition<H::State>,
-    ) -> Result<(), Interrupted> {
-        let Some(record) = partition.take() else { return Ok(()) };
-        if partition.failures.passes_over(record.offset()) {
-            self.parts.watch.count(Counted::Skip);
-            partition.settle();
-            return Ok(());
-        }
-        loop {
-            let call = self.parts.handler.catch_up(at, &mut partition.state, &record);
-            let Err(error) = guarded(call).await else { break };
-            match self.after_failure(at, &record, &error).await {
-                AfterFailure::Again => {}
-                AfterFailure::PassOver => break,
-                AfterFailure::End(interrupted) => {
-                    if matches!(interrupted, Interrupted::Failed(_)) {
-                        partition.put_back(record);
-                    }
-                    return Err(interrupted);
-                }
-            }
-        }
-        partition.settle();
-        Ok(())
-    }
-
-    /// Decides about a record whose `catch_up` failed, and waits where it comes again.
-    async fn after_failure(&self, at: &TopicPartition, record: &Record, error: &RecordError) -> AfterFailure {
-        let RunnerParts { rules, watch, .. } = self.parts;
-        let (offset, spoils) = (record.offset(), error.is_spoiled() && can_spoil::<H::State>());
-        let (remedy, attempts) = watch.decide(at, offset, error, &rules.policy);
-        warn!(partition = %at, %offset, attempts, ?remedy, error = error.text(), "catching up failed");
-        match remedy {
-            // Without a bound the place of the preparation may be of better use to another partition; it is tried again.
-            Remedy::Retry { .. } if spoils || rules.policy.attempts.is_none() => {}
-            Remedy::Retry { after } => {
-                watch.count(Counted::Retry);
-                sleep(after.unwrap_or_default()).await;
-                return AfterFailure::Again;
-            }
-            Remedy::Skip | Remedy::DeadLetter if spoils => _ = watch.pass_over(at, offset),
-            Remedy::Skip | Remedy::DeadLetter => {
-                watch.count(Counted::Skip);
-                return AfterFailure::PassOver;
-            }
-            Remedy::Stop => watch.stop(StoppedPartition {
-                partition: at.clone(),
-                epoch: Epoch::default(),
-                offset,
-                reason: error.text(),
-            }),
-            Remedy::Fatal => watch.set_fatal(error.text()),
-        }
-        AfterFailure::End(Interrupted::of::<H::State>(error))
-    }
-
-    /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
-    /// where nobody knows where the old owner stopped: what it has not finished is processed again, with its effects.
-    pub(super) async fn read_rest(
-        &self,
-        context: &ReservedContext,
-        partition: &mut Partition<H::State>,
-    ) -> Result<(), Interrupted> {
-        let at = context.partition();
-        self.fence(at, context.claim()).await?;
-        self.fence_by_handler(&context_of_reserved(context)).await?;
-        let until = match context.until_offset() {
-            Some(offset) => offset,
-            None => self.parts.client.committed(at, context.topic_id()).await?,
-        };
-        if !self.catch_up_to(at, partition, until).await? {
-            warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
-        }
-        Ok(())
-    }
-
-    /// Brings the state forward up to `until`, and waits for records that are on their way: a reader may have reached the
-    /// end before the last of them were written. False = what is missing does not come: it is no record, or not there.
-    async fn catch_up_to(
-        &self,
-        at: &TopicPartition,
-        partition: &mut Partition<H::State>,
-        until: Offset,
-    ) -> Result<bool, Interrupted> {
-        loop {
-            self.catch_up(at, partition, until).await?;
-            let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
-            if is_beyond || partition.reader.next() >= until {
-                return Ok(true);
-            }
-            if timeout(FETCH_WAIT, partition.reader.record()).await.is_err() {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// From the warm position to the start, into the state only, once the fence is taken. Returns the start.
-    pub(super) async fn replay(
-        &self,
-        context: &OwnedContext,
-        partition: &mut Partition<H::State>,
-    ) -> Result<Offset, Interrupted> {
-        self.fence(context.partition(), context.claim()).await?;
-        let owned = context_of(context);
-        self.fence_by_handler(&owned).await?;
-        let start = match context.start_offset() {
-            _ if context.is_resumed() => partition.reader.next(),
-            Some(offset) => offset,
-            None => self.parts.client.committed(context.partition(), context.topic_id()).await?,
-        };
-        let is_there = if context.claim().is_strict() {
-            // The old owner has just read what is missing, so it comes sooner than an answer of the broker.
-            self.catch_up_to(context.partition(), partition, start).await?
-        } else {
-            self.catch_up(context.partition(), partition, start).await?;
-            partition.reader.next() >= start
-        };
-        let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
-        let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
-        begun.map_err(|error| Interrupted::of::<H::State>(&error))?;
-        Ok(start)
-    }
-
-    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), Interrupted> {
-        match &self.parts.rules.producers {
-            Some(producers) => {
-                producers.fence(at, claim).await.map_err(|error| Interrupted::Failed(error.into()))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The handler has no state at hand, so there is none that it could spoil.
-    async fn fence_by_handler(&self, context: &PartitionContext) -> Result<(), Interrupted> {
-        let fenced = guarded(self.parts.handler.fence(context)).await;
-        fenced.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
-    }
-}
-
-/// What follows a `catch_up` that failed.
-enum AfterFailure {
-    Again,
-    PassOver,
-    End(Interrupted),
-}
-
-/// A slice of the thread's time.
-#[derive(Default)]
-struct Slice {
-    records: u32,
-    begun: Option<Instant>,
-}
-
-impl Slice {
-    /// Gives other tasks their turn once the slice is over. Called after each record.
-    async fn yield_when_over(&mut self) {
-        self.records = self.records.wrapping_add(1);
-        if !self.records.is_multiple_of(RECORDS_A_LOOK) {
-            return;
-        }
-        let now = Instant::now();
-        if now.duration_since(*self.begun.get_or_insert(now)) >= SLICE {
-            tokio::task::yield_now().await;
-            self.begun = None;
         }
     }
 }
@@ -410,69 +232,5 @@ fn is_of_another_topic<S>(context: &WarmContext, opened: &OpenedState<S>) -> boo
     match (opened.topic_id, context.topic_id()) {
         (Some(of), Some(this)) => of != this,
         _ => context.start_offset() == Some(Offset::ZERO) && opened.next_offset > Some(Offset::ZERO),
-    }
-}
-
-/// Does `work`, which is dropped as soon as its result is not wanted any more.
-pub(super) async fn while_wanted<T>(
-    cancelled: impl Future<Output = ()>,
-    work: impl Future<Output = Result<T, Interrupted>>,
-) -> Result<T, Interrupted> {
-    tokio::select! {
-        biased;
-        // The call that follows drops all that there is already.
-        () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
-        // The usual case.
-        done = work => done,
-    }
-}
-
-/// Watches over a preparation: tells how far it is, and ends it when nothing comes.
-struct WarmUpWatch<'a> {
-    context: &'a WarmContext,
-    /// The first offset that was there; `None` = nothing has come yet. Retention may have removed those before it.
-    first: Option<Offset>,
-}
-
-impl WarmUpWatch<'_> {
-    /// Waits until there is a record or the end was reached, for a while.
-    async fn ahead(&mut self, reader: &mut PartitionReader) -> Result<Ahead, Interrupted> {
-        // Without a timer where nothing has to be waited for.
-        let ahead = match reader.ahead_now()? {
-            Some(ahead) => ahead,
-            None => self.awaited(reader).await?,
-        };
-        let at = match ahead {
-            Ahead::Record(offset) => offset,
-            Ahead::End => reader.next(),
-        };
-        self.first.get_or_insert(at);
-        Ok(ahead)
-    }
-
-    async fn awaited(&self, reader: &mut PartitionReader) -> Result<Ahead, Interrupted> {
-        let waited = self.patience();
-        match timeout(waited, reader.ahead()).await {
-            Ok(ahead) => Ok(ahead?),
-            Err(_) => {
-                let partition = self.context.partition().clone();
-                Err(KafkaRunnerError::Stalled { partition, waited }.into())
-            }
-        }
-    }
-
-    const fn patience(&self) -> Duration {
-        match (&self.first, &self.context.handoff) {
-            (Some(_), _) => NEXT_FETCH_WAIT,
-            (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
-            (None, None) => FIRST_FETCH_WAIT,
-        }
-    }
-
-    /// Reports that everything before `next` is done, of all that is before `bound`.
-    fn report(&self, next: Offset, bound: Offset) {
-        let Some(first) = self.first else { return };
-        let [done, total] = [next, bound.max(next)].map(|to| to.since(first));
-        self.context.report(done, Some(total));
     }
 }

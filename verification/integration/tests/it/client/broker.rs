@@ -78,6 +78,35 @@ impl Broker {
         producer.send(record, PATIENCE).await.expect("it is written");
     }
 
+    /// Writes the numbers from 1 to 10, of which the first ones are then removed. Returns the first offset that is there.
+    pub(super) async fn produce_and_remove(&self) -> i64 {
+        if self.mock.is_some() {
+            // The embedded broker keeps five megabytes of a partition.
+            for number in 1..11 {
+                let padding = "0".repeat(900_000);
+                self.produce_text(&format!("{padding}{number}")).await;
+            }
+            return self.watermarks().await.0;
+        }
+        self.produce(1..11).await;
+        self.remove_before(6).await;
+        6
+    }
+
+    /// Removes the records before an offset; the embedded broker can't.
+    pub(super) async fn remove_before(&self, offset: i64) {
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(&self.topic, 0, Offset::Offset(offset)).expect("a valid offset");
+        admin(&self.address).delete_records(&list, &AdminOptions::new()).await.expect("an answer");
+    }
+
+    /// The first offset that is there, and the end.
+    pub(super) async fn watermarks(&self) -> (i64, i64) {
+        let (reader, topic) = (self.reader(), self.topic.clone());
+        let asked = tokio::task::spawn_blocking(move || reader.fetch_watermarks(&topic, 0, PATIENCE));
+        asked.await.expect("no panic").expect("an answer")
+    }
+
     /// The topic for dead letters.
     pub(super) fn dead_letters(&self) -> String {
         format!("{}-dead", self.topic)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use kafka_assigner_client::TopicPartition;
 use kafka_assigner_client::kafka::{
-    Closing, OpenedState, OrUnchanged as _, PartitionContext, Preparation, Record, RecordError,
+    Closing, Gap, OpenedState, OrUnchanged as _, PartitionContext, Preparation, Record, RecordError,
     RecordHandler, StateSnapshot,
 };
 use tokio::sync::watch;
@@ -41,6 +41,8 @@ pub(super) enum Fate {
 pub(super) struct Summing {
     pub(super) done: Arc<watch::Sender<Vec<Did>>>,
     pub(super) fates: Arc<watch::Sender<Vec<Fate>>>,
+    /// The gaps that it was told, as the offsets from and to.
+    pub(super) gaps: Arc<Mutex<Vec<(i64, i64)>>>,
     /// When each record was processed, as a place in the order of all handlers.
     pub(super) turns: Arc<Mutex<Vec<u64>>>,
     /// The last grant.
@@ -149,6 +151,11 @@ impl RecordHandler for Summing {
         let number = number(record)?;
         *state += number;
         self.done.send_modify(|done| done.push(Did::CaughtUp(number)));
+        Ok(())
+    }
+
+    async fn gap(&self, _: &TopicPartition, _: &mut u64, gap: Gap) -> Result<(), RecordError> {
+        self.gaps.lock().expect("no panic inside").push((gap.from.get(), gap.to.get()));
         Ok(())
     }
 
