@@ -42,14 +42,16 @@ mod runner;
 mod runner_handle;
 mod runner_parts;
 mod runner_watch;
+mod snapshots;
 mod state_reads;
 
 pub use error::KafkaRunnerError;
 /// The trait that a user implements to handle records, and what comes with it.
 pub use kafka_assigner_handler::{
-    BatchEnd, Closing, ErrorPolicy, Gap, GapRule, OpenedState, OrUnchanged, Ownership, PartitionContext,
-    Preparation, PreparationProgress, Record, RecordError, RecordHandler, RecordHeader, RecordHeaders,
-    RecordTime, Remedy, SnapshotStore, StartPosition, StartPositions, StateAfter, StateSnapshot,
+    BatchEnd, Closing, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged, Ownership,
+    PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler, RecordHeader,
+    RecordHeaders, RecordTime, Remedy, Sharded, ShardedState, SnapshotStore, StartPosition, StartPositions,
+    StateAfter, StateSnapshot,
 };
 pub use options::KafkaOptions;
 pub use producers::{FencedProducers, WriteError};

@@ -28,12 +28,14 @@
 mod context;
 mod error;
 mod failures;
+mod file_snapshots;
 mod gap;
 mod handler;
 mod headers;
 mod policy;
 mod preparation;
 mod record;
+mod shards;
 mod snapshot;
 mod start;
 #[cfg(feature = "testing")]
@@ -42,6 +44,7 @@ pub mod testing;
 pub use context::{Ownership, PartitionContext};
 pub use error::{OrUnchanged, RecordError, Remedy, StateAfter};
 pub use failures::{RecordFailures, guarded};
+pub use file_snapshots::FileSnapshots;
 pub use gap::{Gap, GapRule};
 pub use handler::{BatchEnd, Closing, RecordHandler};
 pub use headers::{RecordHeader, RecordHeaders};
@@ -53,5 +56,6 @@ pub use kafka_assigner_types::{
 pub use policy::ErrorPolicy;
 pub use preparation::{OpenedState, Preparation, PreparationProgress};
 pub use record::{Record, RecordTime};
+pub use shards::{Sharded, ShardedState};
 pub use snapshot::{SnapshotStore, StateSnapshot};
 pub use start::{StartPosition, StartPositions};

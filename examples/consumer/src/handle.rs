@@ -95,3 +95,27 @@ impl RecordHandler for Counting {
         written.unchanged()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_handler::testing::SimulatedPartition;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn counts_survive_a_failure_a_move_and_a_crash() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let handler = move || Counting::new("p".to_owned(), Journal::open(&log).unwrap(), None);
+        let mut orders = SimulatedPartition::new("orders", 0, handler);
+        ["1", "2"].iter().for_each(|id| _ = orders.produce("a", id));
+        let failing = orders.produce("a", "3");
+        orders.fail(failing, 2);
+        orders.run().await;
+        orders.move_owner().await;
+        orders.produce("a", "4");
+        orders.crash();
+        orders.run().await;
+        assert_eq!(orders.state().unwrap()["a"].count, 4);
+    }
+}

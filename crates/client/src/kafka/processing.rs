@@ -71,6 +71,8 @@ pub(super) struct Processing<H: RecordHandler> {
     live: Option<oneshot::Sender<()>>,
     /// The time before which the record that is ahead, and has failed, does not come again.
     retry_at: Option<Instant>,
+    /// The records that were processed since the last snapshot.
+    since_snapshot: u64,
     /// So many records come one by one, since one of them failed as part of a batch.
     singles: usize,
     /// True until it is known that the partition did not stand before its first record.
@@ -110,6 +112,7 @@ impl<H: RecordHandler> Processing<H> {
             stop,
             live: Some(live),
             retry_at: None,
+            since_snapshot: 0,
             singles: 0,
             may_stand: true,
             stands: false,
@@ -267,8 +270,20 @@ impl<H: RecordHandler> Processing<H> {
                 break;
             }
         }
+        self.take_snapshot_when_due(partition);
         // Handlers that never wait must not keep the thread for themselves.
         tokio::task::yield_now().await;
+    }
+
+    fn take_snapshot_when_due(&mut self, partition: &Partition<H::State>) {
+        let Some(snapshots) = &self.parts.rules.snapshots else { return };
+        if self.since_snapshot < snapshots.every.get() || partition.is_cut || !self.context.may_act() {
+            return;
+        }
+        let at = (self.context.partition(), self.context.topic_id());
+        if snapshots.take(&*self.parts.handler, at, &partition.state, partition.reader.next()) {
+            self.since_snapshot = 0;
+        }
     }
 
     fn may_go_on(&self) -> bool {
@@ -352,6 +367,8 @@ impl<H: RecordHandler> Processing<H> {
         for record in records.first().into_iter().chain(records.last().filter(|_| records.len() > 1)) {
             self.done(record.offset());
         }
+        // The first and the last one are counted.
+        self.since_snapshot += records.len().saturating_sub(2) as u64;
         match failed {
             Some((record, error)) => self.failed(partition, record, error).await,
             None => !records.is_empty(),
@@ -366,6 +383,7 @@ impl<H: RecordHandler> Processing<H> {
         if offset >= self.start {
             self.owned.handled(offset);
             self.position.advance(offset.next());
+            self.since_snapshot += 1;
             self.is_live();
         }
     }

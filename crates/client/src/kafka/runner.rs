@@ -9,6 +9,7 @@ mod warm_up_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +17,9 @@ use async_trait::async_trait;
 use catching_up::CatchingUp;
 use following::Following;
 use interrupted::{Interrupted, while_wanted};
-use kafka_assigner_handler::{Closing, ErrorPolicy, GapRule, RecordHandler, StartPositions, guarded};
+use kafka_assigner_handler::{
+    Closing, ErrorPolicy, GapRule, RecordHandler, SnapshotStore, StartPositions, guarded,
+};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::name::TopicName;
 use tokio::sync::{Semaphore, oneshot};
@@ -36,6 +39,7 @@ use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
+use super::snapshots::Snapshots;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::StoppedPartition;
@@ -136,6 +140,13 @@ impl<H: RecordHandler> KafkaRunner<H> {
     #[must_use]
     pub fn with_gaps(self, rule: GapRule) -> Self {
         self.with(|rules| rules.gaps = rule)
+    }
+
+    /// Has a snapshot of a state taken each time that so many of its partition's records were processed, and begins a
+    /// rebuild with the last one. One that is further than what is committed does not count. Off without this call.
+    #[must_use]
+    pub fn with_snapshots(self, store: impl SnapshotStore, every: NonZeroU64) -> Self {
+        self.with(|rules| rules.snapshots = Some(Snapshots::new(store, every)))
     }
 
     /// Writes records that are dead-lettered to `topic`, which must exist or be created by the brokers. Each has its key, value,

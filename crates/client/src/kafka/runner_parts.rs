@@ -10,6 +10,7 @@ use super::commits::Commits;
 use super::dead_letters::DeadLetters;
 use super::producers::FencedProducers;
 use super::runner_watch::SharedWatch;
+use super::snapshots::Snapshots;
 
 /// The rules of a runner, as its user set them.
 #[derive(Clone, Default)]
@@ -21,6 +22,8 @@ pub(super) struct RunnerRules {
     pub(super) producers: Option<FencedProducers>,
     /// Where records go that nobody can handle; `None` = nowhere.
     pub(super) dead_letters: Option<DeadLetters>,
+    /// `None` = every rebuild begins where the handler says.
+    pub(super) snapshots: Option<Snapshots>,
 }
 
 /// Shared by all tasks of a runner; cheap to clone.

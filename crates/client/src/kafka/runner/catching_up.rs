@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_handler::{Gap, OpenedState, Preparation, PreparationProgress, RecordHandler, guarded};
+use kafka_assigner_handler::{
+    Gap, OpenedState, Preparation, PreparationProgress, RecordHandler, StateSnapshot, guarded,
+};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::time::{Instant, sleep};
@@ -55,8 +57,8 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     /// The state to begin with, where to read on, and where this member will start.
     async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), Interrupted> {
         let at = context.partition();
-        let OpenedState { mut state, next_offset, .. } = self.opened(context).await?;
         let start = self.start_of(context).await?;
+        let OpenedState { mut state, next_offset, .. } = self.opened(context, start).await?;
         let Some(next) = next_offset else { return Ok((state, self.within_log(at, start).await?, start)) };
         // Everything that there is: nothing is missing, wherever the log begins.
         if next == Offset::ZERO {
@@ -72,22 +74,34 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     }
 
     /// The state that the handler opens. One that is of an earlier topic of this name is opened anew.
-    async fn opened(&self, context: &WarmContext) -> Result<OpenedState<H::State>, Interrupted> {
+    async fn opened(
+        &self,
+        context: &WarmContext,
+        start: Offset,
+    ) -> Result<OpenedState<H::State>, Interrupted> {
         let mut preparation = preparation(context);
-        let opened = self.call_open(&preparation).await?;
+        let snapshot = match &self.parts.rules.snapshots {
+            Some(snapshots) => snapshots.load(context.partition(), context.topic_id(), start).await,
+            None => None,
+        };
+        let opened = self.call_open(&preparation, snapshot).await?;
         if !is_of_another_topic(context, &opened) {
             return Ok(opened);
         }
         warn!(partition = %context.partition(), offset = ?opened.next_offset, "the state is of an earlier topic of this name");
         preparation.is_anew = true;
-        let anew = self.call_open(&preparation).await?;
+        let anew = self.call_open(&preparation, None).await?;
         // A state that needs history begins at the beginning, whatever its handler says.
         let next_offset = anew.next_offset.map(|_| Offset::ZERO);
         Ok(OpenedState { next_offset, topic_id: context.topic_id(), ..anew })
     }
 
-    async fn call_open(&self, preparation: &Preparation) -> Result<OpenedState<H::State>, Interrupted> {
-        let opened = guarded(self.parts.handler.open(preparation, None)).await;
+    async fn call_open(
+        &self,
+        preparation: &Preparation,
+        snapshot: Option<StateSnapshot>,
+    ) -> Result<OpenedState<H::State>, Interrupted> {
+        let opened = guarded(self.parts.handler.open(preparation, snapshot)).await;
         opened.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
     }
 

@@ -1,11 +1,12 @@
 //! Records that can't be handled, and states that are read.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kafka_assigner_client::kafka::rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use kafka_assigner_client::kafka::{
-    ErrorPolicy, KafkaOptions, KafkaRunner, RecordCounts, Remedy, StateReadError,
+    ErrorPolicy, FileSnapshots, KafkaOptions, KafkaRunner, RecordCounts, Remedy, StateReadError,
 };
 use kafka_assigner_client::proto::v1::{FenceReason, Snapshot};
 use kafka_assigner_client::{ConsumerError, Epoch, Offset, TopicName, TopicPartition};
@@ -25,6 +26,7 @@ on_brokers! {
     a_partition_that_stands_with_a_spoiled_state_is_not_tried_again
     a_fatal_record_ends_the_consumer
     a_state_is_read_between_records_by_its_owner_alone
+    a_rebuild_begins_with_the_last_snapshot
 }
 
 /// Any runner after two attempts.
@@ -201,5 +203,36 @@ async fn a_state_is_read_between_records_by_its_owner_alone(broker: &Broker) {
     assert_eq!(reading.await.expect("no panic"), refused, "a state that may be another's was read");
     assert_eq!(watch.read(&at, |sum, _| *sum).await, refused);
     assert!(!running.handler.done.borrow().contains(&Did::Processed(11, 66)));
-    running.stop().await;
+    running.shutdown.cancel();
+    timeout(PATIENCE, running.end).await.expect("in time").expect("no panic").expect("it leaves");
+}
+
+async fn a_rebuild_begins_with_the_last_snapshot(broker: &Broker) {
+    let folder = tempfile::tempdir().expect("room for snapshots");
+    let snapshots = || {
+        let store = FileSnapshots::new(folder.path()).expect("a folder");
+        let every = NonZeroU64::new(4).expect("not zero");
+        move |runner: KafkaRunner<Summing>, _: &KafkaOptions| runner.with_snapshots(store, every)
+    };
+    broker.produce(1..11).await;
+    let (first, _) = Running::start_as(broker, granted(broker), snapshots()).await;
+    first.handler.wait_for_number(10).await;
+    let is_saved = || {
+        let mut files = std::fs::read_dir(folder.path()).expect("it is there");
+        files.any(|file| file.is_ok_and(|file| file.path().extension().is_some_and(|its| its == "snapshot")))
+    };
+    let saved = async {
+        while !is_saved() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, saved).await.expect("a snapshot is taken");
+    first.stop().await;
+    let (second, _) = Running::start_as(broker, granted(broker), snapshots()).await;
+    broker.produce(11..12).await;
+    let done = second.handler.wait_for_number(11).await;
+    let caught_up_with = done.len() - 1;
+    assert!(caught_up_with < 10, "it began at the beginning: {done:?}");
+    assert_eq!(done.last(), Some(&Did::Processed(11, 66)));
+    second.stop().await;
 }

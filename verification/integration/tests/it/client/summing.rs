@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use kafka_assigner_client::TopicPartition;
 use kafka_assigner_client::kafka::{
     Closing, Gap, OpenedState, OrUnchanged as _, PartitionContext, Preparation, Record, RecordError,
@@ -134,8 +135,18 @@ fn one_of(left: &AtomicU32) -> bool {
 impl RecordHandler for Summing {
     type State = u64;
 
-    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<u64>, RecordError> {
-        Ok(OpenedState::empty(0))
+    async fn open(
+        &self,
+        _: &Preparation,
+        snapshot: Option<StateSnapshot>,
+    ) -> Result<OpenedState<u64>, RecordError> {
+        let Some(snapshot) = snapshot else { return Ok(OpenedState::empty(0)) };
+        let sum = std::str::from_utf8(&snapshot.bytes)?.parse()?;
+        Ok(OpenedState::up_to(sum, snapshot.next_offset, snapshot.topic_id))
+    }
+
+    fn snapshot(&self, _: &TopicPartition, sum: &u64) -> Result<Option<Bytes>, RecordError> {
+        Ok(Some(sum.to_string().into()))
     }
 
     async fn catch_up(
