@@ -51,7 +51,7 @@ impl SnapshotStore for FileSnapshots {
     ) -> BoxFuture<'a, Result<Option<StateSnapshot>, Box<dyn StdError + Send + Sync>>> {
         let path = self.path(partition);
         on_thread(move || match fs::read(&path) {
-            Ok(bytes) => Ok(decode(bytes.into())),
+            Ok(bytes) => Ok(decode(&bytes.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         })
@@ -100,7 +100,7 @@ fn head(snapshot: &StateSnapshot) -> Vec<u8> {
 }
 
 /// `None` = it is of another form, or damaged.
-fn decode(file: Bytes) -> Option<StateSnapshot> {
+fn decode(file: &Bytes) -> Option<StateSnapshot> {
     let (head, bytes) = (file.get(..HEAD)?, file.slice(HEAD..));
     let (magic, rest) = head.split_at(8);
     let (offset, rest) = rest.split_at(8);

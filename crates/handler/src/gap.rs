@@ -12,7 +12,7 @@ pub struct Gap {
     pub to: Offset,
 }
 
-/// What to do about a [`Gap`].
+/// The rule for a [`Gap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GapRule {
     /// The handler is told ([`RecordHandler::gap`](crate::RecordHandler::gap)), and processing goes on behind it. The default:

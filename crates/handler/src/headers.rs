@@ -15,10 +15,10 @@ pub struct RecordHeader<'a> {
 
 /// The headers of a record, in their order.
 #[derive(Debug, Clone)]
-pub struct RecordHeaders<'a>(Source<'a>);
+pub struct RecordHeaders<'a>(HeaderSource<'a>);
 
 #[derive(Debug, Clone)]
-enum Source<'a> {
+enum HeaderSource<'a> {
     Packed(&'a [u8]),
     Owned(std::slice::Iter<'a, OwnedHeader>),
 }
@@ -59,11 +59,11 @@ pub(crate) fn length(of: usize) -> u32 {
 
 impl<'a> RecordHeaders<'a> {
     pub(crate) const fn packed(bytes: &'a [u8]) -> Self {
-        Self(Source::Packed(bytes))
+        Self(HeaderSource::Packed(bytes))
     }
 
     pub(crate) fn owned(headers: &'a [OwnedHeader]) -> Self {
-        Self(Source::Owned(headers.iter()))
+        Self(HeaderSource::Owned(headers.iter()))
     }
 }
 
@@ -72,8 +72,8 @@ impl<'a> Iterator for RecordHeaders<'a> {
 
     fn next(&mut self) -> Option<RecordHeader<'a>> {
         match &mut self.0 {
-            Source::Packed(rest) => unpack(rest),
-            Source::Owned(headers) => headers
+            HeaderSource::Packed(rest) => unpack(rest),
+            HeaderSource::Owned(headers) => headers
                 .next()
                 .map(|header| RecordHeader { name: &header.name, value: header.value.as_deref() }),
         }

@@ -12,7 +12,7 @@ pub trait PreparationProgress: Send + Sync {
     fn report(&self, done: u64, total: Option<u64>);
 }
 
-/// What is known of a partition that is prepared.
+/// A partition that is prepared, as far as it is known.
 #[derive(Clone)]
 pub struct Preparation {
     /// The partition.

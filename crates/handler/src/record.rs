@@ -19,8 +19,8 @@ pub struct Record {
     time: RecordTime,
     /// The parts that were copied, one after the other.
     packed: Bytes,
-    key: Part,
-    value: Part,
+    key: RecordPart,
+    value: RecordPart,
     headers: Headers,
 }
 
@@ -48,7 +48,7 @@ impl RecordTime {
 }
 
 #[derive(Debug, Clone, Default)]
-enum Part {
+enum RecordPart {
     /// Null.
     #[default]
     Null,
@@ -72,7 +72,15 @@ impl Record {
     #[must_use]
     pub fn new(at: TopicPartition, offset: Offset) -> Self {
         let (time, packed) = (RecordTime::None, Bytes::new());
-        Self { at, offset, time, packed, key: Part::Null, value: Part::Null, headers: Headers::None }
+        Self {
+            at,
+            offset,
+            time,
+            packed,
+            key: RecordPart::Null,
+            value: RecordPart::Null,
+            headers: Headers::None,
+        }
     }
 
     /// A record whose parts are copied, with one allocation for all of them.
@@ -96,8 +104,8 @@ impl Record {
         pack(&mut bytes, headers);
         let [of_key, before_headers] = [of_key, of_key + of_value].map(length);
         Self {
-            key: key.map_or(Part::Null, |_| Part::Packed(0, of_key)),
-            value: value.map_or(Part::Null, |_| Part::Packed(of_key, before_headers)),
+            key: key.map_or(RecordPart::Null, |_| RecordPart::Packed(0, of_key)),
+            value: value.map_or(RecordPart::Null, |_| RecordPart::Packed(of_key, before_headers)),
             headers: if of_headers == 0 { Headers::None } else { Headers::Packed(before_headers) },
             packed: bytes.freeze(),
             ..Self::new(at, offset)
@@ -107,13 +115,13 @@ impl Record {
     /// With this key, without a copy.
     #[must_use]
     pub fn with_key(self, key: impl Into<Bytes>) -> Self {
-        Self { key: Part::Shared(key.into()), ..self }
+        Self { key: RecordPart::Shared(key.into()), ..self }
     }
 
     /// With this value, without a copy.
     #[must_use]
     pub fn with_value(self, value: impl Into<Bytes>) -> Self {
-        Self { value: Part::Shared(value.into()), ..self }
+        Self { value: RecordPart::Shared(value.into()), ..self }
     }
 
     /// With these headers in place of those that it had; the values are not copied. `None` = null.
@@ -187,19 +195,19 @@ impl Record {
         self.headers().filter(|header| header.name == name).last()?.value
     }
 
-    fn slice<'a>(&'a self, part: &'a Part) -> Option<&'a [u8]> {
+    fn slice<'a>(&'a self, part: &'a RecordPart) -> Option<&'a [u8]> {
         match part {
-            Part::Null => None,
-            Part::Packed(from, to) => Some(&self.packed[*from as usize..*to as usize]),
-            Part::Shared(bytes) => Some(bytes),
+            RecordPart::Null => None,
+            RecordPart::Packed(from, to) => Some(&self.packed[*from as usize..*to as usize]),
+            RecordPart::Shared(bytes) => Some(bytes),
         }
     }
 
-    fn shared(&self, part: &Part) -> Option<Bytes> {
+    fn shared(&self, part: &RecordPart) -> Option<Bytes> {
         match part {
-            Part::Null => None,
-            Part::Packed(from, to) => Some(self.packed.slice(*from as usize..*to as usize)),
-            Part::Shared(bytes) => Some(bytes.clone()),
+            RecordPart::Null => None,
+            RecordPart::Packed(from, to) => Some(self.packed.slice(*from as usize..*to as usize)),
+            RecordPart::Shared(bytes) => Some(bytes.clone()),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! `docs/guide/client.md`: the test of a handler.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use kafka_assigner_client::kafka::{ErrorPolicy, Remedy};
 use kafka_assigner_example_guide::client::Amounts;
 use kafka_assigner_handler::testing::SimulatedPartition;

@@ -15,7 +15,7 @@ pub(super) enum Ahead {
     End,
 }
 
-/// Why nothing more can be read at a position.
+/// The reason for which nothing more can be read at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReadFailure {
     /// A record came from before what was read already: the log was cut or made anew, for example by an unclean election
@@ -25,7 +25,7 @@ pub(super) enum ReadFailure {
     /// The log has nothing at the position: retention removed it, or the log was cut.
     #[error("the log has nothing at the position: it was removed, or the log was cut")]
     OutOfRange,
-    /// What the broker has can't be read. Going on behind it would pass records over.
+    /// A batch of the broker can't be read. Going on behind it would pass records over.
     #[error("the log is damaged, or compressed as this build can't read ({0})")]
     Damaged(RDKafkaErrorCode),
 }

@@ -8,7 +8,7 @@ use super::reader::PartitionReader;
 pub(super) struct Partition<S> {
     pub(super) reader: PartitionReader,
     pub(super) state: S,
-    /// What was known of its failures when it was prepared.
+    /// The failures of its records that were known when it was prepared.
     pub(super) failures: RecordFailures,
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
     /// as nobody knows.

@@ -20,7 +20,7 @@ pub(super) struct RunnerRules {
     pub(super) gaps: GapRule,
     /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
     pub(super) producers: Option<FencedProducers>,
-    /// Where records go that nobody can handle; `None` = nowhere.
+    /// The topic for records that nobody can handle; `None` = nowhere.
     pub(super) dead_letters: Option<DeadLetters>,
     /// `None` = every rebuild begins where the handler says.
     pub(super) snapshots: Option<Snapshots>,

@@ -27,21 +27,21 @@ pub struct RecordCounts {
 /// Shared by a runner, its tasks and its handles.
 pub(super) struct RunnerWatch<S> {
     failures: Mutex<BTreeMap<TopicPartition, RecordFailures>>,
-    stopped: Mutex<BTreeMap<TopicPartition, Stop>>,
+    stopped: Mutex<BTreeMap<TopicPartition, StopEntry>>,
     fatal: OnceLock<String>,
     counts: [AtomicU64; 4],
     pub(super) readers: StateReaders<S>,
 }
 
 /// A partition that stands, or stood before its state was spoiled.
-struct Stop {
+struct StopEntry {
     stopped: StoppedPartition,
     stands: bool,
 }
 
 /// The counters, in the order of their fields.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Counted {
+pub(super) enum CountedRecord {
     Retry,
     Skip,
     DeadLetter,
@@ -60,7 +60,7 @@ impl<S> RunnerWatch<S> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stops(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Stop>> {
+    fn stops(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, StopEntry>> {
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -90,7 +90,7 @@ impl<S> RunnerWatch<S> {
 
     /// The partition stands.
     pub(super) fn stop(&self, stopped: StoppedPartition) {
-        self.stops().insert(stopped.partition.clone(), Stop { stopped, stands: true });
+        self.stops().insert(stopped.partition.clone(), StopEntry { stopped, stands: true });
     }
 
     /// The partition does not stand here any more.
@@ -133,7 +133,7 @@ impl<S> RunnerWatch<S> {
         self.fatal.get().cloned()
     }
 
-    pub(super) fn count(&self, what: Counted) {
+    pub(super) fn count(&self, what: CountedRecord) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -144,5 +144,5 @@ impl<S> RunnerWatch<S> {
     }
 }
 
-/// What all tasks of a runner share; cheap to clone.
+/// Shared by all tasks of a runner; cheap to clone.
 pub(super) type SharedWatch<S> = Arc<RunnerWatch<S>>;

@@ -9,7 +9,7 @@ use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-/// Where snapshots are kept, and how often they are taken.
+/// The store of snapshots, and how often they are taken.
 #[derive(Clone)]
 pub(super) struct Snapshots {
     store: Arc<dyn SnapshotStore>,

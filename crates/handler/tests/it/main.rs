@@ -1,5 +1,7 @@
 //! Handlers in the kit for tests: every rule of a runner, on simulated time.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

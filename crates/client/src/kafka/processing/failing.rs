@@ -9,7 +9,7 @@ use super::{FIRST_RETRY, Processing};
 use crate::kafka::dead_letters::Letter;
 use crate::kafka::partition::Partition;
 use crate::kafka::runner_parts::can_spoil;
-use crate::kafka::runner_watch::Counted;
+use crate::kafka::runner_watch::CountedRecord;
 use crate::status::StoppedPartition;
 
 impl<H: RecordHandler> Processing<H> {
@@ -26,7 +26,7 @@ impl<H: RecordHandler> Processing<H> {
         let spoils = error.is_spoiled() && can_spoil::<H::State>();
         match remedy {
             Remedy::Retry { after } => {
-                self.parts.watch.count(Counted::Retry);
+                self.parts.watch.count(CountedRecord::Retry);
                 self.retry_at = Some(Instant::now() + after.unwrap_or(FIRST_RETRY));
             }
             Remedy::Stop => self.stand(offset, error.text()),
@@ -43,7 +43,7 @@ impl<H: RecordHandler> Processing<H> {
                 }
             }
             Remedy::Skip | Remedy::DeadLetter => {
-                self.parts.watch.count(Counted::Skip);
+                self.parts.watch.count(CountedRecord::Skip);
                 return self.pass_over(partition, &record, spoils).await;
             }
         }
@@ -60,7 +60,7 @@ impl<H: RecordHandler> Processing<H> {
         let letter = Letter { record, reason: &error.text(), attempts, epoch: self.context.epoch() };
         match dead_letters.write(&letter).await {
             Ok(()) => {
-                self.parts.watch.count(Counted::DeadLetter);
+                self.parts.watch.count(CountedRecord::DeadLetter);
                 true
             }
             Err(failed) => {

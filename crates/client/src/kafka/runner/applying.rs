@@ -12,7 +12,7 @@ use super::interrupted::Interrupted;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::partition::Partition;
 use crate::kafka::runner_parts::{RunnerParts, can_spoil};
-use crate::kafka::runner_watch::Counted;
+use crate::kafka::runner_watch::CountedRecord;
 use crate::status::StoppedPartition;
 
 /// The time after which other tasks get their turn, however many records that takes.
@@ -48,7 +48,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     ) -> Result<(), Interrupted> {
         let Some(record) = partition.take() else { return Ok(()) };
         if partition.failures.passes_over(record.offset()) {
-            self.parts.watch.count(Counted::Skip);
+            self.parts.watch.count(CountedRecord::Skip);
             partition.settle();
             return Ok(());
         }
@@ -80,13 +80,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             // Without a bound the place of the preparation may be of better use to another partition; it is tried again.
             Remedy::Retry { .. } if spoils || rules.policy.attempts.is_none() => {}
             Remedy::Retry { after } => {
-                watch.count(Counted::Retry);
+                watch.count(CountedRecord::Retry);
                 sleep(after.unwrap_or_default()).await;
                 return AfterFailure::Again;
             }
             Remedy::Skip | Remedy::DeadLetter if spoils => _ = watch.pass_over(at, offset),
             Remedy::Skip | Remedy::DeadLetter => {
-                watch.count(Counted::Skip);
+                watch.count(CountedRecord::Skip);
                 return AfterFailure::PassOver;
             }
             Remedy::Stop => watch.stop(StoppedPartition {

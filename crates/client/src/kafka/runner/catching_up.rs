@@ -147,7 +147,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
     }
 
-    /// What the group has committed; where that is nothing, the start position of the topic.
+    /// The offset that the group has committed; where that is nothing, the start position of the topic.
     pub(super) async fn committed_or_start(
         &self,
         at: &TopicPartition,
@@ -227,14 +227,14 @@ fn preparation(context: &WarmContext) -> Preparation {
         topic_id: context.topic_id(),
         current_owner: context.current_owner().map(str::to_owned),
         is_anew: false,
-        progress: Arc::new(Progress(context.clone())),
+        progress: Arc::new(ReportedProgress(context.clone())),
     }
 }
 
 /// Passes the reports of a handler on.
-struct Progress(WarmContext);
+struct ReportedProgress(WarmContext);
 
-impl PreparationProgress for Progress {
+impl PreparationProgress for ReportedProgress {
     fn report(&self, done: u64, total: Option<u64>) {
         self.0.report(done, total);
     }

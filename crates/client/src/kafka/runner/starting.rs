@@ -14,7 +14,7 @@ use crate::kafka::error::KafkaRunnerError;
 use crate::kafka::ownership::{context_of, context_of_reserved};
 use crate::kafka::partition::Partition;
 use crate::kafka::processing::FETCH_WAIT;
-use crate::kafka::runner_watch::Counted;
+use crate::kafka::runner_watch::CountedRecord;
 use crate::status::StoppedPartition;
 
 impl<H: RecordHandler> CatchingUp<'_, H> {
@@ -134,7 +134,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     ) -> Result<(), Interrupted> {
         let (Gap { from, to }, partition) = (gap, at.clone());
         warn!(%partition, %from, %to, "records were removed before they were read");
-        self.parts.watch.count(Counted::Gap);
+        self.parts.watch.count(CountedRecord::Gap);
         if self.parts.rules.gaps == GapRule::Refuse {
             let error = KafkaRunnerError::Gap { partition: partition.clone(), from, to };
             let (epoch, reason) = (Epoch::default(), error.to_string());
