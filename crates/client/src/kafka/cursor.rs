@@ -48,6 +48,11 @@ impl Cursor {
         Self { next, come: next, held: VecDeque::new(), at_end: false, failure: None, written_ms: None }
     }
 
+    /// The reason for which nothing more comes; what came before it may be there still.
+    pub(super) const fn failure(&self) -> Option<ReadFailure> {
+        self.failure
+    }
+
     /// The offset after the last record that was taken.
     pub(super) const fn next(&self) -> Offset {
         self.next

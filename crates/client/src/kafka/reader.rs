@@ -37,11 +37,14 @@ impl PartitionReader {
         self.cursor.next()
     }
 
+    /// The reason for which nothing behind [`next`](Self::next) can be read, in this preparation or another one.
+    pub(super) fn damage(&self) -> Option<ReadFailure> {
+        self.cursor.failure().filter(|failure| matches!(failure, ReadFailure::Damaged(_)))
+    }
+
     /// True if a record was written a moment ago, by the clock of whoever wrote it.
     pub(super) fn is_in_use(&self) -> bool {
-        // A time in the future says nothing: it may be that of the event that the record tells of.
-        let is_recent = |written| (-IN_USE_MS..=IN_USE_MS).contains(&(current_time_millis() - written));
-        self.cursor.written_ms().is_some_and(is_recent)
+        self.cursor.written_ms().is_some_and(|written| is_recent(written, current_time_millis()))
     }
 
     /// Waits until there is a record or the end was reached.
@@ -114,7 +117,13 @@ impl PartitionReader {
     }
 }
 
-/// What a code means for a reader; `None` = librdkafka recovers from it.
+/// True if a record of the time `written` was written a moment before `now`. A time in the future says nothing: it may be
+/// that of the event of which the record tells.
+fn is_recent(written: i64, now: i64) -> bool {
+    (-IN_USE_MS..=IN_USE_MS).contains(&now.saturating_sub(written))
+}
+
+/// The failure that a code means for a reader; `None` = librdkafka recovers from it.
 const fn failure_of(code: RDKafkaErrorCode) -> Option<ReadFailure> {
     match code {
         RDKafkaErrorCode::AutoOffsetReset
@@ -126,5 +135,19 @@ const fn failure_of(code: RDKafkaErrorCode) -> Option<ReadFailure> {
         | RDKafkaErrorCode::NotImplemented
         | RDKafkaErrorCode::UnsupportedFeature => Some(ReadFailure::Damaged(code)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_an_old_record_nor_one_of_the_future_is_recent() {
+        let now = 1_700_000_000_000;
+        assert!([now, now - 500, now + 500].iter().all(|written| is_recent(*written, now)));
+        assert!(
+            ![now - 501, now + 501, 0, i64::MAX, i64::MIN].iter().any(|written| is_recent(*written, now))
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kafka_assigner_handler::{
     Gap, OpenedState, Preparation, PreparationProgress, RecordHandler, StateSnapshot, guarded,
 };
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
 use crate::kafka::partition::Partition;
 use crate::kafka::runner_parts::RunnerParts;
+use crate::status::StoppedPartition;
 
 /// The time for which the group's coordinator is asked: it covers the election of another one, and is well within the 5 min
 /// that a preparation may take without progress.
@@ -49,7 +50,15 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         // Not given up halfway, or nobody would know that it is read.
         let reader = self.parts.client.read(at, begin).await?;
         let mut partition = Partition::new(reader, state, self.parts.watch.failures_of(at));
-        while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await?;
+        let followed =
+            while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await;
+        if let Some(damage) = partition.reader.damage() {
+            let (epoch, offset) = (Epoch::default(), partition.reader.next());
+            let stopped =
+                StoppedPartition { partition: at.clone(), epoch, offset, reason: damage.to_string() };
+            self.parts.watch.stop(stopped);
+        }
+        followed?;
         self.parts.watch.end_stop_of_preparation(at);
         Ok(partition)
     }

@@ -141,6 +141,29 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
     seen
 }
 
+// librdkafka would go on with the oldest record, and say nothing.
+#[tokio::test]
+async fn a_position_that_was_removed_ends_its_reader() {
+    let cluster = MockCluster::new(1).expect("a cluster in this process");
+    cluster.create_topic("t", 1, 1).expect("a new topic");
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", cluster.bootstrap_servers());
+    let producer: FutureProducer = config.create().expect("a producer");
+    let payload = vec![b'x'; 900_000];
+    for _ in 0..10 {
+        let record = FutureRecord::<(), _>::to("t").partition(0).payload(&payload);
+        producer.send(record, Duration::from_secs(30)).await.expect("it is written");
+    }
+    let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+    let client = crate::kafka::client::Client::new(&options).expect("valid options");
+    let at = TopicPartition::try_from(("t", 0)).expect("a valid name");
+    let offset = kafka_assigner_types::id::Offset::new(1).expect("not negative");
+    assert!(client.beginning(&at).await.expect("it answers") > offset, "nothing was removed");
+    let mut reader = client.read(&at, offset).await.expect("no broker is asked");
+    let ahead = timeout(Duration::from_secs(30), reader.ahead()).await.expect("in time");
+    assert_eq!(ahead, Err(crate::kafka::cursor::ReadFailure::OutOfRange));
+}
+
 #[tokio::test]
 async fn a_warm_up_reports_each_record_before_it_takes_the_next() {
     let seen = warm_up(600, 1).await;

@@ -236,3 +236,16 @@ async fn a_rebuild_begins_with_the_last_snapshot(broker: &Broker) {
     assert_eq!(done.last(), Some(&Did::Processed(11, 66)));
     second.stop().await;
 }
+
+/// librdkafka fetches such a batch again and again.
+#[tokio::test]
+async fn a_partition_whose_records_can_not_be_decompressed_says_so() {
+    let Some(broker) = Broker::real_with_zstd().await else { return };
+    broker.produce(1..11).await;
+    let (mut running, _) = Running::start_as(&broker, granted(&broker), |runner, _| runner).await;
+    let status = running.handle.wait_for(|status| !status.stopped.is_empty());
+    let stopped = timeout(PATIENCE, status).await.expect("in time").expect("it runs").stopped;
+    assert_eq!(stopped[0].offset, Offset::ZERO);
+    assert!(stopped[0].reason.contains("can't read"), "{stopped:?}");
+    running.stop().await;
+}
