@@ -190,14 +190,14 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     /// A partition that is warm or drained, whose handler was not cut in the middle of a record.
-    async fn take_still(&self, at: &TopicPartition) -> Result<Box<Partition<H::State>>, KafkaRunnerError> {
+    async fn take_still(&self, at: &TopicPartition) -> Result<Box<Partition<H::State>>, Interrupted> {
         let partition = match self.take(at)? {
             PartitionSlot::Still(partition) => Some(partition),
             PartitionSlot::Following(following) => following.stopped().await,
             PartitionSlot::Running(_) | PartitionSlot::Stopping(_) => None,
         };
         let whole = partition.filter(|partition| !partition.is_cut);
-        whole.ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
+        Ok(whole.ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))?)
     }
 
     const fn catching_up(&self) -> CatchingUp<'_, H> {
@@ -284,7 +284,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let slot = self.slots().remove(at)?;
         match slot {
             PartitionSlot::Still(partition) => Some(partition.state),
-            PartitionSlot::Following(following) => Some(following.stopped().await?.state),
+            PartitionSlot::Following(following) => Some(following.cut().await?.state),
             PartitionSlot::Running(running) => {
                 self.put(at, PartitionSlot::Stopping(running.busy.clone()));
                 let left = cut(running).await;
@@ -350,7 +350,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
         let at = context.partition();
-        let mut partition = self.take_still(at).await?;
+        let mut partition = while_wanted(context.cancelled(), self.take_still(at)).await?;
         let catching_up = self.catching_up();
         let read = while_wanted(context.cancelled(), catching_up.read_rest(context, &mut partition)).await;
         self.put_if_whole(at, partition);
@@ -359,7 +359,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
         // Without one, an earlier start has lost it: a panic takes the partition along.
-        let Ok(partition) = self.take_still(context.partition()).await else { return Err(Spoiled.into()) };
+        let taken = while_wanted(context.cancelled(), self.take_still(context.partition())).await;
+        let Ok(partition) = taken else { return Err(Spoiled.into()) };
         let is_live = self.start(context, partition).await?;
         let live = tokio::select! {
             biased;
@@ -371,9 +372,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
             () = sleep(FIRST_RECORD_WAIT), if context.claim().is_strict() => true,
         };
         if !live {
-            // Its claim has ended; what it left behind is dropped with the preparation.
-            let state = self.abort(context.partition()).await;
-            self.parts.handler.close(context.partition(), Closing::Lost, state).await;
+            // Its claim has ended; the handler is told of the end with the release that follows.
+            drop(self.abort(context.partition()).await);
             return Err(Spoiled.into());
         }
         Ok(())

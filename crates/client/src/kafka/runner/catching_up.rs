@@ -163,10 +163,14 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         topic_id: Option<TopicId>,
     ) -> Result<Offset, KafkaRunnerError> {
         let RunnerParts { client, rules, .. } = self.parts;
-        match client.committed(at, topic_id).await? {
-            Some(committed) => Ok(committed),
-            None => client.start(at, rules.starts.of(&at.topic)).await,
+        if let Some(committed) = client.committed(at, topic_id).await? {
+            return Ok(committed);
         }
+        // Kafka does not tell a group that has begun nowhere from one whose offsets it has dropped.
+        let (position, start) =
+            (rules.starts.of(&at.topic), client.start(at, rules.starts.of(&at.topic)).await?);
+        warn!(partition = %at, ?position, %start, "the group has committed nothing here");
+        Ok(start)
     }
 
     /// `offset`, or the nearest one that the log has: its first record where `offset` was removed, its end where that comes

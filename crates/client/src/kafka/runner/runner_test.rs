@@ -155,7 +155,7 @@ async fn a_position_that_was_removed_ends_its_reader() {
         producer.send(record, Duration::from_secs(30)).await.expect("it is written");
     }
     let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
-    let client = crate::kafka::client::Client::new(&options).expect("valid options");
+    let client = Client::new(&options).expect("valid options");
     let at = TopicPartition::try_from(("t", 0)).expect("a valid name");
     let offset = kafka_assigner_types::id::Offset::new(1).expect("not negative");
     assert!(client.beginning(&at).await.expect("it answers") > offset, "nothing was removed");
