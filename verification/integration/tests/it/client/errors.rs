@@ -54,7 +54,6 @@ async fn a_record_that_fails_when_it_has_changed_the_state_is_repeated_on_a_stat
     running.handler.late_failures.store(1, Ordering::SeqCst);
     broker.produce(1..11).await;
     assert_eq!(running.handler.wait_for_number(10).await, processed(1..11, 0));
-    running.handler.wait_for_loss().await;
     running.stop().await;
 }
 
@@ -167,7 +166,11 @@ async fn a_partition_that_stands_with_a_spoiled_state_is_not_tried_again(broker:
     let (mut running, _) = Running::start_as(broker, granted(broker), after_two(Remedy::Stop)).await;
     running.handler.late_failures.store(9, Ordering::SeqCst);
     broker.produce(1..2).await;
-    running.handler.wait_for_loss().await;
+    // At first, and after each of the two attempts.
+    let mut fates = running.handler.fates.subscribe();
+    let begun = |fates: &Vec<Fate>| fates.iter().filter(|fate| **fate == Fate::Assigned).count();
+    let began_again = fates.wait_for(|fates| begun(fates) == 3);
+    timeout(PATIENCE, began_again).await.expect("in time").expect("the sender lives");
     let stands_again =
         running.handle.wait_for(|status| !status.stopped.is_empty() && status.partitions.owned == 1);
     timeout(PATIENCE, stands_again).await.expect("in time").expect("it runs");
