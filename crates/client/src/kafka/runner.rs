@@ -4,12 +4,12 @@ mod applying;
 mod catching_up;
 mod following;
 mod interrupted;
+mod rules;
 mod starting;
 mod warm_up_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,11 +17,8 @@ use async_trait::async_trait;
 use catching_up::CatchingUp;
 use following::Following;
 use interrupted::{Interrupted, while_wanted};
-use kafka_assigner_handler::{
-    Closing, ErrorPolicy, GapRule, RecordHandler, SnapshotStore, StartPositions, guarded,
-};
+use kafka_assigner_handler::{Closing, RecordHandler, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
-use kafka_assigner_types::name::TopicName;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -30,16 +27,13 @@ use tracing::error;
 
 use super::client::Client;
 use super::commits::Commits;
-use super::dead_letters::DeadLetters;
 use super::error::KafkaRunnerError;
 use super::options::KafkaOptions;
 use super::ownership::context_of;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
-use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
-use super::snapshots::Snapshots;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::StoppedPartition;
@@ -113,62 +107,6 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let (rules, watch) = (Arc::new(RunnerRules::default()), Arc::default());
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
         Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
-    }
-
-    /// Takes the fences of `producers` with each partition, before the rest of its log is read. Off without this call. A
-    /// clone of them writes; see [`FencedProducers::write_for`]. A partition whose fence can't be taken does not begin.
-    #[must_use]
-    pub fn with_producers(self, producers: FencedProducers) -> Self {
-        self.with(|rules| rules.producers = Some(producers))
-    }
-
-    /// Decides by `policy` about records that can't be handled. Without this call they are tried again for ever.
-    #[must_use]
-    pub fn with_policy(self, policy: ErrorPolicy) -> Self {
-        self.with(|rules| rules.policy = policy)
-    }
-
-    /// Starts where `starts` say in partitions of which the group has committed nothing. Without this call at their first
-    /// record.
-    #[must_use]
-    pub fn with_starts(self, starts: StartPositions) -> Self {
-        self.with(|rules| rules.starts = starts)
-    }
-
-    /// Decides by `rule` about records that retention removed before they were read. Without this call they are passed, and
-    /// the handler is told.
-    #[must_use]
-    pub fn with_gaps(self, rule: GapRule) -> Self {
-        self.with(|rules| rules.gaps = rule)
-    }
-
-    /// Has a snapshot of a state taken each time that so many of its partition's records were processed, and begins a
-    /// rebuild with the last one. One that is further than what is committed does not count. Off without this call.
-    #[must_use]
-    pub fn with_snapshots(self, store: impl SnapshotStore, every: NonZeroU64) -> Self {
-        self.with(|rules| rules.snapshots = Some(Snapshots::new(store, every)))
-    }
-
-    /// Writes records that are dead-lettered to `topic`, which must exist or be created by the brokers. Each has its key, value,
-    /// headers and time, and the headers `dead_letter.topic`, `.partition`, `.offset`, `.group`, `.epoch`, `.attempts` and
-    /// `.reason`. Its offset is committed only after the broker has acknowledged the letter. `options` name the brokers and the
-    /// settings of security.
-    ///
-    /// # Errors
-    ///
-    /// [`KafkaRunnerError::Client`].
-    pub fn with_dead_letters(
-        self,
-        options: &KafkaOptions,
-        topic: TopicName,
-    ) -> Result<Self, KafkaRunnerError> {
-        let dead_letters = DeadLetters::new(options, topic)?;
-        Ok(self.with(|rules| rules.dead_letters = Some(dead_letters)))
-    }
-
-    fn with(mut self, set: impl FnOnce(&mut RunnerRules)) -> Self {
-        set(Arc::make_mut(&mut self.parts.rules));
-        self
     }
 
     /// Watches this runner, and reads the states of its partitions.
