@@ -11,15 +11,20 @@ use tokio::sync::Semaphore;
 use super::error::KafkaRunnerError;
 
 /// Settings that hold unless the user sets others.
-const DEFAULTS: [(&str, &str); 8] = [
-    // A partition that is new to a quiet broker connection waits for the outstanding fetch, at most this long. Costs
-    // up to 50 empty fetches a second and broker while nothing is written.
-    ("fetch.wait.max.ms", "20"),
+const DEFAULTS: [(&str, &str); 10] = [
+    // As in other clients of Kafka: a fetch that finds nothing costs the broker a look at each partition in it. A partition
+    // that is new to a quiet broker connection waits for the outstanding fetch, at most this long, while it is prepared.
+    ("fetch.wait.max.ms", "500"),
     // How soon a partition is fetched again once its full queue was emptied; the default of 1 s would be a gap.
-    ("fetch.queue.backoff.ms", "10"),
-    // Bounds of each partition's own queue. A hundred partitions may then take 200 MB while all of them warm.
-    ("queued.min.messages", "10000"),
-    ("queued.max.messages.kbytes", "2048"),
+    ("fetch.queue.backoff.ms", "5"),
+    // Bounds of each partition's own queue, which the last fetch may exceed: a hundred partitions that nobody takes records
+    // of hold some 200 MB. The former takes over where records are smaller than 256 bytes, each of which costs about that.
+    ("queued.min.messages", "4000"),
+    ("queued.max.messages.kbytes", "1024"),
+    // Bounds of one fetch, and of each partition in it: it has room for a hundred with a backlog, so that none of them takes
+    // that of the others. Unless it is set, the former is lowered to the bound of one queue.
+    ("fetch.max.bytes", "52428800"),
+    ("fetch.message.max.bytes", "524288"),
     ("fetch.error.backoff.ms", "100"),
     ("reconnect.backoff.max.ms", "1000"),
     // How long a commit waits for a coordinator, and then for the answer to its first attempt. Together no longer than the
@@ -149,6 +154,23 @@ mod tests {
     use rdkafka::consumer::BaseConsumer;
 
     use super::*;
+
+    fn default_number(setting: &str) -> u64 {
+        let config = KafkaOptions::new("b:9092", "g").client_config();
+        config.get(setting).expect("set").parse().expect("a number")
+    }
+
+    #[test]
+    fn partitions_with_a_backlog_leave_room_in_a_fetch_for_all_that_may_warm_beside_them() {
+        let of_one = default_number("fetch.message.max.bytes");
+        assert!(default_number("fetch.max.bytes") >= 64 * of_one, "64 are prepared at once by default");
+        assert!(default_number("queued.max.messages.kbytes") * 1024 >= 2 * of_one, "none waits for its turn");
+    }
+
+    #[test]
+    fn silent_partitions_are_fetched_as_often_as_by_other_clients() {
+        assert_eq!(default_number("fetch.wait.max.ms"), 500, "the default of Kafka's clients");
+    }
 
     #[test]
     fn what_may_be_a_secret_is_not_shown() {
