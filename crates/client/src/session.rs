@@ -13,6 +13,8 @@
 //! Decisions that are easy to get wrong:
 //!
 //! - A broken stream ends nothing. Only the service's word, or another cluster id, ends a session.
+//! - Once there was a session, a refusal counts only with the service's own error details: a proxy without a backend answers
+//!   with the same codes. It is a broken stream then. A first Register believes any refusal: the address may be wrong.
 //! - A first Register without a definite answer may have taken effect, so it is repeated under a *new*
 //!   incarnation; the old one's lease runs out by itself.
 //! - The claim counts from the sending of what was confirmed. A reconnect is followed by a heartbeat at once and
@@ -47,7 +49,7 @@ pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, Ses
 pub use claim_clock::ClaimTerm;
 pub use dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 pub use machine::Session;
-pub(crate) use refusal::is_refusal;
+pub(crate) use refusal::is_definite;
 pub use stream::GHOST_BOUND;
 pub use told::ToldItems;
 

@@ -20,7 +20,7 @@ use super::heartbeat::Heartbeats;
 use super::insistence::Insistence;
 use super::known_store::KnownStore;
 use super::life::{Life, Live};
-use super::refusal::is_refusal;
+use super::refusal::{is_definite, is_refusal};
 use super::stream::{Attempt, GHOST_BOUND, Missing, StoreDoubt};
 use crate::backoff::{Dice, RetryDelay};
 use heartbeats::SaidHeartbeat;
@@ -47,6 +47,8 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     life: Life,
     attempts: u64,
     stream: Option<Attempt<D>>,
+    /// There has been a session.
+    has_opened: bool,
     reconnect_at: Option<Moment>,
     reconnect: RetryDelay,
     /// Beyond a single loss, sessions are not opened faster than this, or two clusters behind one address would
@@ -81,6 +83,7 @@ impl<D: Dialect> Session<D> {
             life: Life::Opening { incarnation: dice.incarnation() },
             attempts: 0,
             stream: None,
+            has_opened: false,
             reconnect_at: None,
             reconnect: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
             losses: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
@@ -224,7 +227,7 @@ impl<D: Dialect> Session<D> {
     }
 
     fn stream_failed(&mut self, now: Moment, status: &Status) {
-        if !is_refusal(status.code()) {
+        if !self.is_final(status) {
             self.retry_stream(now);
             return self.wait_as_asked(now, status.retry_after());
         }
@@ -238,6 +241,12 @@ impl<D: Dialect> Session<D> {
 
     /// Waits for as long as instances ask for, once every one of them did: before, another one may take the stream at once.
     fn wait_as_asked(&mut self, now: Moment, asked: Option<Duration>) {
+    /// True if the same request would be refused again. Where there was a session already, only the service itself is believed:
+    /// the way to it has worked. Before, the address may be that of something else.
+    fn is_final(&self, status: &Status) -> bool {
+        if self.has_opened { is_definite(status) } else { is_refusal(status.code()) }
+    }
+
         let Some(wait) = asked else { return };
         // An instance that asks to wait is out of touch with its store: it would refuse a new session as well.
         self.detachment.over();
@@ -314,6 +323,7 @@ impl<D: Dialect> Session<D> {
         self.life = Life::Live(Live { incarnation, lease, claim });
     }
 
+        self.has_opened = true;
     fn pass_on(&mut self, now: Moment, news: D::News) {
         if let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open()) {
             stream.note(&news);
