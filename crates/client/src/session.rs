@@ -24,6 +24,8 @@
 //!   The digest alone is believed once in a while only, so that a fault in it can't make streams go round for ever.
 //! - A stream is moved away from an instance without its store only to one that has confirmed the session, so that in an
 //!   outage of the store for all of them nobody moves.
+//! - A client goes to any other instance at random, and keeps a stream that is told to go for a random time: all clients of
+//!   an instance that stops are told at once.
 //! - An instance that sees a stream end can't tell a death from a reconnect. So a client that lives says so: a heartbeat at
 //!   once, elsewhere first, and at least one each second until it has had another stream for 3 s.
 //! - Superseded means that another process runs under the same name. Registering again would take the name back

@@ -33,6 +33,8 @@ const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
 /// The longest wait that instances may ask for: beyond it the client would not see that they can serve it again.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// The longest time for which a stream that is told to go is kept, whatever its instance offers.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(30);
 /// A digest alone is believed so often: what is wrong with it would be wrong with the next stream too, and then costs one
 /// stream a minute.
 const DIGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -45,10 +47,10 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     outage_grace: Duration,
     store: KnownStore,
     life: Life,
-    attempts: u64,
-    stream: Option<Attempt<D>>,
     /// There has been a session.
     has_opened: bool,
+    attempts: u64,
+    stream: Option<Attempt<D>>,
     reconnect_at: Option<Moment>,
     reconnect: RetryDelay,
     /// Beyond a single loss, sessions are not opened faster than this, or two clusters behind one address would
@@ -81,9 +83,9 @@ impl<D: Dialect> Session<D> {
             outage_grace: options.outage_grace,
             store: KnownStore::default(),
             life: Life::Opening { incarnation: dice.incarnation() },
+            has_opened: false,
             attempts: 0,
             stream: None,
-            has_opened: false,
             reconnect_at: None,
             reconnect: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
             losses: RetryDelay::new(FIRST_RECONNECT, LONGEST_RECONNECT),
@@ -118,7 +120,7 @@ impl<D: Dialect> Session<D> {
             Event::Leave(mode) => self.leave(mode),
             Event::LeaveAnswered { mode, result } => self.leave_answered(now, mode, result),
             Event::Abandon => self.finish(Ending::NoSession),
-            Event::CallFailed => self.endpoints.rotate(),
+            Event::CallFailed => self.endpoints.change(&mut self.dice),
             Event::ReportDue if matches!(self.life, Life::Live(_)) => {
                 self.heartbeats.hurry(now);
                 self.timer(now);
@@ -210,9 +212,9 @@ impl<D: Dialect> Session<D> {
         self.insistence.stream_replaced();
         if let Some(stream) = self.stream.take() {
             self.detachment.refused(&stream.endpoint);
-            self.endpoints.leave(&stream.endpoint);
+            self.endpoints.leave(&stream.endpoint, &mut self.dice);
         } else {
-            self.endpoints.rotate();
+            self.endpoints.change(&mut self.dice);
         }
         self.reconnect_at = Some(now + self.reconnect.next(&mut self.dice));
         self.actions.push(SessionAction::CloseStream);
@@ -239,14 +241,14 @@ impl<D: Dialect> Session<D> {
         self.finish(Ending::Refused { code, message });
     }
 
-    /// Waits for as long as instances ask for, once every one of them did: before, another one may take the stream at once.
-    fn wait_as_asked(&mut self, now: Moment, asked: Option<Duration>) {
     /// True if the same request would be refused again. Where there was a session already, only the service itself is believed:
     /// the way to it has worked. Before, the address may be that of something else.
     fn is_final(&self, status: &Status) -> bool {
         if self.has_opened { is_definite(status) } else { is_refusal(status.code()) }
     }
 
+    /// Waits for as long as instances ask for, once every one of them did: before, another one may take the stream at once.
+    fn wait_as_asked(&mut self, now: Moment, asked: Option<Duration>) {
         let Some(wait) = asked else { return };
         // An instance that asks to wait is out of touch with its store: it would refuse a new session as well.
         self.detachment.over();
@@ -321,9 +323,9 @@ impl<D: Dialect> Session<D> {
         self.actions.push(SessionAction::Claim(Some(claim.term())));
         self.actions.push(SessionAction::Opened { incarnation: incarnation.clone(), lease });
         self.life = Life::Live(Live { incarnation, lease, claim });
+        self.has_opened = true;
     }
 
-        self.has_opened = true;
     fn pass_on(&mut self, now: Moment, news: D::News) {
         if let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open()) {
             stream.note(&news);
@@ -334,10 +336,18 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    /// The wait before the next stream is short, and keeps instances that all go away from being a busy loop.
+    /// An open stream is heard until it moves, at a random moment before it is cut: all clients of the instance are told at
+    /// once. Where it is cut now, the short wait before the next one keeps instances that all go away from being a busy loop.
     fn go_away(&mut self, now: Moment, go_away: &GoAway) {
-        self.endpoints.learn(&go_away.endpoints);
-        self.replace_stream(now);
+        self.endpoints.learn(&go_away.endpoints, &mut self.dice);
+        let span = Duration::from_millis(go_away.deadline_ms).min(LONGEST_FAREWELL) * 4 / 5;
+        let Some(stream) = self.stream.as_ref().filter(|stream| stream.is_open() && !span.is_zero()) else {
+            return self.replace_stream(now);
+        };
+        self.detachment.refused(&stream.endpoint);
+        self.endpoints.leave(&stream.endpoint, &mut self.dice);
+        self.insistence.stream_replaced();
+        self.reconnect_at = Some(now + self.dice.part_of(span));
     }
 
     fn fenced(&mut self, now: Moment, fenced: Fenced) {
@@ -395,7 +405,7 @@ impl<D: Dialect> Session<D> {
             DepartureAnswer::Over(ending) => self.finish(ending),
             DepartureAnswer::Accepted { nobody_takes: true } => self.actions.push(SessionAction::NobodyTakes),
             DepartureAnswer::Accepted { nobody_takes: false } => {}
-            DepartureAnswer::Unknown => self.endpoints.rotate(),
+            DepartureAnswer::Unknown => self.endpoints.change(&mut self.dice),
         }
     }
 
@@ -406,7 +416,7 @@ impl<D: Dialect> Session<D> {
             return self.finish(Ending::NoSession);
         }
         self.life = Life::Opening { incarnation: self.dice.incarnation() };
-        self.endpoints.rotate();
+        self.endpoints.change(&mut self.dice);
         self.reconnect_at = Some(now + self.losses.next(&mut self.dice));
     }
 
