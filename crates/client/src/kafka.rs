@@ -10,7 +10,7 @@
 //!  ───────────────── one reader, which fetches without a break ─────────────────►
 //! ```
 //!
-//! - One rdkafka client for each process, assigned by hand; never a subscription. Every partition has a queue of
+//! - One rdkafka client for each process reads, assigned by hand; never a subscription. A second one commits and asks. Every partition has a queue of
 //!   its own, bounded in bytes: a partition whose records are not taken stops being fetched, and nothing else does.
 //! - The reader that warms a partition is the one that later processes it, so no fetch has to start at a switch.
 //! - Records of a partition are handled in order, one at a time; different partitions side by side, within
@@ -24,6 +24,7 @@
 mod blocking;
 mod client;
 mod commit_note;
+mod commit_thread;
 mod commits;
 mod cursor;
 mod error;

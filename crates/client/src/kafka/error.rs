@@ -57,6 +57,19 @@ pub enum KafkaRunnerError {
     /// Offsets could not be committed.
     #[error("offsets can't be committed")]
     Commit(#[source] KafkaError),
+    /// Offsets could not be committed, since the group has members that subscribe: Kafka takes commits of those only. End
+    /// them, or commit under another group.
+    #[error("offsets can't be committed: other consumers subscribe under the group {group:?}")]
+    GroupHasMembers {
+        /// The group of [`KafkaOptions`](crate::kafka::KafkaOptions).
+        group: String,
+        /// The error of the Kafka client.
+        #[source]
+        source: KafkaError,
+    },
+    /// The thread that commits could not be started.
+    #[error("the thread that commits offsets can't be started: {0}")]
+    Thread(String),
     /// A call is out of order: the partition is not in the state that the call is for.
     #[error("{0} is not prepared here")]
     NotHeld(TopicPartition),
