@@ -52,6 +52,7 @@ impl<T: Transport> Consumer<T> {
         options.validate()?;
         let (claim, status) = (SessionClaim::new(clock.clone()), watch::Sender::default());
         Ok(Self(ConsumerParts { options, transport: Arc::new(transport), clock, claim, status }))
+        options.endpoints.iter().try_for_each(|endpoint| transport.check(endpoint))?;
     }
 
     /// Watches the consumer while it runs.

@@ -45,6 +45,7 @@
 
 mod backoff;
 mod claim;
+mod causes;
 mod clock;
 mod consumer;
 mod context;
@@ -53,6 +54,7 @@ mod gate;
 mod grpc;
 mod handler;
 #[cfg(feature = "kafka")]
+mod invalid_endpoint;
 pub mod kafka;
 mod named_partition;
 mod options;
@@ -77,6 +79,7 @@ pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use invalid_endpoint::InvalidEndpoint;
 /// The identities that handlers and records carry.
 pub use kafka_assigner_types::id::{
     Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,

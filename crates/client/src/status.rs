@@ -16,6 +16,8 @@ pub struct ConsumerStatus {
     pub partitions: RoleCounts,
     /// The number of sessions lost so far.
     pub sessions_lost: u64,
+    /// The error of the last call to an instance, with its causes; `None` = an instance has answered since, or none failed.
+    pub last_error: Option<String>,
 }
 
 /// An open session.

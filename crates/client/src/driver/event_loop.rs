@@ -17,8 +17,10 @@ use super::progress::PollProgress;
 use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::stopping::{StopStep, Stopping};
+use super::service_watch::ServiceWatch;
 use crate::backoff::Dice;
 use crate::claim::SessionClaim;
+use crate::causes::of_status;
 use crate::clock::Clock;
 use crate::handler::PartitionHandler;
 use crate::options::ConsumerOptions;
@@ -66,6 +68,7 @@ pub(crate) struct Driver<T, H> {
     calls: HandlerCalls<H>,
     service: ServiceCalls<T>,
 }
+    watch: ServiceWatch,
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>) -> Self {
@@ -91,6 +94,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
             options,
             group,
+            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
             clock,
             claim,
             status,
@@ -151,7 +155,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         match turn {
             Turn::Reply(reply) => self.reply(reply),
-            Turn::Stream(event) => self.session_event(event),
+            Turn::Stream(event) => {
+                self.watch.hear(self.now(), &event);
+                self.session_event(event);
+            }
             Turn::Call(end) => self.call_ended(end),
             Turn::Alarm => self.alarmed(),
             Turn::Shutdown => self.begin_to_stop(),
@@ -191,8 +198,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Reply::Heartbeat { number, result: Ok(response) } => {
                 self.session_event(Event::HeartbeatAnswered { number, response });
             }
+                self.watch.answered(self.now());
             Reply::Heartbeat { number, result: Err(status) } => {
-                debug!(code = ?status.code(), message = status.message(), "heartbeat failed");
+                debug!(error = of_status(&status), "heartbeat failed");
+                self.watch.failed(self.now(), &status);
                 self.session_event(Event::HeartbeatFailed { number });
             }
             Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::contexts::HeldPartitions;
 use crate::claim::SessionClaim;
+use crate::causes::with_causes;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult};
@@ -129,7 +130,7 @@ async fn drained<H: PartitionHandler>(
 async fn caught(call: impl Future<Output = Result<Option<Offset>, HandlerError>>) -> CallResult {
     match AssertUnwindSafe(call).catch_unwind().await {
         Ok(Ok(next)) => Ok(next),
-        Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),
+        Ok(Err(error)) => Err(CallFailure { message: with_causes(&*error), spoiled: error.is::<Spoiled>() }),
         Err(_) => Err(CallFailure { message: "the handler panicked".to_owned(), spoiled: true }),
     }
 }
