@@ -24,6 +24,9 @@ pub enum ConsumerError {
         /// The service's words.
         message: String,
     },
+    /// The thread of the session could not be started, so nothing has begun.
+    #[error("the thread of the session can't be started: {0}")]
+    Thread(String),
     /// Handlers did not finish within `close_timeout` and were aborted; the service was told nothing about these
     /// partitions, which others get when the session is over.
     #[error("{partitions} partitions were not given up in time")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -16,11 +17,11 @@ use super::parts::ConsumerParts;
 use super::progress::PollProgress;
 use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
-use super::stopping::{StopStep, Stopping};
 use super::service_watch::ServiceWatch;
+use super::stopping::{StopStep, Stopping};
 use crate::backoff::Dice;
-use crate::claim::SessionClaim;
 use crate::causes::of_status;
+use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::handler::PartitionHandler;
 use crate::options::ConsumerOptions;
@@ -67,11 +68,12 @@ pub(crate) struct Driver<T, H> {
     commands: CommandSource<AssignmentCommand>,
     calls: HandlerCalls<H>,
     service: ServiceCalls<T>,
-}
     watch: ServiceWatch,
+}
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
-    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>) -> Self {
+    /// `handlers` is the runtime on which the handler is called.
+    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>, handlers: Handle) -> Self {
         let ConsumerParts { options, transport, clock, claim, status } = parts;
         let seed = options.seed.unwrap_or_else(rand::random);
         let (endpoints, outage_grace) = (options.endpoints.clone(), options.outage_grace);
@@ -90,11 +92,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             alarms: held.alarms(),
             held,
             commands: CommandSource::default(),
-            calls: HandlerCalls::new(handler, claim.clone()),
+            calls: HandlerCalls::new(handler, claim.clone(), handlers),
             service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
+            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
             options,
             group,
-            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
             clock,
             claim,
             status,
@@ -196,9 +198,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn reply(&mut self, reply: Reply) {
         match reply {
             Reply::Heartbeat { number, result: Ok(response) } => {
+                self.watch.answered(self.now());
                 self.session_event(Event::HeartbeatAnswered { number, response });
             }
-                self.watch.answered(self.now());
             Reply::Heartbeat { number, result: Err(status) } => {
                 debug!(error = of_status(&status), "heartbeat failed");
                 self.watch.failed(self.now(), &status);

@@ -8,12 +8,13 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::contexts::HeldPartitions;
-use crate::claim::SessionClaim;
 use crate::causes::with_causes;
+use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult};
@@ -25,6 +26,8 @@ type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
 pub(super) struct HandlerCalls<H> {
     handler: Arc<H>,
     claim: SessionClaim,
+    /// The caller's, which is not that of the loop: user code may block it.
+    runtime: Handle,
     running: JoinSet<CallEnd>,
 }
 
@@ -36,8 +39,8 @@ pub(super) struct CallEnd {
 }
 
 impl<H: PartitionHandler> HandlerCalls<H> {
-    pub(super) fn new(handler: Arc<H>, claim: SessionClaim) -> Self {
-        Self { handler, claim, running: JoinSet::new() }
+    pub(super) fn new(handler: Arc<H>, claim: SessionClaim, runtime: Handle) -> Self {
+        Self { handler, claim, runtime, running: JoinSet::new() }
     }
 
     /// Starts a call for a partition of a topic with this id, with a context that `held` keeps.
@@ -49,10 +52,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     ) {
         held.name_topic(&partition, topic_id);
         let run = self.prepare(held, &partition, &call);
-        self.running.spawn(async move {
+        let call = async move {
             let result = caught(run).await;
             CallEnd { partition, call, result }
-        });
+        };
+        self.running.spawn_on(call, &self.runtime);
     }
 
     /// The next call that ended; `None` = none runs.
