@@ -1,19 +1,18 @@
 //! The session's machine.
 
 mod heartbeats;
+mod leaving;
 
 use std::time::Duration;
 
 use kafka_assigner_proto::ReasonExt as _;
-use kafka_assigner_proto::v1::{
-    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, SessionInfo,
-};
+use kafka_assigner_proto::v1::{FenceReason, Fenced, GoAway, SessionInfo};
 use tonic::{Code, Status};
 
 use super::api::{Ending, Event, Loss, OpenStream, SessionAction, SessionOptions};
 use super::attachment::Detachment;
 use super::claim_clock::ClaimClock;
-use super::departure::{Departure, DepartureAnswer};
+use super::departure::Departure;
 use super::dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 use super::endpoints::Endpoints;
 use super::heartbeat::Heartbeats;
@@ -369,43 +368,6 @@ impl<D: Dialect> Session<D> {
     fn owe_farewell(&mut self) {
         if let Some(Live { incarnation, .. }) = self.life.live() {
             self.actions.push(SessionAction::SayStopped { incarnation: incarnation.clone() });
-        }
-    }
-
-    /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
-    fn leave(&mut self, mode: DeregisterMode) {
-        if self.life.live().is_none() {
-            return self.finish(Ending::NoSession);
-        }
-        self.leaving = Some(Departure::new(mode));
-        self.send_deregister();
-    }
-
-    fn leaving_timer(&mut self, now: Moment) {
-        if self.leaving.as_ref().and_then(Departure::next_wake).is_some_and(|at| at <= now) {
-            self.send_deregister();
-        }
-    }
-
-    fn send_deregister(&mut self) {
-        let (Some(live), Some(leaving)) = (self.life.live(), &mut self.leaving) else { return };
-        let (incarnation, mode) = (live.incarnation.clone(), leaving.begin());
-        let endpoint = self.endpoints.current().to_owned();
-        self.actions.push(SessionAction::SendDeregister { endpoint, incarnation, mode });
-    }
-
-    fn leave_answered(
-        &mut self,
-        now: Moment,
-        mode: DeregisterMode,
-        result: Result<DeregisterResponse, Status>,
-    ) {
-        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.has_mode(mode)) else { return };
-        match leaving.answered(now, result, &mut self.dice) {
-            DepartureAnswer::Over(ending) => self.finish(ending),
-            DepartureAnswer::Accepted { nobody_takes: true } => self.actions.push(SessionAction::NobodyTakes),
-            DepartureAnswer::Accepted { nobody_takes: false } => {}
-            DepartureAnswer::Unknown => self.endpoints.change(&mut self.dice),
         }
     }
 

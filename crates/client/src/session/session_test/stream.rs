@@ -183,18 +183,20 @@ fn the_streams_of_an_instance_that_goes_away_spread_over_the_others() {
 
 #[test]
 fn a_stream_that_is_told_to_go_is_heard_until_it_goes_at_some_time_before_its_end() {
-    let mut waits: Vec<_> = (0..100).map(|seed| {
-        let mut rig = one_of_three(seed);
-        let (before, told) = (rig.opened.clone().expect("open"), rig.now);
-        rig.command(Command::GoAway(GoAway { endpoints: vec![], deadline_ms: 5_000 }));
-        rig.command(Command::Warm(v1::Warm::default()));
-        assert_eq!(rig.roles.len(), 2, "it is heard meanwhile");
-        while rig.opened.as_ref() == Some(&before) {
-            rig.wait_for_wake();
-        }
-        assert_ne!(rig.wait_for_stream().endpoint, before.endpoint);
-        rig.now.since(told)
-    }).collect();
+    let mut waits: Vec<_> = (0..100)
+        .map(|seed| {
+            let mut rig = one_of_three(seed);
+            let (before, told) = (rig.opened.clone().expect("open"), rig.now);
+            rig.command(Command::GoAway(GoAway { endpoints: vec![], deadline_ms: 5_000 }));
+            rig.command(Command::Warm(v1::Warm::default()));
+            assert_eq!(rig.roles.len(), 2, "it is heard meanwhile");
+            while rig.opened.as_ref() == Some(&before) {
+                rig.wait_for_wake();
+            }
+            assert_ne!(rig.wait_for_stream().endpoint, before.endpoint);
+            rig.now.since(told)
+        })
+        .collect();
     waits.sort();
     assert!(waits[25] > Duration::from_millis(500) && waits[75] < Duration::from_millis(4_500), "{waits:?}");
     assert!(waits[99] < Duration::from_secs(5));
