@@ -73,12 +73,18 @@ impl Drop for SharedClient {
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
-        let made = || options.client_config().create_with_context(KafkaEvents).map(Arc::new);
+        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let made = || options.client_config().create_with_context(events.clone()).map(Arc::new);
         let failed = |error| KafkaRunnerError::Client(without_secret(error));
         let [reading, asking]: [Handle; 2] = [made().map_err(failed)?, made().map_err(failed)?];
         let polling = CancellationToken::new();
         for handle in [&reading, &asking] {
-            tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(handle.clone())));
+            let serving = polling.clone().run_until_cancelled_owned(serve_events(handle.clone()));
+            match options.tokens {
+                // It may block, which a runtime's thread must not.
+                Some(_) => on_a_thread(serving)?,
+                None => drop(tokio::spawn(serving)),
+            }
         }
         Ok(Self(Arc::new(SharedClient {
             reading: Some(reading),
@@ -173,8 +179,7 @@ impl Client {
 
     async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
         let (client, at) = (self.clone(), partition.clone());
-        let read =
-            move || client.asking().fetch_watermarks(at.topic.as_str(), at.kafka_number(), END_BOUND);
+        let read = move || client.asking().fetch_watermarks(at.topic.as_str(), at.kafka_number(), END_BOUND);
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
         let (_, end) = blocking(read).await.map_err(failed)?;
         checked("the end of the log", partition, end)
@@ -302,6 +307,12 @@ fn checked(field: &'static str, partition: &TopicPartition, offset: i64) -> Resu
     Offset::new(offset).map_err(invalid)
 }
 
+fn on_a_thread<R>(work: impl Future<Output = R> + Send + 'static) -> Result<(), KafkaRunnerError> {
+    let body = move || drop(futures::executor::block_on(work));
+    let started = std::thread::Builder::new().name("kafka-events".to_owned()).spawn(body);
+    started.map(drop).map_err(|error| KafkaRunnerError::Thread(error.to_string()))
+}
+
 /// librdkafka's own events: errors of brokers, from which it recovers by itself.
 async fn serve_events(handle: Handle) {
     loop {
@@ -365,12 +376,17 @@ mod tests {
     #[tokio::test]
     async fn a_partition_is_read_while_a_commit_hangs() {
         let cluster = MockCluster::new(2).expect("a cluster in this process");
-        cluster.create_topic("t", 1, 1).expect("a new topic");
-        cluster.partition_leader("t", 0, Some(1)).expect("a broker");
+        cluster.create_topic("t", 2, 1).expect("a new topic");
+        for number in 0..2 {
+            cluster.partition_leader("t", number, Some(1)).expect("a broker");
+        }
         cluster.coordinator(MockCoordinator::Group("g".into()), 2).expect("a broker");
         let client =
             Client::new(&KafkaOptions::new(cluster.bootstrap_servers(), "g")).expect("valid options");
         client.commit(|| vec![first_position()], |_| {}).await.expect("a coordinator");
+        // Afterwards it knows the topic's leaders, and need not ask the broker that hangs.
+        let mut other = client.read(&at(1), Offset::ZERO).await.expect("no broker is asked");
+        assert!(other.ahead().await.is_ok());
         cluster.broker_round_trip_time(2, Duration::from_secs(4)).expect("a broker");
         let hangs = tokio::spawn({
             let client = client.clone();
@@ -387,7 +403,10 @@ mod tests {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let position = first_position();
         let begun = Instant::now();
-        assert!(matches!(client.commit(move || vec![position], |_| {}).await, Err(KafkaRunnerError::Commit(_))));
+        assert!(matches!(
+            client.commit(move || vec![position], |_| {}).await,
+            Err(KafkaRunnerError::Commit(_))
+        ));
         assert!(begun.elapsed() <= KAFKA_BOUND + Duration::from_millis(1), "{:?}", begun.elapsed());
     }
 
