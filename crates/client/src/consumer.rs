@@ -83,6 +83,7 @@ impl<T: Transport> Consumer<T> {
         handler: impl PartitionHandler,
         shutdown: CancellationToken,
     ) -> Result<Stopped, ConsumerError> {
+        self.check_limit(&handler)?;
         let work = Driver::new(self.0, Arc::new(handler), Handle::current()).run(shutdown);
         on_own_thread(work).await.unwrap_or_else(|error| Err(ConsumerError::Thread(error.to_string())))
     }
@@ -102,6 +103,17 @@ impl<T: Transport> Consumer<T> {
         handler: impl PartitionHandler,
         shutdown: CancellationToken,
     ) -> Result<Stopped, ConsumerError> {
+        self.check_limit(&handler)?;
         Driver::new(self.0, Arc::new(handler), Handle::current()).run(shutdown).await
+    }
+
+    fn check_limit(&self, handler: &impl PartitionHandler) -> Result<(), ConsumerError> {
+        let max_partitions = self.0.options.max_partitions;
+        match handler.most_partitions() {
+            Some(most) if max_partitions == 0 || max_partitions > most => {
+                Err(ConsumerError::PartitionLimit { max_partitions, most })
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -310,6 +310,11 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     fn is_stuck(&self, bound: Duration) -> bool {
         self.slots().values().any(|slot| slot.is_stuck(bound)) || self.handler.is_stuck(bound)
     }
+
+    fn most_partitions(&self) -> Option<u32> {
+        let most = [self.handler.most_partitions(), self.catching_up.most_partitions()];
+        most.into_iter().flatten().min()
+    }
 }
 
 /// Ends a task at its next await, and waits until it has let go of its reader.

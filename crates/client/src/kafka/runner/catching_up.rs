@@ -46,6 +46,11 @@ impl<H: RecordHandler> CatchingUp<H> {
         Self { producers: Some(producers), ..self }
     }
 
+    /// The most partitions for which there can be fences; `None` = none is taken.
+    pub(super) fn most_partitions(&self) -> Option<u32> {
+        self.producers.as_ref().map(|_| FencedProducers::MOST)
+    }
+
     /// Forgets the fence of a partition that is given up.
     pub(super) fn forget_fence(&self, at: &TopicPartition) {
         if let Some(producers) = &self.producers {
