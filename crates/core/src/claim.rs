@@ -156,6 +156,7 @@ mod tests {
             incarnation: Incarnation::new("1").unwrap(),
             lease: LeaseId(7),
             ttl_ms: 30_000,
+            outage_grace_ms: 0,
             extra: crate::record::Extra::new(),
         };
         Assignment::unowned(mode).granted(owner, Epoch(1), mode, WallMillis(0), Reason::Unowned)
