@@ -30,7 +30,7 @@ pub(crate) async fn on_own_thread<R: Send + 'static>(
     let body = move || {
         let _alive = alive;
         let result = with_default(&subscriber, || runtime.block_on(work));
-        // What blocks there, such as the look-up of a name, holds up nobody.
+        // Blocking work there, such as the look-up of a name, holds up nobody.
         runtime.shutdown_background();
         result
     };

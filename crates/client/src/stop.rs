@@ -34,9 +34,11 @@ fn end(code: i32) -> ! {
 /// The exit code of a process that Ctrl-C has ended.
 const INTERRUPTED: i32 = 130;
 
-#[cfg(unix)]
+/// The signals that ask a process to stop.
 struct Signals {
+    #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
 }
 
@@ -61,12 +63,9 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
 impl Signals {
     const fn listen() -> std::io::Result<Self> {
-        Ok(Self)
+        Ok(Self {})
     }
 
     async fn next(&mut self) -> i32 {

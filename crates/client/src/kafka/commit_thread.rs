@@ -6,12 +6,12 @@ use std::sync::mpsc;
 use super::error::KafkaRunnerError;
 
 /// A commit that is due.
-type Job = Box<dyn FnOnce() + Send>;
+type CommitJob = Box<dyn FnOnce() + Send>;
 
 /// A thread beside the runtime: without a coordinator a commit lasts for seconds, and a runtime that ends waits for its own
 /// threads. It ends when this is dropped, and the commit under way is over.
 #[derive(Debug)]
-pub(super) struct CommitThread(mpsc::Sender<Job>);
+pub(super) struct CommitThread(mpsc::Sender<CommitJob>);
 
 impl CommitThread {
     /// # Errors
@@ -32,7 +32,7 @@ impl CommitThread {
 }
 
 /// A panic is told by the job that was dropped; the next ones go on.
-fn perform(job: Job) {
+fn perform(job: CommitJob) {
     let _ = catch_unwind(AssertUnwindSafe(job));
 }
 

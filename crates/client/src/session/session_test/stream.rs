@@ -161,7 +161,7 @@ fn restart(rigs: &mut [Rig], endpoint: &str) {
     }
 }
 
-// Who leaves the last one that restarts goes to the two others, one of which has some already: uniform choices leave it
+// The streams of the last one that restarts go to the two others, one of which has some already: uniform choices leave it
 // with five eighths.
 #[test]
 fn the_streams_of_an_instance_that_goes_away_spread_over_the_others() {
