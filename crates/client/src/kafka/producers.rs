@@ -191,7 +191,10 @@ impl FencedProducers {
         let (lease, before) = self.lease(at)?;
         let mut fenced = self.to_write(at, before, claim).await?;
         let written = fenced.write(at, claim, records).await;
-        fenced.spent = written.is_err() && !fenced.abort().await;
+        if written.is_err() {
+            fenced.spent = true;
+            fenced.abort().await;
+        }
         lease.give_back(fenced);
         written
     }
@@ -293,14 +296,12 @@ impl Fenced {
         committed.map_err(|source| self.failure(at, source))
     }
 
-    /// Ends a transaction that failed, so that nobody who reads what is committed waits for it. True if the producer can go on:
-    /// it still has its fence, and nothing is open.
+    /// Ends a transaction that failed, so that nobody who reads what is committed waits for it. True if that is done. The
+    /// producer is not written with again: librdkafka may still purge what comes next.
     async fn abort(&self) -> bool {
         let producer = self.producer.get().clone();
-        if producer.client().fatal_error().is_some() {
-            return false;
-        }
-        blocking(move || producer.abort_transaction(KAFKA_BOUND)).await.is_ok()
+        let is_fenced = producer.client().fatal_error().is_some();
+        !is_fenced && blocking(move || producer.abort_transaction(KAFKA_BOUND)).await.is_ok()
     }
 
     async fn send(&self, records: Vec<FutureRecord<'_, [u8], [u8]>>) -> KafkaResult<()> {
