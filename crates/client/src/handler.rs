@@ -118,4 +118,10 @@ pub trait PartitionHandler: Send + Sync + 'static {
     fn fatal(&self) -> Option<String> {
         None
     }
+
+    /// The most partitions that it can own at once; `None` (the default) = any number. A consumer whose `max_partitions` lets
+    /// it get more is refused at its start.
+    fn most_partitions(&self) -> Option<u32> {
+        None
+    }
 }

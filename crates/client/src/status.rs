@@ -18,6 +18,8 @@ pub struct ConsumerStatus {
     pub stopped: Vec<StoppedPartition>,
     /// The number of sessions lost so far.
     pub sessions_lost: u64,
+    /// The error of the last call to an instance, with its causes; `None` = an instance has answered since, or none failed.
+    pub last_error: Option<String>,
 }
 
 /// A partition that is owned and stands before a record that can't be handled.

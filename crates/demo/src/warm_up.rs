@@ -64,4 +64,12 @@ impl<H: PartitionHandler> PartitionHandler for SlowWarmUp<H> {
     async fn lost(&self, context: &OwnedContext) {
         self.0.lost(context).await;
     }
+
+    fn is_stuck(&self, bound: Duration) -> bool {
+        self.0.is_stuck(bound)
+    }
+
+    fn most_partitions(&self) -> Option<u32> {
+        self.0.most_partitions()
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -16,8 +17,10 @@ use super::parts::ConsumerParts;
 use super::progress::PollProgress;
 use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
+use super::service_watch::ServiceWatch;
 use super::stopping::{StopStep, Stopping};
 use crate::backoff::Dice;
+use crate::causes::of_status;
 use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::handler::PartitionHandler;
@@ -65,10 +68,12 @@ pub(crate) struct Driver<T, H> {
     commands: CommandSource<AssignmentCommand>,
     calls: HandlerCalls<H>,
     service: ServiceCalls<T>,
+    watch: ServiceWatch,
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
-    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>) -> Self {
+    /// `handlers` is the runtime on which the handler is called.
+    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>, handlers: Handle) -> Self {
         let ConsumerParts { options, transport, clock, claim, status } = parts;
         let seed = options.seed.unwrap_or_else(rand::random);
         let (endpoints, outage_grace) = (options.endpoints.clone(), options.outage_grace);
@@ -87,8 +92,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             alarms: held.alarms(),
             held,
             commands: CommandSource::default(),
-            calls: HandlerCalls::new(handler, claim.clone()),
+            calls: HandlerCalls::new(handler, claim.clone(), handlers),
             service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
+            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
             options,
             group,
             clock,
@@ -154,7 +160,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         match turn {
             Turn::Reply(reply) => self.reply(reply),
-            Turn::Stream(event) => self.session_event(event),
+            Turn::Stream(event) => {
+                self.watch.hear(self.now(), &event);
+                self.session_event(event);
+            }
             Turn::Call(end) => self.call_ended(end),
             Turn::Alarm => self.alarmed(),
             Turn::Shutdown => self.begin_to_stop(),
@@ -195,10 +204,12 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn reply(&mut self, reply: Reply) {
         match reply {
             Reply::Heartbeat { number, result: Ok(response) } => {
+                self.watch.answered(self.now());
                 self.session_event(Event::HeartbeatAnswered { number, response });
             }
             Reply::Heartbeat { number, result: Err(status) } => {
-                debug!(code = ?status.code(), message = status.message(), "heartbeat failed");
+                debug!(error = of_status(&status), "heartbeat failed");
+                self.watch.failed(self.now(), &status);
                 self.session_event(Event::HeartbeatFailed { number });
             }
             Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),

@@ -11,6 +11,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord};
 
 use super::error::KafkaRunnerError;
+use super::events::KafkaEvents;
 use super::options::{KafkaOptions, without_secret};
 
 /// Settings of the producer. A letter counts once every replica that is in sync has it; who waits for that is a partition
@@ -26,7 +27,7 @@ const QUEUE_BOUND: Duration = Duration::from_secs(15);
 pub(super) struct DeadLetters {
     topic: TopicName,
     group: String,
-    producer: FutureProducer,
+    producer: FutureProducer<KafkaEvents>,
 }
 
 /// A record with the reason for which it is in the dead-letter topic.
@@ -40,15 +41,16 @@ pub(super) struct Letter<'a> {
 impl DeadLetters {
     pub(super) fn new(options: &KafkaOptions, topic: TopicName) -> Result<Self, KafkaRunnerError> {
         let mut config = ClientConfig::new();
-        // Those of a user are for a consumer; what holds for both, like security, is what is wanted here.
-        for (key, value) in &options.settings {
+        for (key, value) in options.connection_settings() {
             config.set(key, value);
         }
         for (key, value) in SETTINGS {
             config.set(key, value);
         }
         config.set("bootstrap.servers", &options.brokers);
-        let producer = config.create().map_err(|error| KafkaRunnerError::Client(without_secret(error)))?;
+        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let failed = |error| KafkaRunnerError::Client(without_secret(error));
+        let producer = config.create_with_context(events).map_err(failed)?;
         Ok(Self { topic, group: options.group.clone(), producer })
     }
 

@@ -15,6 +15,16 @@ pub enum KafkaRunnerError {
     /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`](crate::kafka::KafkaOptions::commit_interval).
     #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
     CommitInterval(Duration),
+    /// A setting has another value than the runner needs.
+    #[error("setting {setting} = {value:?} is refused: the runner needs {needed:?}")]
+    Setting {
+        /// The name.
+        setting: String,
+        /// The value that was given.
+        value: String,
+        /// The only value that it may have.
+        needed: String,
+    },
     /// A partition could not be read.
     #[error("{partition} can't be read")]
     Read {
@@ -77,6 +87,19 @@ pub enum KafkaRunnerError {
     /// The handler failed, or panicked, and may have changed its state, or the log was reset: the partition is prepared again.
     #[error("the state is spoiled: {0}")]
     Spoiled(String),
+    /// Offsets could not be committed, since the group has members that subscribe: Kafka takes commits of those only. End
+    /// them, or commit under another group.
+    #[error("offsets can't be committed: other consumers subscribe under the group {group:?}")]
+    GroupHasMembers {
+        /// The group of [`KafkaOptions`](crate::kafka::KafkaOptions).
+        group: String,
+        /// The error of the Kafka client.
+        #[source]
+        source: KafkaError,
+    },
+    /// A thread beside the runtime could not be started.
+    #[error("a thread of the kafka client can't be started: {0}")]
+    Thread(String),
     /// A call is out of order: the partition is not in the state that the call is for.
     #[error("{0} is not prepared here")]
     NotHeld(TopicPartition),

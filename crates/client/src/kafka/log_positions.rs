@@ -43,7 +43,7 @@ impl Client {
         let asked = move || {
             // Negative numbers stand for something else than a time.
             let times = list([(&at, rdkafka::Offset::Offset(millis.max(0)))])?;
-            let found = client.consumer().offsets_for_times(times, KAFKA_BOUND)?;
+            let found = client.asking().offsets_for_times(times, KAFKA_BOUND)?;
             Ok(found.elements().first().map(rdkafka::topic_partition_list::TopicPartitionListElem::offset))
         };
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
@@ -58,7 +58,7 @@ impl Client {
     /// The offset after the last thing that librdkafka gave to the reader of a partition, the markers of transactions
     /// included; `None` = it gave nothing yet. No broker is asked.
     pub(super) fn position(&self, partition: &TopicPartition) -> Option<Offset> {
-        let positions = self.consumer().position().ok()?;
+        let positions = self.reading().position().ok()?;
         let of_partition = positions.find_partition(partition.topic.as_str(), partition.kafka_number())?;
         match of_partition.offset() {
             rdkafka::Offset::Offset(next) => Offset::new(next).ok(),

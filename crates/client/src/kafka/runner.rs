@@ -32,6 +32,7 @@ use super::options::KafkaOptions;
 use super::ownership::context_of;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
+use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
@@ -358,6 +359,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     fn fatal(&self) -> Option<String> {
         self.parts.watch.fatal()
+    }
+
+    fn most_partitions(&self) -> Option<u32> {
+        self.parts.rules.producers.as_ref().map(|_| FencedProducers::MOST)
     }
 }
 

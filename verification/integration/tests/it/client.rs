@@ -82,7 +82,8 @@ impl Running {
         let producers = FencedProducers::new(&kafka, &[]);
         let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
         let runner = runner.with_producers(producers.clone());
-        (Self::run(Fake::new(), snapshot, handler, runner).await, producers)
+        let options = ConsumerOptions { max_partitions: FencedProducers::MOST, ..options() };
+        (Self::run_as(options, Fake::new(), snapshot, handler, runner).await, producers)
     }
 
     /// A consumer that prepares so many partitions at once.
