@@ -57,6 +57,11 @@ pub(crate) fn look(context: &OwnedContext) -> Claimed {
     }
 }
 
+/// The entry of a grant that has just begun.
+pub(crate) fn granted(context: &OwnedContext) -> Entry {
+    Entry::Granted { claimed: look(context), topic_id: context.topic_id().map(|id| id.to_string()) }
+}
+
 /// The number of the partition in histories.
 pub(crate) fn place(context: &OwnedContext) -> i32 {
     let at = context.partition();
@@ -83,7 +88,7 @@ impl Writing {
 #[async_trait]
 impl PartitionHandler for Writing {
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        self.history.write(&Entry::Granted(look(context)))?;
+        self.history.write(&granted(context))?;
         Ok(())
     }
 
