@@ -73,7 +73,7 @@ pub struct Leader {
     failures: u32,
 }
 
-/// What became of the writes of a pass: the worst of them.
+/// The outcome of the writes of a pass: the worst of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PassOutcome {
     /// All were applied, or there were none.

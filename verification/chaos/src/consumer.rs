@@ -57,6 +57,11 @@ pub(crate) fn look(context: &OwnedContext) -> Claimed {
     }
 }
 
+/// The entry of a grant that has just begun.
+pub(crate) fn granted(context: &OwnedContext) -> Entry {
+    Entry::Granted { claimed: look(context), topic_id: context.topic_id().map(|id| id.to_string()) }
+}
+
 /// The number of the partition in histories.
 pub(crate) fn place(context: &OwnedContext) -> i32 {
     number(context.partition())
@@ -105,7 +110,7 @@ impl RecordHandler for Writing {
     }
 
     async fn begin(&self, context: &PartitionContext, _: &mut Connection) -> Result<(), RecordError> {
-        let granted = Entry::Granted(look(owned(context).unchanged()?));
+        let granted = granted(owned(context).unchanged()?);
         self.history.write(&granted).unchanged()
     }
 
