@@ -34,6 +34,7 @@ pub(crate) fn facts<'a>(
         assignments_agree: assignments_agree(state, handoff),
         old: state.presence(&handoff.old),
         old_suspected: state.suspicion(&handoff.old).is_some(),
+        old_drains: state.drains(&handoff.old),
         owners_die: owners_die(state, handoff, context),
         old_awaited: handoff.is_ahead()
             && context.memory.awaits(state, &handoff.old.name, context.moment)

@@ -13,7 +13,7 @@
 //! instance that hears it, see [`crate::ack`]; everything here is the leader's.
 
 mod row;
-mod shared;
+mod suspects;
 
 use crate::claim::ClaimEnd;
 use crate::reason::{CancelReason, FenceReason};
@@ -23,7 +23,7 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
 pub use row::{Follow, Rule};
-use shared::{GIVEN_UP, HEARD_AGAIN, MAY_COME_BACK, OWNERS_DIE, WARM_AHEAD};
+use suspects::{GIVEN_UP, HEARD_AGAIN, MAY_COME_BACK, NEW_SUSPECTED, OLD_SUSPECTED, OWNERS_DIE, WARM_AHEAD};
 
 /// The part of a unit that still exists, its topics being deleted or re-created one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Facts<'a> {
     pub old: Presence,
     /// True if the old owner's process seems to be dead, while its session is here.
     pub old_suspected: bool,
+    /// True if the old owner gives up what it has, to leave.
+    pub old_drains: bool,
     /// True if the unit's owners die one after the other: the end of the old owner's session is waited for.
     pub owners_die: bool,
     /// True if the old owner may still come back, for whose end the new one only prepares.
@@ -105,9 +107,16 @@ impl Facts<'_> {
         self.wish.is_some() || (self.overdue && matches!(self.handoff.phase, Phase::Warming))
     }
 
-    /// True if the new owner prepares for the end of an owner that was heard again.
+    /// True if the new owner prepares for the end of an owner that was heard again, and stays. What is prepared for one
+    /// that leaves becomes a move with the next plan.
     fn prepares_for_nothing(&self) -> bool {
-        self.handoff.is_ahead() && matches!(self.old, Presence::Here) && !self.old_suspected
+        let is_heard = matches!(self.old, Presence::Here) && !self.old_suspected;
+        self.handoff.is_ahead() && is_heard && !self.old_drains
+    }
+
+    /// True if the old owner begins no records for this handoff, or is asked to.
+    fn holds_records_back(&self) -> bool {
+        self.handoff.asks_for_rest() && (self.rest_awaited || !self.handoff.old_said.is_empty())
     }
 
     /// True if somebody may act in the old owner's place.
@@ -302,14 +311,8 @@ pub const STRICT: &[Rule] = &[
     },
     HEARD_AGAIN,
     WARM_AHEAD,
-    // A process that seems to be dead is not asked to stop: it would not answer, and nobody acts until it has. Its next
-    // heartbeat is waited for, or the end of its session.
-    Rule {
-        name: "old owner suspected",
-        phases: &[Phase::Ready],
-        when: |f| f.old_suspected,
-        then: |_| Follow::Wait,
-    },
+    OLD_SUSPECTED,
+    NEW_SUSPECTED,
     // Or requests would be held back for as long as that record takes.
     Rule {
         name: "a record is in the works",

@@ -28,7 +28,7 @@ pub use touched::Touched;
 use crate::key::{Key, Layout};
 use crate::record::{
     Assignment, ClusterRecord, Consumer, GroupConfig, Handoff, HandoffRecord, HistoryNote, Intent,
-    LeaderRecord, Rejoin, Router, RouterAck, Topic, Unreadable, decode,
+    LeaderRecord, Rejoin, Router, RouterAck, Topic, Unreadable,
 };
 use concerns::Concerns;
 use index::RoleIndex;
@@ -252,7 +252,7 @@ fn concerned_at(handoff: &Handoff, at: &TopicPartition) -> Vec<TopicPartition> {
 
 /// A handoff lies at the first partition of its unit, or something is wrong with it.
 fn understand_handoff(at: &TopicPartition, record: &Record) -> Result<HandoffRecord, Unreadable> {
-    match decode(&record.value)? {
+    match HandoffRecord::read(&record.value)? {
         HandoffRecord::Lead(handoff) if handoff.lead() != at => {
             Err(Unreadable(format!("a handoff that belongs to {}", handoff.lead())))
         }

@@ -112,6 +112,7 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Reconnect(_) => telling::talk(protocol, world, step),
         Step::Start(..)
         | Step::Work(..)
+        | Step::EndRecord(..)
         | Step::Commit(..)
         | Step::Seize(..)
         | Step::Read(..)
@@ -141,8 +142,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Drain(_)
         | Step::Spoil(_)
         | Step::Mend
-        | Step::TopicsGo
-        | Step::TopicsReturn
+        | Step::Recreate
+        | Step::LookAtKafka(_)
         | Step::Switch => living::live(protocol, world, &step),
     }
 }

@@ -62,13 +62,14 @@ pub struct Bounds {
     pub reconnects: u8,
     /// A registration becomes unreadable for a while.
     pub spoils: u8,
-    /// The topics go, and come back with empty logs once everybody has forgotten them.
+    /// The topics are deleted and created again with empty logs (`exclusive`); once at most, since revisions are kept out of
+    /// records.
     pub returns: u8,
     /// An operator switches the group to another mode, and back.
     pub switches: u8,
     /// The mode to which the group is switched.
     pub other_mode: Mode,
-    /// Records that owners may work on (`exclusive`).
+    /// Records that owners may work on (`exclusive`, `routed`).
     pub records: u8,
     /// Commits that owners may make (`exclusive`).
     pub commits: u8,

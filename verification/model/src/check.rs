@@ -14,6 +14,7 @@ use crate::world::World;
 impl World {
     pub(crate) fn check(&mut self, before: &Scene) {
         self.check_epochs(before);
+        self.check_rests(before);
         self.check_attempts(before);
         self.check_sessions(before);
         self.check_takeovers(before);
@@ -44,6 +45,27 @@ impl World {
         if goes_on {
             self.breaks(Invariant::Ahead);
         }
+    }
+
+    /// Requests are held back of no partition whose old owner has a record in the works.
+    fn check_rests(&mut self, before: &Scene) {
+        let is_early = self.partitions().any(|at| {
+            let Some(new) = self.now.state.handoff(&at) else { return false };
+            let is_ready = before.state.handoff(&at).is_some_and(|old| old.phase == Phase::Ready);
+            is_ready && new.phase == Phase::Freezing && self.is_at_work(new)
+        });
+        if is_early {
+            self.breaks(Invariant::Rested);
+        }
+    }
+
+    fn is_at_work(&self, handoff: &Handoff) -> bool {
+        let works = |session: &Session| {
+            session.member == handoff.old
+                && self.is_registered(session)
+                && handoff.unit.iter().any(|at| session.in_works.contains(at))
+        };
+        self.sessions.iter().any(works)
     }
 
     fn check_epochs(&mut self, before: &Scene) {
@@ -115,7 +137,10 @@ impl World {
             || !(is_complete || handoff.phase == Phase::CatchingUp)
             || says(&handoff.old, &|said| matches!(said, Said::Drained(_)))
             || !self.sessions.iter().any(|s| s.member == handoff.old && self.is_unstoppable(s));
-        is_warm && is_taken && has_read && is_stopped
+        let has_rested = handoff.phase != Phase::Freezing
+            || says(&handoff.old, &|said| said == Said::Rested)
+            || !self.sessions.iter().any(|s| s.member == handoff.old && self.is_unstoppable(s));
+        is_warm && is_taken && has_read && is_stopped && has_rested
     }
 
     /// True if a session may still act for all that anybody knows; whose lease was revoked is nobody's promise.

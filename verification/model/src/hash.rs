@@ -89,7 +89,9 @@ impl World {
             ranks.rank(session.seen).hash(state);
             (&session.member, session.life, session.claim, session.is_beating).hash(state);
             (session.alive, session.fenced, session.is_heard, session.instance).hash(state);
-            (&session.roles, &session.works, &session.holds, &session.said).hash(state);
+            (&session.roles, &session.topics).hash(state);
+            (&session.works, &session.in_works).hash(state);
+            (&session.holds, &session.said).hash(state);
         }
         for router in &self.routers {
             ranks.rank(router.seen).hash(state);

@@ -25,8 +25,8 @@
 //! breaks nothing ([`control`]): that shows that the model can see, and that it is the rule which counts.
 //! [`suite`] lists what is explored; `cargo xtask model` explores all of it, the tests a part.
 //!
-//! Not in the model: more than one partition per unit, standbys, warm-up progress, Kafka's metadata, the order within
-//! a router's stash. Start reading at [`step`], then [`world`], then [`property`].
+//! Not in the model: standbys, warm-up progress, the order within a router's stash, routers that are left out, records
+//! that are expected to be short. Start reading at [`step`], then [`world`], then [`property`].
 
 pub mod bounds;
 pub mod control;
@@ -39,6 +39,7 @@ pub mod session;
 pub mod settle;
 pub mod step;
 pub mod suite;
+pub mod topic;
 pub mod variant;
 pub mod world;
 

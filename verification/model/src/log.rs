@@ -7,10 +7,15 @@ use kafka_assigner_types::id::Epoch;
 /// In `exclusive` it is the input with its committed offset and the sink, in `routed` the log that owners write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Log {
-    /// How many records took effect, or were written.
+    /// The number of the topic whose log it is among those of its name, from 0.
+    pub topic: u8,
+    /// How many records took effect, or were written. What is done by whoever believes it to be a former topic's does
+    /// not count: that is told apart, under an epoch of before.
     pub done: u8,
     /// The committed offset.
     pub committed: u8,
+    /// The topic that whoever committed it worked on, as that one knew.
+    pub committed_of: u8,
     /// The highest epoch that the sink has seen.
     pub sink: Epoch,
     /// The session that took the log's fence last: what others send is refused.
@@ -19,6 +24,14 @@ pub struct Log {
     pub is_excused: bool,
     /// True if an owner's lease was revoked from outside: only the sink is promised to hold then.
     pub is_revoked: bool,
+}
+
+impl Log {
+    /// The committed offset for one who works on that topic of the name: what is committed of another one does not count.
+    #[must_use]
+    pub const fn committed_in(&self, topic: u8) -> u8 {
+        if self.committed_of == topic { self.committed } else { 0 }
+    }
 }
 
 /// Something that a session sent to the log and that has not arrived.

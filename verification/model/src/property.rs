@@ -34,11 +34,13 @@ pub enum Invariant {
     Ahead,
     /// In `routed` the old owner is not stopped while a router that is waited for has a request under way to it.
     Quiet,
+    /// In `routed` requests are held back only once the old owner has no record in the works.
+    Rested,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::SingleHolder,
         Self::Epochs,
         Self::NoLostWork,
@@ -53,6 +55,7 @@ impl Invariant {
         Self::Heard,
         Self::Ahead,
         Self::Quiet,
+        Self::Rested,
     ];
 
     /// The name under which a counterexample is found.
@@ -73,6 +76,7 @@ impl Invariant {
             Self::Heard => "heard sessions live",
             Self::Ahead => "prepared moves wait",
             Self::Quiet => "quiet freeze",
+            Self::Rested => "rested owners",
         }
     }
 }

@@ -36,8 +36,12 @@ pub struct Session {
     pub seen: Revision,
     /// What it was told.
     pub roles: BTreeMap<TopicPartition, Role>,
+    /// Of which topic of the name each of them is, as far as it was told.
+    pub topics: BTreeMap<TopicPartition, u8>,
     /// The partitions that it processes.
     pub works: BTreeSet<TopicPartition>,
+    /// The partitions of which it has a record in the works (`routed`). Each record takes long: while it rests it begins none.
+    pub in_works: BTreeSet<TopicPartition>,
     /// What it holds of partitions in the strict modes.
     pub holds: BTreeMap<TopicPartition, Hold>,
     /// What it has said of which partition of which handoff.
@@ -73,6 +77,8 @@ pub struct Hold {
 pub enum Said {
     /// It has its state.
     Ready,
+    /// It has ended the record in the works, and begins none.
+    Rested,
     /// It stopped, there.
     Drained(Option<u8>),
     /// It has read the rest.
@@ -91,6 +97,7 @@ impl Said {
     pub fn ack(self) -> Ack {
         match self {
             Self::Ready => Ack::Ready,
+            Self::Rested => Ack::Rested,
             Self::Drained(offset) => Ack::Drained(Drained {
                 offset: offset.and_then(|at| Offset::new(at.into()).ok()),
                 last_at: None,
@@ -115,7 +122,9 @@ impl Session {
     pub fn may_act(&self, at: &TopicPartition) -> bool {
         self.is_active()
             && self.claim
-            && (self.works.contains(at) || matches!(self.roles.get(at), Some(Role::Owner { .. })))
+            && (self.works.contains(at)
+                || self.in_works.contains(at)
+                || matches!(self.roles.get(at), Some(Role::Owner { .. })))
     }
 
     /// What it has to say of a partition now.
@@ -126,10 +135,12 @@ impl Session {
             Role::Owner { taking: Some(handoff), .. } if self.works.contains(at) => {
                 Some((handoff.clone(), Said::Taken))
             }
-            Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
-            Role::Draining { handoff, start, .. } => {
-                Some((handoff.clone(), Said::Drained(self.stopped_at(at, *start))))
+            Role::Owner { resting: Some(handoff), .. } => {
+                (!self.in_works.contains(at)).then(|| (handoff.clone(), Said::Rested))
             }
+            Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
+            Role::Draining { handoff, start, .. } => (!self.in_works.contains(at))
+                .then(|| (handoff.clone(), Said::Drained(self.stopped_at(at, *start)))),
             Role::CatchingUp { handoff, .. } => {
                 let has_read =
                     self.holds.get(at).is_some_and(|hold| hold.position.is_some() && hold.has_fence);
@@ -147,8 +158,16 @@ impl Session {
         }
     }
 
-    /// Takes in all its roles; what it is not shown to own, it no longer works on.
-    pub fn told(&mut self, roles: BTreeMap<TopicPartition, Role>, revision: Revision, variant: Variant) {
+    /// Takes in all its roles; what it is not shown to own, it no longer works on. What it has of another topic than the
+    /// one that a role of it names now (`topics`, of the roles that are news) it drops first.
+    pub fn told(
+        &mut self,
+        roles: BTreeMap<TopicPartition, Role>,
+        topics: BTreeMap<TopicPartition, u8>,
+        revision: Revision,
+        variant: Variant,
+    ) {
+        self.drop_former(&topics);
         self.holds.retain(|at, hold| hold.follows(roles.get(at), variant));
         let goes_on = |at: &TopicPartition| match roles.get(at) {
             Some(Role::Owner { mode: Mode::Overlap, .. }) => true,
@@ -157,14 +176,29 @@ impl Session {
         };
         self.works.retain(|at| goes_on(at));
         self.works.retain(|at| !is_strict(roles.get(at)) || self.holds.contains_key(at));
+        self.in_works.retain(|at| self.holds.contains_key(at));
+        self.topics.extend(topics);
+        self.topics.retain(|at, _| roles.contains_key(at));
         self.roles = roles;
         self.seen = revision;
+    }
+
+    fn drop_former(&mut self, topics: &BTreeMap<TopicPartition, u8>) {
+        let known = &self.topics;
+        let is_former = |at: &TopicPartition| {
+            known.get(at).zip(topics.get(at)).is_some_and(|(known, told)| known != told)
+        };
+        self.holds.retain(|at, _| !is_former(at));
+        self.works.retain(|at| !is_former(at));
+        self.in_works.retain(|at| !is_former(at));
     }
 
     /// Its work ends, by death or because its session is over.
     pub fn stop(&mut self) {
         self.works.clear();
+        self.in_works.clear();
         self.roles.clear();
+        self.topics.clear();
         self.holds.clear();
         self.claim = false;
         self.is_beating = false;

@@ -10,6 +10,7 @@ use crate::premise;
 use crate::property::Invariant;
 use crate::session::{Life, Session};
 use crate::settle::Rests;
+use crate::topic::Look;
 use crate::variant::Variant;
 use crate::world::World;
 
@@ -45,8 +46,10 @@ pub enum Step {
     Tell(usize),
     /// A session begins to work on what it owns.
     Start(usize, TopicPartition),
-    /// An owner works on the next record.
+    /// An owner works on the next record; in `routed` it begins it.
     Work(usize, TopicPartition),
+    /// The record in the works has ended.
+    EndRecord(usize, TopicPartition),
     /// An owner commits what it has done.
     Commit(usize, TopicPartition),
     /// A session takes the fence of a log; later, where that takes long.
@@ -101,10 +104,10 @@ pub enum Step {
     Spoil(u8),
     /// It becomes readable again.
     Mend,
-    /// The topics go.
-    TopicsGo,
-    /// They are there again, with empty logs.
-    TopicsReturn,
+    /// The topics are deleted and created again, with empty logs.
+    Recreate,
+    /// A leader has looked at Kafka as often as it takes to believe it.
+    LookAtKafka(Look),
     /// The group is switched to its other mode, or back.
     Switch,
     /// A router is told where requests go.
@@ -146,7 +149,9 @@ impl Protocol {
         steps.extend(world.limbo.as_ref().map(|_| Step::Land));
         steps.extend(world.flight.as_ref().map(|_| Step::Arrived));
         steps.extend(world.spoiled.as_ref().map(|_| Step::Mend));
-        steps.extend(world.are_topics_forgotten().then_some(Step::TopicsReturn));
+        if !world.knows_its_topics() {
+            steps.extend([Look::Here, Look::Gone].map(Step::LookAtKafka));
+        }
         for instance in 0..world.views.len() {
             if world.views[instance].revision() != world.now.revision() {
                 steps.push(Step::Sync(instance));
@@ -187,6 +192,7 @@ impl Protocol {
                 steps.push(Step::Say(number, at.clone()));
             }
         }
+        steps.extend(session.in_works.iter().map(|at| Step::EndRecord(number, at.clone())));
         if session.is_active() && !is_registered {
             steps.push(Step::Fence(number));
         }
@@ -235,7 +241,7 @@ impl Protocol {
         }
         steps.extend((left.depositions > 0).then_some(Step::Depose));
         steps.extend((left.switches > 0).then_some(Step::Switch));
-        steps.extend((left.returns > 0 && !world.are_topics_gone()).then_some(Step::TopicsGo));
+        steps.extend((left.returns > 0 && world.knows_its_topics()).then_some(Step::Recreate));
     }
 
     fn trouble_at(&self, world: &World, instance: usize, steps: &mut Vec<Step>) {
@@ -344,7 +350,8 @@ impl Model for Protocol {
             OneAttempt,
             Heard,
             Ahead,
-            Quiet
+            Quiet,
+            Rested
         ];
         properties.push(Property::always(Invariant::Liveness.name(), |model: &Self, world: &World| {
             world.broken.is_some() || model.settles(world)

@@ -158,6 +158,7 @@ fn exclusive() -> Vec<Scenario> {
         ),
         scenario("unreadable registration", strict(|b| (b.spoils, b.crashes) = (1, 1))),
         scenario("a set", set(|b| (b.crashes, b.deadlines, b.records, b.commits) = (1, 1, 1, 1))),
+        scenario("a topic returns", strict(|b| (b.returns, b.records, b.commits) = (1, 2, 1))),
         scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.pauses, b.drains) = (1, 1, 1, 0))),
         scenario(
             "suspicion, a forced end and a slow heartbeat",
@@ -188,6 +189,12 @@ fn routed() -> Vec<Scenario> {
         scenario("a set", strict(|b| (b.partitions, b.is_set, b.requests) = (2, true, 1))),
         scenario("suspicion", strict(|b| (b.suspicions, b.crashes, b.drains) = (1, 1, 0))),
         scenario("no router", strict(|b| (b.routers, b.deadlines, b.failures) = (0, 1, 1))),
+        scenario("records in the works", strict(|b| (b.records, b.deadlines) = (2, 1))),
+        scenario("a record in the works and a crash", strict(|b| (b.records, b.crashes) = (1, 1))),
+        scenario(
+            "a record in the works and a suspect",
+            strict(|b| (b.records, b.suspicions, b.drains) = (1, 1, 0)),
+        ),
     ]
 }
 
@@ -322,6 +329,12 @@ fn exclusive_faults() -> Vec<Fault> {
             Invariant::NoLostWork,
         ),
         fault(
+            "offsets without ids",
+            Variant::OffsetsWithoutIds,
+            strict(|b| (b.returns, b.records, b.commits) = (1, 2, 1)),
+            Invariant::NoLostWork,
+        ),
+        fault(
             "undrained restarted",
             Variant::UndrainedRestarted,
             strict(|b| (b.deadlines, b.records) = (1, 1)),
@@ -375,6 +388,8 @@ fn routed_faults() -> Vec<Fault> {
             strict(|b| (b.crashes, b.requests, b.flights) = (1, 1, 1)),
             Invariant::NoLostWrite,
         ),
+        fault("rest unawaited", Variant::RestUnawaited, strict(|b| b.records = 1), Invariant::Rested),
+        fault("begun after rest", Variant::BegunAfterRest, strict(|b| b.records = 1), Invariant::Rested),
         fault(
             "refused repeated",
             Variant::RefusedRepeated,

@@ -84,4 +84,10 @@ pub enum Variant {
     DrainRevokes,
     /// A topic that comes back is granted to the owner that it had with the start of before.
     ReturnKeepsStart,
+    /// Committed offsets count whichever topic they are of.
+    OffsetsWithoutIds,
+    /// Requests are held back though the old owner has a record in the works.
+    RestUnawaited,
+    /// An owner that rests begins records.
+    BegunAfterRest,
 }

@@ -23,6 +23,7 @@ use crate::property::Invariant;
 use crate::router::{Request, Router};
 use crate::scene::Scene;
 use crate::session::{Life, Said, Session};
+use crate::topic::topic_id;
 
 /// One state.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +93,8 @@ const SET: [&str; 2] = ["t", "u"];
 fn topics(bounds: Bounds) -> impl Iterator<Item = (&'static str, Topic)> {
     let (count, partitions) = if bounds.is_set { (bounds.partitions, 1) } else { (1, bounds.partitions) };
     let copartition = bounds.is_set.then(|| "set".to_owned());
-    let topic = Topic { copartition, ..Topic::new(partitions, Source::Static) };
+    let topic_id = topic_id(0).map(|id| id.to_string());
+    let topic = Topic { copartition, topic_id, ..Topic::new(partitions, Source::Kafka) };
     let names = SET.get(..count as usize).expect("a set has two topics at most");
     names.iter().map(move |name| (*name, topic.clone()))
 }
@@ -114,7 +116,7 @@ pub(crate) fn lease(number: usize) -> Lease {
 /// The registration of a client that can do everything.
 pub(crate) fn registration(incarnation: Incarnation) -> Consumer {
     let consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
-    let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp].into();
+    let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp, Capability::Rest].into();
     Consumer { capabilities, ..consumer }
 }
 
@@ -182,41 +184,11 @@ impl World {
         partitions(self.left)
     }
 
-    /// True if no topic is there.
-    pub(crate) fn are_topics_gone(&self) -> bool {
-        self.now.state.topics().is_empty()
-    }
-
-    /// True if no topic is there, and nobody has anything of one any more.
-    pub(crate) fn are_topics_forgotten(&self) -> bool {
-        let has_forgotten = |session: &Session| session.holds.is_empty() && session.works.is_empty();
-        self.are_topics_gone() && self.flight.is_none() && self.sessions.iter().all(has_forgotten)
-    }
-
     /// True if somebody is there who takes what others drain.
     pub(crate) fn has_taker(&self) -> bool {
         let takes =
             |name: &_| self.now.state.registration(name).is_some_and(|c| c.standing == Standing::Active);
         self.now.state.consumers().keys().any(takes)
-    }
-
-    /// Takes the topics away.
-    pub(crate) fn remove_topics(&mut self) {
-        let layout = self.now.state.layout();
-        let names = self.now.state.topics().keys();
-        let ops = names.map(|name| Op::delete(layout.encode(&Key::Topic(name.clone())))).collect();
-        self.apply(&Txn::guarded(Vec::new(), ops));
-    }
-
-    /// Other topics take their places; their logs are empty, and nobody is excused for work of the former ones.
-    pub(crate) fn return_topics(&mut self) {
-        let layout = self.now.state.layout();
-        let put = |(name, topic): (&str, Topic)| {
-            Op::put(layout.encode(&Key::Topic(name.parse().expect("a valid name"))), encode(&topic))
-        };
-        let ops = topics(self.left).map(put).collect();
-        self.apply(&Txn::guarded(Vec::new(), ops));
-        self.logs.values_mut().for_each(|log| *log = Log { sink: log.sink, ..Log::default() });
     }
 
     /// A process of the consumer `number` registers, in the place of whoever is registered under the name.
@@ -247,7 +219,9 @@ impl World {
             instance: usize::from(number) % self.views.len(),
             seen: self.now.revision(),
             roles: BTreeMap::new(),
+            topics: BTreeMap::new(),
             works: BTreeSet::new(),
+            in_works: BTreeSet::new(),
             holds: BTreeMap::new(),
             said: BTreeSet::new(),
         });

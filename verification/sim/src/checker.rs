@@ -19,6 +19,7 @@ mod i11_fail_closed;
 mod i12_lint;
 mod i13_living;
 mod i14_same_topic;
+mod i15_rest;
 mod revoked;
 
 use std::collections::BTreeMap;
@@ -130,6 +131,7 @@ pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Vi
         Box::new(i12_lint::Lint),
         Box::new(i13_living::Living::default()),
         Box::new(i14_same_topic::SameTopic::default()),
+        Box::new(i15_rest::Rest::default()),
     ];
     let mut findings = Findings::default();
     let mut replay = Replay::new(entries, layout);

@@ -70,6 +70,8 @@ impl Coverage {
             "worlds_with_a_large_set",
             "worlds_with_clocks_apart",
             "partitions_frozen",
+            "partitions_rested",
+            "records",
             "takeovers",
             "handoffs_ahead",
             "granted_warm",
@@ -95,6 +97,8 @@ impl Coverage {
             What::Back { refused: true, .. } => count(&mut self.coverage, "requests_refused"),
             What::Answered { answer, .. } => count(&mut self.coverage, &label(*answer)),
             What::Said { word: Word::Frozen, .. } => count(&mut self.coverage, "partitions_frozen"),
+            What::Said { word: Word::Rested, .. } => count(&mut self.coverage, "partitions_rested"),
+            What::RecordBegun { .. } => count(&mut self.coverage, "records"),
             What::Changed { changes, .. } => {
                 changes.iter().for_each(|change| self.handoff(layout, change));
                 changes.iter().for_each(|change| self.takeover(layout, change));

@@ -113,6 +113,10 @@ pub(crate) enum What {
     Started { process: u32, at: TopicPartition, epoch: Epoch, offset: Option<Offset> },
     /// A process stopped in good order before that offset.
     Stopped { process: u32, at: TopicPartition, offset: Offset },
+    /// A process began a record of a partition.
+    RecordBegun { process: u32, at: TopicPartition },
+    /// That record has ended, or was cut.
+    RecordEnded { process: u32, at: TopicPartition },
     /// A process processes a partition no more.
     Ended { process: u32, consumer: Arc<str>, at: TopicPartition, why: Why },
     /// A process went on after it was frozen for that long.
@@ -259,6 +263,8 @@ impl fmt::Display for What {
             Self::Stopped { process, at, offset } => {
                 write!(f, "work   #{process} stops {at} before {offset}")
             }
+            Self::RecordBegun { process, at } => write!(f, "record #{process} begins one of {at}"),
+            Self::RecordEnded { process, at } => write!(f, "record #{process} ends one of {at}"),
             Self::Ended { process, consumer, at, why } => {
                 write!(f, "work   {consumer}#{process} ends {at}: {why:?}")
             }

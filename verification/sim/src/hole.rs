@@ -10,7 +10,10 @@ use kafka_assigner_core::record::{
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
 use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Revision, Txn};
+use kafka_assigner_types::mode::Mode;
 use tonic::Status;
+
+use crate::shape::Shape;
 
 /// One hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -55,11 +58,15 @@ pub enum Hole {
     StartMoved,
     /// The store refuses to delete a handoff that is over (I6).
     HandoffsKept,
+    /// A handoff that is to freeze does so without the word of the old owner, which may have a record in the works (I8).
+    RestUnawaited,
+    /// A handler works on records of which the client does not know (I15).
+    RecordsUncounted,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -80,6 +87,8 @@ impl Hole {
         Self::EpochStays,
         Self::StartMoved,
         Self::HandoffsKept,
+        Self::RestUnawaited,
+        Self::RecordsUncounted,
     ];
 
     /// The name of the invariant that it breaks.
@@ -98,11 +107,30 @@ impl Hole {
             | Self::BrokenIsRefused => "I5",
             Self::HandoffsKept => "I6",
             Self::UnfencedLeader => "I7",
-            Self::AcksWithoutId | Self::RoutersUnawaited => "I8",
+            Self::AcksWithoutId | Self::RoutersUnawaited | Self::RestUnawaited => "I8",
             Self::StaleSnapshot => "I9",
             Self::OwnerUnchecked => "I10",
             Self::UnreadableIsGone => "I11",
             Self::MarksKept | Self::TakenOverEarly => "I13",
+            Self::RecordsUncounted => "I15",
+        }
+    }
+
+    /// True if it can show in a world of that shape. In the strict modes an instance refuses acks without ids, and every
+    /// move stands still; where there are no routers nobody asks for anything.
+    pub(crate) fn shows_in(self, shape: &Shape) -> bool {
+        match self {
+            Self::AcksWithoutId => shape.config.mode == Mode::Overlap,
+            Self::RouterAcksUndrained
+            | Self::RouterNeverStops
+            | Self::RoutersUnawaited
+            | Self::EpochIgnored
+            | Self::GateForgotten
+            | Self::RefusalAnswered
+            | Self::BrokenIsRefused
+            | Self::RestUnawaited
+            | Self::RecordsUncounted => shape.routers > 0,
+            _ => true,
         }
     }
 
@@ -122,6 +150,7 @@ impl Hole {
             Self::EpochStays => regrant(layout, &mut txn, in_first_epoch),
             Self::StartMoved => regrant(layout, &mut txn, one_before),
             Self::RoutersUnawaited => rewrite(layout, &mut txn, draining),
+            Self::RestUnawaited => rewrite(layout, &mut txn, rested),
             _ => {}
         }
         txn
@@ -250,4 +279,9 @@ fn taken(handoff: &Handoff) -> Option<Handoff> {
 fn draining(handoff: &Handoff) -> Option<Handoff> {
     let freezes = handoff.phase == Phase::Freezing;
     freezes.then(|| handoff.in_phase(Phase::Draining))
+}
+
+fn rested(handoff: &Handoff) -> Option<Handoff> {
+    let waits = handoff.phase == Phase::Ready && handoff.asks_for_rest();
+    waits.then(|| Handoff { old_said: handoff.unit.iter().cloned().collect(), ..handoff.clone() })
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::hole::Hole;
+use crate::shape::Shape;
 use crate::simulate::{Options, Outcome, simulate};
 
 /// A hole that does not show in so many worlds is not seen. The rarest needs some hundred.
@@ -33,7 +34,7 @@ fn search(hole: Hole, seeds: u64, next: &AtomicU64, found: &AtomicU64) {
         if seed >= seeds {
             return;
         }
-        if shows(hole, &simulate(seed, options)) {
+        if hole.shows_in(&Shape::draw(seed)) && shows(hole, &simulate(seed, options)) {
             found.fetch_min(seed, Ordering::SeqCst);
         }
     }

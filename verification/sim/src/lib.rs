@@ -31,6 +31,7 @@ mod hunt;
 mod ice;
 mod network;
 mod shape;
+mod shift;
 mod simulate;
 mod store;
 mod wire;

@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::floor::Floor;
 use crate::history::{History, Why};
 use crate::ice::Ice;
+use crate::shift::Shift;
 
 /// A warm-up that does not end is given up by whoever looks after the process, after this time.
 const NEVER: Duration = Duration::from_secs(20);
@@ -47,12 +48,14 @@ struct Mood {
     hanging: u32,
     starting_slowly: u32,
     draining_slowly: u32,
+    long_records: u32,
 }
 
 impl Temper {
     pub(crate) fn new(seed: u64) -> Self {
         let dice = StdRng::seed_from_u64(seed);
-        let mood = Mood { dice, failing: 0, hanging: 0, starting_slowly: 0, draining_slowly: 0 };
+        let mood =
+            Mood { dice, failing: 0, hanging: 0, starting_slowly: 0, draining_slowly: 0, long_records: 0 };
         Self { mood: Mutex::new(mood), leaves_alone: AtomicBool::new(false) }
     }
 
@@ -76,11 +79,16 @@ impl Temper {
         self.mood().draining_slowly = times;
     }
 
+    /// The next records take longer than every deadline.
+    pub(crate) fn take_long(&self, times: u32) {
+        self.mood().long_records = times;
+    }
+
     /// From now on nothing goes wrong.
     pub(crate) fn calm(&self) {
         let mut mood = self.mood();
         (mood.failing, mood.hanging) = (0, 0);
-        (mood.starting_slowly, mood.draining_slowly) = (0, 0);
+        (mood.starting_slowly, mood.draining_slowly, mood.long_records) = (0, 0, 0);
     }
 
     /// From now on partitions are given up without being handed over.
@@ -115,6 +123,18 @@ impl Temper {
         let mut mood = self.mood();
         let is_slow = strike(&mut mood.draining_slowly);
         (span(&mut mood.dice, is_slow, 150), is_slow)
+    }
+
+    /// How long the next record takes, and whether that is longer than it should.
+    pub(crate) fn record(&self) -> (Duration, bool) {
+        let mut mood = self.mood();
+        let is_long = strike(&mut mood.long_records);
+        (span(&mut mood.dice, is_long, 300), is_long)
+    }
+
+    /// How long it takes until there is another record.
+    pub(crate) fn between_records(&self) -> Duration {
+        Duration::from_millis(self.mood().dice.random_range(2_000..=15_000))
     }
 
     /// No offset is said twice, so that it tells who said it.
@@ -154,6 +174,8 @@ pub(crate) struct Worker {
     pub(crate) desk: Desk,
     pub(crate) temper: Arc<Temper>,
     pub(crate) history: History,
+    /// Where requests are held back, owners work on records besides.
+    pub(crate) shift: Option<Shift>,
 }
 
 impl Worker {
@@ -224,6 +246,7 @@ impl PartitionHandler for Worker {
         self.ice.run(sleep(span)).await;
         self.floor.begin(self.process, &self.consumer, at.clone(), context);
         self.desk.own(self.process, at, context);
+        self.shift.iter().for_each(|shift| shift.begin(context));
         Ok(())
     }
 
@@ -237,6 +260,9 @@ impl PartitionHandler for Worker {
             self.history.excuse(&self.consumer, span);
         }
         self.ice.run(sleep(span)).await;
+        if let Some(shift) = &self.shift {
+            self.ice.run(shift.finish(context.partition())).await;
+        }
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
         let why = if alone { Why::Left } else { Why::Drained };
         let (at, offset) = (context.partition().clone(), self.temper.next_offset());
@@ -253,6 +279,7 @@ impl PartitionHandler for Worker {
 
     async fn lost(&self, context: &OwnedContext) {
         let at = context.partition().clone();
+        self.shift.iter().for_each(|shift| shift.cut(&at));
         self.floor.end(self.process, &at, Why::Lost);
         self.desk.drop_state(self.process, &at);
     }

@@ -69,6 +69,7 @@ impl World {
     /// The world `seed`, before anything runs in it; `history` is its record.
     pub(crate) fn new(seed: u64, history: History, hole: Option<Hole>) -> Self {
         let shape = Shape::draw(seed);
+        let hole = hole.filter(|hole| hole.shows_in(&shape));
         let group = GROUP.parse().expect("a good name");
         let layout = Arc::new(Layout::new(DEFAULT_PREFIX, group));
         let mut dice = StdRng::seed_from_u64(seed ^ 0x5eed);

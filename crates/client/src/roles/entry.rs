@@ -31,8 +31,8 @@ pub(super) struct Entry {
     strict: bool,
     /// True if it owns what it was told to drain and could not: it processes, but admits no requests.
     closed: bool,
-    /// True if its handler was told to begin no record that may take long.
-    rests: bool,
+    /// The handoff for which its handler was told to begin no record that may take long.
+    rests: Option<HandoffId>,
     running: Option<RunningCall>,
     failures: u32,
     retry_at: Option<Moment>,
@@ -40,6 +40,15 @@ pub(super) struct Entry {
     declined: Option<(HandoffId, String)>,
     /// The acknowledgement that the service has answered definitely.
     acked: Option<(AckKind, HandoffId)>,
+}
+
+/// A change in the handoff for which an owner rests.
+#[derive(Debug, Default)]
+pub(super) struct RestTurn {
+    /// True if it rests no more for the one before.
+    pub(super) ends: bool,
+    /// True if it rests for another one from now on.
+    pub(super) begins: bool,
 }
 
 impl Entry {
@@ -440,15 +449,21 @@ impl Entry {
         }
     }
 
-    /// The change in whether records that may take long are to be begun; `None` = it is as before. One that is about to stop does not
-    /// begin them again before it has.
-    pub(super) fn turn_rest(&mut self) -> Option<bool> {
+    /// The change in the handoff for which no record that may take long is begun. One that is about to stop does not begin
+    /// them again before it has.
+    ///
+    /// For another handoff it rests anew: since it rested for the one before, it may have begun a record.
+    pub(super) fn turn_rest(&mut self) -> RestTurn {
         let wanted = match &self.target {
-            ConsumerRole::Owner(grant) => grant.rest.is_some(),
-            ConsumerRole::Draining(_) | ConsumerRole::Releasing(_) => self.rests,
-            _ => false,
+            ConsumerRole::Owner(grant) => grant.rest.clone(),
+            ConsumerRole::Draining(_) | ConsumerRole::Releasing(_) => self.rests.clone(),
+            _ => None,
         };
-        (std::mem::replace(&mut self.rests, wanted) != wanted).then_some(wanted)
+        if wanted == self.rests {
+            return RestTurn::default();
+        }
+        let begins = wanted.is_some();
+        RestTurn { ends: std::mem::replace(&mut self.rests, wanted).is_some(), begins }
     }
 
     pub(super) fn acked(&mut self, kind: AckKind, handoff: &HandoffId) {

@@ -171,12 +171,9 @@ impl Roles {
     fn reconcile(&mut self, now: Moment, actions: &mut Vec<RoleAction>) {
         let mut waiting = Vec::new();
         for (partition, entry) in &mut self.entries {
-            if let Some(wanted) = entry.turn_rest() {
-                actions.push(match wanted {
-                    true => RoleAction::Rest(partition.clone()),
-                    false => RoleAction::EndRest(partition.clone()),
-                });
-            }
+            let turn = entry.turn_rest();
+            actions.extend(turn.ends.then(|| RoleAction::EndRest(partition.clone())));
+            actions.extend(turn.begins.then(|| RoleAction::Rest(partition.clone())));
             match entry.next(now) {
                 NextCall::Nothing => {}
                 NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),

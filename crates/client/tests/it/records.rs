@@ -42,6 +42,22 @@ async fn an_owner_ends_its_record_before_requests_are_held_back_and_answers_them
     assert!(owned.begin_record().await.is_ok());
 }
 
+// A cancelled move and the next one of the same partition may reach it in one change.
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_rested_for_one_move_rests_anew_for_the_next() {
+    let running = owning(Manner::Plain).await;
+    let owned = running.recorder.owned();
+    running.fake.push(resting("h"));
+    running.fake.wait_for(|asked| *asked == Asked::Rested("h".into())).await;
+    let record = owned.begin_record().await.expect("its records are short");
+    running.fake.push(resting("i"));
+    sleep(Duration::from_secs(5)).await;
+    let rested = Asked::Rested("i".into());
+    assert!(!running.fake.asked().contains(&rested), "a record is in the works");
+    drop(record);
+    running.fake.wait_for(|asked| *asked == rested).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_owner_of_short_records_rests_at_once_and_begins_more() {
     let running = owning(Manner::Plain).await;

@@ -1,5 +1,6 @@
 //! Acks of routers: the last required one brings a freeze into its next phase. Where two last ones cross, the leader
-//! does.
+//! does. The word of a router that a freeze was not to wait for counts as long as requests are held back: it shows that the
+//! next one may wait for it.
 
 use super::{AckSubject, MemberAck, Verdict, recorded, refused};
 use crate::draft::Draft;
@@ -25,11 +26,14 @@ pub(super) fn subject<'s>(
     if registration.incarnation != router.incarnation {
         return Err(refused("another session registered under the router's name"));
     }
+    let has_said = || state.has_said(handoff, &ack.at, &router.name, &router.incarnation);
+    let is_left_out = || handoff.without.contains(&router.name);
     match handoff.phase {
-        Phase::Freezing if state.has_said(handoff, &ack.at, &router.name, &router.incarnation) => {
-            Err(Verdict::Already)
-        }
+        phase if phase.holds_requests() && has_said() => Err(Verdict::Already),
         Phase::Freezing => Ok(AckSubject::Freeze(handoff, registration.lease)),
+        phase if phase.holds_requests() && is_left_out() => {
+            Ok(AckSubject::Freeze(handoff, registration.lease))
+        }
         Phase::Draining | Phase::CatchingUp | Phase::Complete => Err(Verdict::Already),
         Phase::Cancelled => Err(Verdict::Over),
         phase => Err(refused(&format!("handoff {} is {phase}: it is too early for this", handoff.id))),
@@ -44,7 +48,8 @@ pub(super) fn record(
 ) -> Verdict {
     let partitions: Vec<&TopicPartition> = acks.iter().map(|ack| &ack.at).collect();
     let draft = Draft::on(state).routing(&router.name, lease);
-    let mut draft = match state.lacks_only(handoff, &router.name, &partitions) {
+    let is_last = handoff.phase == Phase::Freezing && state.lacks_only(handoff, &router.name, &partitions);
+    let mut draft = match is_last {
         true => draft.rewrite(&handoff.in_phase(Phase::Draining)),
         false => draft.unchanged(&Key::Handoff(handoff.lead().clone())),
     };

@@ -128,12 +128,13 @@ impl Memory {
             return self.forget_phase(unit).map(|seen| seen.ended(now));
         };
         self.back_offs.see(handoff, now);
+        self.see_words(state, handoff);
         let key = PhaseKey::of(state, handoff);
         if self.phases.get(unit).is_some_and(|seen| seen.key == key) {
             self.note_progress(state, unit, now, |warm_up| warm_up.hear_ready(handoff));
             return None;
         }
-        self.see_freeze(state, handoff, now);
+        self.see_freeze(handoff, now);
         let before = self.forget_phase(unit);
         self.note_phase(unit.clone(), PhaseSpan::begin(state, handoff, before.as_ref(), now));
         before.filter(|seen| !seen.is_of(handoff)).map(|seen| seen.ended(now))
@@ -146,25 +147,28 @@ impl Memory {
         self.phases.insert(unit, span);
     }
 
-    /// A freeze that ended names the routers that it waited for in vain, and shows that those work that said their
-    /// word.
-    fn see_freeze(&mut self, state: &GroupState, handoff: &Handoff, now: Moment) {
+    /// A router that says its word while requests are held back works, whether it was waited for or not.
+    fn see_words(&mut self, state: &GroupState, handoff: &Handoff) {
+        if self.missed_freezes.is_empty() || !handoff.phase.holds_requests() {
+            return;
+        }
+        let is_silent = |router: &MemberName| {
+            let registered = state.routers().get(router).and_then(|entry| entry.readable());
+            !registered.is_some_and(|r| {
+                handoff.unit.iter().all(|at| state.has_said(handoff, at, router, &r.incarnation))
+            })
+        };
+        self.missed_freezes.retain(|router, _| is_silent(router));
+    }
+
+    /// A freeze that was called off for its time names the routers that it waited for in vain.
+    fn see_freeze(&mut self, handoff: &Handoff, now: Moment) {
         let was = self.phases.get(handoff.lead()).filter(|seen| seen.key.id == handoff.id);
         let Some(since) = was.filter(|seen| seen.key.phase == Phase::Freezing).map(|seen| seen.since) else {
             return;
         };
-        match &handoff.cancelled {
-            Some(CancelReason::Deadline { missing, .. }) => {
-                missing.iter().for_each(|router| self.note_missed(router, since, now));
-            }
-            Some(_) => {}
-            None => self.missed_freezes.retain(|router, misses| {
-                let has_frozen =
-                    state.routers().get(router).and_then(|entry| entry.readable()).is_some_and(|r| {
-                        handoff.unit.iter().all(|at| state.has_said(handoff, at, router, &r.incarnation))
-                    });
-                !has_frozen && misses.count_at(now)
-            }),
+        if let Some(CancelReason::Deadline { missing, .. }) = &handoff.cancelled {
+            missing.iter().for_each(|router| self.note_missed(router, since, now));
         }
     }
 

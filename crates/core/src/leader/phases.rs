@@ -36,6 +36,12 @@ impl PhaseKey {
     pub(super) fn is_phase(&self, other: &Self) -> bool {
         self.id == other.id && self.phase == other.phase
     }
+
+    /// True if `other` is the same, but that one of the two waits for the end of a session.
+    fn is_same_but_for_the_wait(&self, other: &Self) -> bool {
+        self.waits_for_end != other.waits_for_end
+            && *self == Self { waits_for_end: self.waits_for_end, ..other.clone() }
+    }
 }
 
 /// Since when a handoff is in its phase, and when that has to be over.
@@ -52,6 +58,8 @@ pub struct PhaseSpan {
     held_since: Option<Moment>,
     /// The moment at which the leader first saw that the handoff waits for what it waits for now.
     waits_since: Moment,
+    /// The moment at which it began to wait for the end of a session; `None` = it does not. No time counts meanwhile.
+    stands_since: Option<Moment>,
     /// The moment at which the leader first saw the phase.
     pub since: Moment,
     /// The moment at which the phase has to be over, by the leader's clock. Reported progress moves it on, and in
@@ -64,11 +72,15 @@ impl PhaseSpan {
     /// The phase of `handoff`, seen for the first time at `now`; `before` is what was seen of its unit until then.
     pub(super) fn begin(state: &GroupState, handoff: &Handoff, before: Option<&Self>, now: Moment) -> Self {
         let key = PhaseKey::of(state, handoff);
+        if let Some(seen) = before.filter(|seen| seen.key.is_same_but_for_the_wait(&key)) {
+            return seen.going_on(key, now);
+        }
         let same_handoff = before.filter(|seen| seen.key.id == key.id);
         let same_phase = before.filter(|seen| seen.key.is_phase(&key));
         let holds = handoff.mode == Mode::Routed && handoff.phase.holds_requests();
         let held_since = same_handoff.and_then(|seen| seen.held_since).unwrap_or(now);
         let begun = Self {
+            stands_since: key.waits_for_end.then_some(now),
             key,
             mode: handoff.mode,
             warm_up: WarmUp::of(handoff),
@@ -81,6 +93,20 @@ impl PhaseSpan {
         };
         let deadline = now + phase_bound(state, handoff);
         begun.with_deadline(state, deadline)
+    }
+
+    /// The same phase once it begins to wait for the end of a session, or waits no more: an owner that is suspected and heard
+    /// again and again gains no time by that.
+    fn going_on(&self, key: PhaseKey, now: Moment) -> Self {
+        let stood = self.stands_since.map_or(Duration::ZERO, |since| now.since(since));
+        Self {
+            stands_since: key.waits_for_end.then_some(now),
+            key,
+            word_due: self.word_due.map(|due| due + stood),
+            waits_since: self.waits_since + stood,
+            deadline: self.deadline + stood,
+            ..self.clone()
+        }
     }
 
     /// The same phase after the leader looked at what is reported of it; `None` where that changes nothing.

@@ -142,7 +142,8 @@ impl Suspicions {
         for (name, seen) in &mut self.marks {
             let outcome = takeovers.outcome(name);
             seen.due = outcome.and_then(|outcome| outcome.due(now));
-            seen.owns_overlap = outcome.is_some_and(|outcome| outcome.owns_overlap);
+            // One that is being ended gets nothing any more, and what it has is no news.
+            seen.owns_overlap = outcome.map_or(seen.owns_overlap, |outcome| outcome.owns_overlap);
         }
     }
 

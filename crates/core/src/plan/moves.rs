@@ -79,15 +79,15 @@ impl Planner<'_> {
         let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: (*because).to_owned() };
         let prepared = self.prepared(partitions);
         // What is prepared for the end of a session that seems to be dead stays so: nobody asks such a process to stop.
-        if prepared.is_some() && self.waits_for_suspect(owner, self.mode_of_move(unit, partitions)) {
+        if !prepared.is_empty() && self.waits_for_suspect(owner, self.mode_of_move(unit, partitions)) {
             return;
         }
-        if let Some(why) = self.obstacle(&new, part, prepared) {
+        if let Some(why) = self.obstacle(&new, part, &prepared) {
             return self.defer(partitions, Some(target), why);
         }
-        match prepared {
-            Some(prepared) => self.yield_to((partitions, &new), prepared, why),
-            None => self.begin_handoff((unit, partitions), (owner.clone(), new), why, None, ids),
+        match prepared.is_empty() {
+            false => self.yield_to((partitions, &new), &prepared, &why),
+            true => self.begin_handoff((unit, partitions), (owner.clone(), new), why, None, ids),
         }
     }
 
@@ -131,14 +131,9 @@ impl Planner<'_> {
     }
 
     /// The reason for which a part of a unit can't move to `target` now, where `prepared` makes room for that move.
-    fn obstacle(
-        &self,
-        target: &Member,
-        part: &MovingPart<'_>,
-        prepared: Option<&Handoff>,
-    ) -> Option<DeferReason> {
-        let is_prepared = |at| prepared.is_some_and(|prepared| prepared.unit.contains(at));
-        let goes_on = prepared.is_some_and(|prepared| becomes(prepared, &part.partitions, target));
+    fn obstacle(&self, target: &Member, part: &MovingPart<'_>, prepared: &[&Handoff]) -> Option<DeferReason> {
+        let is_prepared = |at| prepared.iter().any(|prepared| prepared.unit.contains(at));
+        let goes_on = prepared.iter().any(|prepared| becomes(prepared, &part.partitions, target));
         let consumer = || target.name.clone();
         let (mode, part) = (self.state.mode_of(&part.unit.partitions), &part.partitions);
         if let Some(lacks) = self.active(&target.name).and_then(|c| c.lacks(mode)) {

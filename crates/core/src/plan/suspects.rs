@@ -11,7 +11,7 @@ use crate::draft::Draft;
 use crate::leader::SuspectFate;
 use crate::reason::{CancelReason, DeferReason, FenceReason, Reason};
 use crate::record::{Awaited, Handoff, Phase};
-use kafka_assigner_types::id::{HandoffIds, Member, TopicPartition};
+use kafka_assigner_types::id::{HandoffId, HandoffIds, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
@@ -162,11 +162,13 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The handoff at `partitions` that prepares for the end of a session.
-    pub(super) fn prepared(&self, partitions: &[TopicPartition]) -> Option<&'a Handoff> {
+    /// The handoffs at `partitions` that prepare for the end of a session: several where a set came to be after they began.
+    pub(super) fn prepared(&self, partitions: &[TopicPartition]) -> Vec<&'a Handoff> {
         let state = self.state;
-        let mut handoffs = partitions.iter().filter_map(|at| state.handoff_of(at));
-        handoffs.find(|handoff| state.only_prepares(handoff))
+        let handoffs = partitions.iter().filter_map(|at| state.handoff_of(at));
+        let prepared = handoffs.filter(|handoff| state.only_prepares(handoff));
+        let by_id: BTreeMap<&HandoffId, &Handoff> = prepared.map(|handoff| (&handoff.id, handoff)).collect();
+        by_id.into_values().collect()
     }
 
     /// True if what `owner` has in `mode` waits for the end of its session: its process seems to be dead.
@@ -174,18 +176,24 @@ impl<'a> Planner<'a> {
         mode.is_strict() && self.state.suspicion(owner).is_some()
     }
 
-    /// Lets what is `prepared` for the end of a session yield to a move of `part` to `target`: it becomes that move where it
-    /// goes to the same consumer, and is cancelled elsewhere. Then the move begins with a later plan, and its places are
-    /// kept in this one.
+    /// Lets all that is `prepared` for the end of a session yield to a move of `part` to `target`: it becomes that move where
+    /// it goes to the same consumer, and is cancelled elsewhere. Then the move begins with a later plan, and its places
+    /// are kept in this one.
     pub(super) fn yield_to(
         &mut self,
         (part, target): (&[TopicPartition], &Member),
-        prepared: &Handoff,
-        why: Reason,
+        prepared: &[&Handoff],
+        why: &Reason,
     ) {
+        let goes_on = prepared.iter().find(|prepared| becomes(prepared, part, target));
+        self.count_yielded(goes_on.copied(), target);
+        for prepared in prepared {
+            self.give_way(prepared, becomes(prepared, part, target), why.clone());
+        }
+    }
+
+    fn give_way(&mut self, prepared: &Handoff, goes_on: bool, why: Reason) {
         let id = prepared.id.clone();
-        let goes_on = becomes(prepared, part, target);
-        self.count_yielded(prepared, target, goes_on);
         let (step, next) = match goes_on {
             true => {
                 let next = Handoff { awaits: None, why, ..prepared.clone() };
@@ -201,11 +209,13 @@ impl<'a> Planner<'a> {
         self.plan.actions.push(Action { unit, step, write });
     }
 
-    fn count_yielded(&mut self, prepared: &Handoff, target: &Member, goes_on: bool) {
+    fn count_yielded(&mut self, goes_on: Option<&Handoff>, target: &Member) {
         self.in_flight += 1;
-        if !goes_on {
+        let Some(prepared) = goes_on else {
             *self.warming.entry(target.name.clone()).or_default() += 1;
-        } else if prepared.phase == Phase::Warming
+            return;
+        };
+        if prepared.phase == Phase::Warming
             && let Some(ahead) = self.warming_ahead.get_mut(&target.name)
         {
             *ahead = ahead.saturating_sub(1);

@@ -39,10 +39,11 @@ impl GroupState {
     }
 
     /// The time for which claims of an earlier group of this name may run, in milliseconds from a leader's first sight of
-    /// this one; 0: it is over, or there was none.
+    /// this one; 0: it is over, or there was none. A note that can't be read may say the longest time that there is.
     #[must_use]
     pub fn earlier_claims_ms(&self) -> u64 {
-        self.history.as_ref().and_then(Entry::readable).map_or(0, |note| note.earlier_claims_ms)
+        let Some(noted) = &self.history else { return 0 };
+        noted.readable().map_or(millis(LONGEST_OUTAGE_GRACE), |note| note.earlier_claims_ms)
     }
 
     /// True if an operator has said, after the grant of `at`, that everybody has stopped who owned it before.

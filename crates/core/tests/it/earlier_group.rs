@@ -88,6 +88,21 @@ fn a_new_leader_waits_for_earlier_claims_anew() {
 }
 
 #[test]
+fn a_note_that_can_not_be_read_may_tell_of_an_earlier_group() {
+    let mut group = created(Mode::Exclusive);
+    group.put(&Key::History, "{");
+    assert_eq!(group.state.claims_after_deletion_ms(), CLAIMS_MS);
+    group.change_leader();
+    group.join("a");
+    group.later(CLAIMS.saturating_sub(Duration::from_millis(1)));
+    assert!(group.pass().is_empty());
+    group.later(Duration::from_millis(1));
+    group.settle();
+    assert_eq!(group.owner(&tp("t", 0)), Some("a"));
+    assert!(!has_tombstone(&group), "the leader writes the note anew");
+}
+
+#[test]
 fn a_deleted_group_leaves_the_claims_that_its_owners_may_have() {
     let claims = |mode, ttl_ms, grace_ms| {
         let mut group = TestGroup::with_topics(&[("t", 1)]);

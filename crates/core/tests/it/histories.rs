@@ -7,7 +7,9 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{GroupConfig, HandoffRecord, Taken, Topic, encode};
+use kafka_assigner_core::record::{
+    Capability, GroupConfig, Handoff, HandoffRecord, Phase, Taken, Topic, encode,
+};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_core::test_group::{TestGroup, tp};
@@ -25,7 +27,7 @@ const ROUTERS: [&str; 2] = ["r", "s"];
 /// What can happen; whatever does not fit the moment does nothing.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    Join { who: usize, only: Option<usize>, most: Option<u32> },
+    Join { who: usize, only: Option<usize>, most: Option<u32>, rests: bool },
     Crash(usize),
     Leave(usize),
     Drain(usize),
@@ -54,8 +56,13 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     let topic = 0..TOPICS.len();
     let topic_of_mode = topic.clone();
     prop_oneof![
-        5 => (who.clone(), prop::option::weighted(0.2, topic.clone()), prop::option::weighted(0.2, 0u32..4))
-            .prop_map(|(who, only, most)| Event::Join { who, only, most }),
+        5 => (
+            who.clone(),
+            prop::option::weighted(0.2, topic.clone()),
+            prop::option::weighted(0.2, 0u32..4),
+            prop::bool::weighted(0.7),
+        )
+            .prop_map(|(who, only, most, rests)| Event::Join { who, only, most, rests }),
         2 => who.clone().prop_map(Event::Crash),
         1 => who.clone().prop_map(Event::Leave),
         1 => who.clone().prop_map(Event::Drain),
@@ -71,7 +78,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         1 => (0..ROUTERS.len()).prop_map(Event::NoRoute),
         4 => (0..ROUTERS.len(), 0..16usize).prop_map(|(who, at)| Event::Freeze { who, at }),
         1 => who.clone().prop_map(Event::End),
-        12 => (who, 0..6usize, 0..16usize).prop_map(|(who, what, at)| Event::Say { who, what, at }),
+        12 => (who, 0..7usize, 0..16usize).prop_map(|(who, what, at)| Event::Say { who, what, at }),
         1 => (1u32..4).prop_map(Event::Budget),
         1 => (0u64..20_000).prop_map(Event::Grace),
         1 => (0..16usize).prop_map(Event::Spoil),
@@ -122,8 +129,9 @@ impl Story {
 
     pub(crate) fn happen(&mut self, event: &Event) {
         match event {
-            Event::Join { who, only, most } => {
+            Event::Join { who, only, most, rests } => {
                 self.group.join_as(NAMES[*who], |consumer| {
+                    consumer.capabilities.extend(rests.then_some(Capability::Rest));
                     consumer.topics = only.iter().map(|topic| TOPICS[*topic].parse().unwrap()).collect();
                     consumer.max_partitions = *most;
                 });
@@ -225,6 +233,7 @@ impl Story {
             Ack::WarmFailed { reason: "no".to_owned() },
             Ack::Drained(Drained { offset: Offset::new(1).ok(), last_at: None }),
             Ack::CaughtUp,
+            Ack::Rested,
         ][what]
             .clone();
         let at = self.group.state.assignments().keys().nth(at).cloned();
@@ -248,14 +257,37 @@ impl Story {
         }
     }
 
+    /// The handoffs whose old owners are here, know how to rest, and have not said that they do.
+    fn unrested(&self) -> Vec<Handoff> {
+        let state = &self.group.state;
+        let awaits = |handoff: &&Handoff| {
+            let registered = state.registration_of(&handoff.old);
+            let can_rest = registered.is_some_and(|c| c.capabilities.contains(&Capability::Rest));
+            handoff.phase == Phase::Ready && can_rest && !handoff.old_has_said_all()
+        };
+        let handoffs = state.handoffs().keys().filter_map(|at| state.handoff(at));
+        handoffs.filter(awaits).cloned().collect()
+    }
+
+    /// Requests are held back of nothing whose old owner may have a record in the works.
+    fn check_rests(&self, before: &[Handoff]) {
+        for handoff in before {
+            let now = self.group.state.handoff(handoff.lead()).filter(|now| now.id == handoff.id);
+            assert!(now.is_none_or(|now| now.phase != Phase::Freezing), "{handoff:?} did not wait");
+        }
+    }
+
     /// One pass; every write of it carries the fence of the leader.
     fn pass(&mut self) -> usize {
+        let unrested = self.unrested();
         for action in self.group.plan().actions.iter().chain(&self.group.steps()) {
             assert!(!action.write.guards.is_empty(), "{action:?}");
             let is_spoiled = |at: &TopicPartition| self.spoiled.contains_key(at);
             assert!(!action.unit.iter().any(is_spoiled), "{action:?} of what can't be read");
         }
-        self.group.pass().len()
+        let done = self.group.pass().len();
+        self.check_rests(&unrested);
+        done
     }
 
     /// What each member knows follows it by differences; it must be what a snapshot would show.

@@ -117,6 +117,10 @@ fn decisions(protocol: &Protocol, world: &World, instance: usize) -> Vec<Action>
             let rows = ["warm ahead", "old owner suspected"];
             view.without_rows(&rows).into_iter().chain(view.planned(instance).cloned()).collect()
         }
+        Variant::RestUnawaited => {
+            let rows = ["a record is in the works"];
+            view.without_rows(&rows).into_iter().chain(view.planned(instance).cloned()).collect()
+        }
         Variant::EndsAndGrants => {
             let ended = |action: &Action| end_and_grant(view, instance, action);
             view.decided(instance)

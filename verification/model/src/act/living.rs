@@ -54,11 +54,8 @@ pub(super) fn live(protocol: &Protocol, world: &mut World, step: &Step) -> Optio
         }
         Step::Spoil(number) => spoil(world, number)?,
         Step::Mend => mend(world)?,
-        Step::TopicsGo => {
-            world.left.returns -= 1;
-            world.remove_topics();
-        }
-        Step::TopicsReturn => world.return_topics(),
+        Step::Recreate => world.recreate_topics(),
+        Step::LookAtKafka(look) => world.look_at_kafka(look)?,
         Step::Switch => switch(world),
         _ => return None,
     }

@@ -17,6 +17,7 @@ use crate::property::Invariant;
 use crate::scene::Scene;
 use crate::session::{Life, Said, Session};
 use crate::step::{Protocol, Step};
+use crate::topic;
 use crate::variant::Variant;
 use crate::world::{Stray, World, lease, registration};
 
@@ -52,8 +53,9 @@ pub(super) fn talk(protocol: &Protocol, world: &mut World, step: Step) -> Option
 pub(super) fn tell_first(protocol: &Protocol, world: &mut World) {
     world.sessions[0].instance = 0;
     let roles = shown(protocol, world, 0).roles;
+    let topics = topic::told(&world.views[0].state, roles.keys());
     let revision = world.now.revision();
-    world.sessions[0].told(roles, revision, protocol.variant);
+    world.sessions[0].told(roles, topics, revision, protocol.variant);
 }
 
 /// A new owner may fail while it warms up, and while it catches up.
@@ -117,13 +119,14 @@ fn tell(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
     let known = ConsumerView { roles: session.roles.clone(), ..ConsumerView::default() };
     let difference = known.difference(&next);
     (!difference.is_empty()).then_some(())?;
+    let topics = topic::told(&world.views[session.instance].state, difference.roles.keys());
     let mut roles = known.roles.clone();
     difference.ended.keys().for_each(|at| drop(roles.remove(at)));
     roles.extend(difference.roles);
     let is_true =
         known.followed_by(next).roles.iter().all(|(at, role)| roles.get(at).is_some_and(|r| r.is_same(role)));
     let revision = world.views[session.instance].revision();
-    session.told(roles, revision, protocol.variant);
+    session.told(roles, topics, revision, protocol.variant);
     if !is_true {
         world.breaks(Invariant::Truth);
     }
@@ -198,13 +201,15 @@ fn reconnect(protocol: &Protocol, world: &mut World, number: usize) -> Option<()
         _ => return None,
     }
     (is_fresh(world, number) || protocol.variant == Variant::StaleSnapshot).then_some(())?;
-    let revision = world.views[world.sessions[number].instance].revision();
+    let view = &world.views[world.sessions[number].instance];
+    let revision = view.revision();
     let known = ConsumerView { roles: session.roles, ..ConsumerView::default() };
     let roles = known.followed_by(shown(protocol, world, number)).roles;
+    let topics = topic::told(&view.state, roles.keys());
     if revision < session.seen {
         world.breaks(Invariant::Truth);
     }
-    world.sessions[number].told(roles, revision, protocol.variant);
+    world.sessions[number].told(roles, topics, revision, protocol.variant);
     Some(())
 }
 

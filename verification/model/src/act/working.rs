@@ -13,8 +13,9 @@ use crate::world::World;
 
 pub(super) fn work(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
     match step {
-        Step::Start(session, at) => start(world, session, at),
-        Step::Work(session, at) => process(world, session, &at),
+        Step::Start(session, at) => start(protocol, world, session, at),
+        Step::Work(session, at) => begin_or_process(protocol, world, session, &at),
+        Step::EndRecord(session, at) => world.sessions[session].in_works.remove(&at).then_some(()),
         Step::Commit(session, at) => commit(world, session, &at),
         Step::Seize(session, at, is_late) => seize(protocol, world, session, at, is_late),
         Step::Read(session, at) => read(protocol, world, session, &at),
@@ -33,7 +34,7 @@ fn owned(session: &Session, at: &TopicPartition) -> Option<(Epoch, Mode, Option<
 }
 
 /// A session begins to work on what it owns, or goes on where it was stopped.
-fn start(world: &mut World, number: usize, at: TopicPartition) -> Option<()> {
+fn start(protocol: &Protocol, world: &mut World, number: usize, at: TopicPartition) -> Option<()> {
     let session = &world.sessions[number];
     let (epoch, mode, start) = owned(session, &at)?;
     (!session.works.contains(&at)).then_some(())?;
@@ -41,7 +42,7 @@ fn start(world: &mut World, number: usize, at: TopicPartition) -> Option<()> {
         (session.claim || !mode.is_strict()).then_some(())?;
         match mode {
             Mode::Overlap => hold(world, number, &at, epoch, world.logs[&at].done, false),
-            Mode::Exclusive => start_at(world, number, &at, epoch, start),
+            Mode::Exclusive => start_at(protocol, world, number, &at, (epoch, start)),
             Mode::Routed => serve(world, number, &at)?,
         }
     }
@@ -54,19 +55,40 @@ fn hold(world: &mut World, number: usize, at: &TopicPartition, epoch: Epoch, pos
 }
 
 /// I3: it begins where the last one stopped, or at what was committed where that one died.
-fn start_at(world: &mut World, number: usize, at: &TopicPartition, epoch: Epoch, start: Option<Offset>) {
+fn start_at(
+    protocol: &Protocol,
+    world: &mut World,
+    number: usize,
+    at: &TopicPartition,
+    (epoch, start): (Epoch, Option<Offset>),
+) {
+    let (log, session) = (world.logs[at], &world.sessions[number]);
+    let told = match start {
+        Some(offset) => u8::try_from(offset.get()).expect("few records"),
+        None if protocol.variant == Variant::OffsetsWithoutIds => log.committed,
+        None => log.committed_in(believed(session, at, &log)),
+    };
+    let kept = session.holds.get(at).and_then(|hold| hold.position);
+    let position = kept.filter(|_| !is_caught_up(session, at)).unwrap_or(told);
+    if believed(session, at, &log) == log.topic {
+        takes_up(world, at, position);
+    }
+    hold(world, number, at, epoch, position, false);
+}
+
+/// Somebody works on the log from `position` on who knows of which topic it is.
+fn takes_up(world: &mut World, at: &TopicPartition, position: u8) {
     let log = world.logs[at];
-    let told = start.map_or(log.committed, |offset| u8::try_from(offset.get()).expect("few records"));
-    let kept = world.sessions[number].holds.get(at).and_then(|hold| hold.position);
-    let position = kept.filter(|_| !is_caught_up(&world.sessions[number], at)).unwrap_or(told);
-    let is_right =
-        position == log.done || (log.is_excused && position >= log.committed && position < log.done);
-    if !is_right && !log.is_revoked {
+    let is_left = position >= log.committed_in(log.topic) && position < log.done;
+    if position != log.done && !(log.is_excused && is_left) && !log.is_revoked {
         world.breaks(Invariant::NoLostWork);
     }
-    let next = Log { done: position, is_excused: false, ..log };
-    world.logs.insert(at.clone(), next);
-    hold(world, number, at, epoch, position, false);
+    world.logs.insert(at.clone(), Log { done: position, is_excused: false, ..log });
+}
+
+/// Of which topic a session believes the log to be.
+fn believed(session: &Session, at: &TopicPartition, log: &Log) -> u8 {
+    session.topics.get(at).copied().unwrap_or(log.topic)
 }
 
 /// True if what it holds it has only caught up on so far: then it starts where it is told.
@@ -86,18 +108,37 @@ fn serve(world: &mut World, number: usize, at: &TopicPartition) -> Option<()> {
     Some(())
 }
 
+/// In `routed` a record is begun, which takes a while; in `exclusive` the next one takes effect.
+fn begin_or_process(
+    protocol: &Protocol,
+    world: &mut World,
+    number: usize,
+    at: &TopicPartition,
+) -> Option<()> {
+    let session = &mut world.sessions[number];
+    let Role::Owner { mode: Mode::Routed, resting, .. } = session.roles.get(at)? else {
+        return process(world, number, at);
+    };
+    let rests = resting.is_some() && protocol.variant != Variant::BegunAfterRest;
+    (!rests && session.claim && session.works.contains(at)).then_some(())?;
+    world.left.records -= 1;
+    session.in_works.insert(at.clone()).then_some(())
+}
+
 /// One record takes effect at the sink, under the epoch of the grant.
 fn process(world: &mut World, number: usize, at: &TopicPartition) -> Option<()> {
     world.left.records -= 1;
     let session = &mut world.sessions[number];
     let (epoch, mode, _) = owned(session, at)?;
     (mode == Mode::Exclusive && session.claim && session.works.contains(at)).then_some(())?;
-    let position = session.holds.get_mut(at)?.position.as_mut()?;
     let log = world.logs.get_mut(at)?;
-    let (is_refused, is_next, is_revoked) = (log.sink > epoch, *position == log.done, log.is_revoked);
+    let counts = believed(session, at, log) == log.topic;
+    let position = session.holds.get_mut(at)?.position.as_mut()?;
+    let (is_refused, is_revoked) = (log.sink > epoch, log.is_revoked);
+    let is_next = *position == log.done || !counts;
     if !is_refused {
         log.sink = epoch;
-        log.done += 1;
+        log.done += u8::from(counts);
         *position += 1;
     }
     match (is_revoked, is_refused, is_next) {
@@ -115,7 +156,8 @@ fn commit(world: &mut World, number: usize, at: &TopicPartition) -> Option<()> {
     (session.claim && session.works.contains(at)).then_some(())?;
     let position = session.holds.get(at)?.position?;
     let log = world.logs.get_mut(at)?;
-    (position > log.committed).then(|| log.committed = position)
+    let topic = believed(session, at, log);
+    (position > log.committed_in(topic)).then(|| (log.committed, log.committed_of) = (position, topic))
 }
 
 /// The session takes the log's fence, by a valid claim. Where that takes long, the claim is checked again afterwards.

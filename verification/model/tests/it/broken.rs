@@ -60,6 +60,7 @@ caught! {
     what_is_taken_from_a_registered_owner_has_two_owners: "taken from an owner";
     a_lease_that_ends_with_its_drain_makes_two_owners: "drain revokes";
     a_topic_that_returns_with_the_start_of_before_loses_work: "return keeps the start";
+    an_offset_of_a_former_topic_that_counts_loses_work: "offsets without ids";
     an_undrained_owner_that_is_restarted_does_work_twice: "undrained restarted";
     the_epoch_before_in_place_of_the_run_does_work_twice: "run is previous";
     a_cancel_that_drops_the_start_does_work_twice: "start dropped";
@@ -68,5 +69,7 @@ caught! {
     a_quorum_by_count_stops_the_owner_under_a_router_that_still_sends: "quorum by count";
     a_late_joiner_that_is_awaited_keeps_a_freeze_for_ever: "late joiner awaited";
     a_fence_taken_after_the_read_loses_an_acknowledged_write: "fence after read";
+    a_freeze_that_does_not_wait_for_the_record_in_the_works_holds_requests_back_for_it: "rest unawaited";
+    an_owner_that_begins_a_record_after_it_has_rested_holds_requests_back: "begun after rest";
     a_refused_write_that_is_repeated_under_a_late_fence_is_lost: "refused repeated";
 }

@@ -73,11 +73,21 @@ fn a_revocation_is_waited_out_where_that_is_wanted() {
 }
 
 #[test]
+fn a_topic_that_returns_is_worked_on_from_its_beginning() {
+    holds(Mode::Exclusive, "a topic returns");
+}
+
+#[test]
 fn a_suspect_is_ended_by_its_mark_or_heard_before() {
     holds(Mode::Overlap, "suspicion");
     holds(Mode::Exclusive, "suspicion");
     holds(Mode::Exclusive, "suspicion, a forced end and a slow heartbeat");
     holds(Mode::Routed, "suspicion");
+}
+
+#[test]
+fn an_owner_rests_before_requests_are_held_back() {
+    holds(Mode::Routed, "records in the works");
 }
 
 #[test]

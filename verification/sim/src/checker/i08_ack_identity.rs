@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Handoff, Phase, Wish};
+use kafka_assigner_core::record::{Capability, Handoff, Phase, Wish};
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
@@ -52,6 +52,9 @@ impl AckIdentity {
                 );
                 if went_on(step, before, after) {
                     self.expect(step, (&before.new, new_word, before), &before.unit, findings);
+                }
+                if was_to_rest(step, before, after) {
+                    self.expect(step, (&before.old, Word::Rested, before), &before.unit, findings);
                 }
                 if froze(before, after) {
                     self.expect_routers(step, before, findings);
@@ -115,6 +118,13 @@ const fn old_owners_word(handoff: &Handoff) -> Word {
         Phase::Draining => Word::Drained,
         _ => Word::Released,
     }
+}
+
+/// True if requests are held back from now on: an owner that is there and knows how is waited for until it rests.
+fn was_to_rest(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
+    let registered = step.before.registration_of(&before.old);
+    let can_rest = registered.is_some_and(|consumer| consumer.capabilities.contains(&Capability::Rest));
+    before.phase == Phase::Ready && after.phase == Phase::Freezing && can_rest
 }
 
 /// True if the old owner is told to stop because nobody sends to it any more.

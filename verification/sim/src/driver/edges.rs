@@ -70,6 +70,9 @@ impl Driver {
         let times = self.dice.random_range(1..=3);
         let temper = &self.world.processes[&number].temper;
         match fault {
+            Fault::SlowDrain if self.world.shape.routers > 0 && self.dice.random_bool(0.5) => {
+                temper.take_long(times);
+            }
             Fault::SlowDrain => temper.drain_slowly(times),
             _ => temper.start_slowly(times),
         }

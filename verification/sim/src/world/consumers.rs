@@ -1,6 +1,6 @@
 //! The consumers of a world: each process runs the client library as it is.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kafka_assigner_client::{
@@ -16,6 +16,7 @@ use crate::desk::address;
 use crate::history::{What, Why};
 use crate::ice::Ice;
 use crate::network::Wire;
+use crate::shift::Shift;
 use crate::worker::{Temper, Worker};
 
 /// How long a leaving consumer hands over before it leaves alone.
@@ -56,7 +57,17 @@ impl World {
         let clock = Clock::drifting(self.dice.random_range(-most..=most));
         let options = self.options(number, &consumer, on_stop);
         let client = Consumer::on_clock(options, wire, clock).expect("good options");
+        let shift = (self.shape.routers > 0).then(|| Shift {
+            process: number,
+            consumer: Arc::clone(&consumer),
+            ice: ice.clone(),
+            temper: Arc::clone(&temper),
+            history: self.history.clone(),
+            hole: self.hole,
+            loops: Mutex::default(),
+        });
         let worker = Worker {
+            shift,
             process: number,
             consumer: Arc::clone(&consumer),
             ice: ice.clone(),

@@ -128,6 +128,25 @@ fn misses_count_for_an_hour() {
     assert!(group.state.handoff(&at).unwrap().without.is_empty());
 }
 
+// The freeze that it is left out of does not wait for it, so that its word comes later.
+#[test]
+fn a_router_that_was_left_out_counts_anew_once_it_answers() {
+    let (mut group, r, b) = left_out();
+    group.pass();
+    let at = freeze_all(&mut group, &b).remove(0);
+    let id = id_at(&group, &at);
+    assert_eq!(group.state.handoff(&at).unwrap().without, [r.name.clone()].into());
+    group.pass();
+    assert_eq!(group.state.handoff(&at).unwrap().phase, Phase::Draining);
+    is_recorded(&group.freeze(&r, &at, &id));
+    assert_eq!(group.freeze(&r, &at, &id), Verdict::Already);
+    assert_eq!(group.state.handoff(&at).unwrap().phase, Phase::Draining, "its word ends nothing");
+    assert!(group.leader.memory().silent_routers(&group.state, group.moment).is_empty());
+    group.settle();
+    assert_eq!(group.owner(&at), Some("b"));
+    assert!(group.state.router_acks().is_empty(), "what was said goes with the handoff");
+}
+
 /// `r` has missed two freezes, and everything is still at `a`.
 fn left_out() -> (TestGroup, Member, Member) {
     let mut group = group(Mode::Routed);

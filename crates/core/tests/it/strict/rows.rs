@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::ack::Ack;
 use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Capability, ClusterRecord, HandoffRecord, Phase, encode};
+use kafka_assigner_core::record::{Capability, ClusterRecord, DeathSign, HandoffRecord, Phase, encode};
 use kafka_assigner_core::rules::STRICT;
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::test_group::{TestGroup, catching_up, tp};
@@ -108,6 +108,8 @@ fn rows_of_phases_decide() {
     group.pass();
     group.say(&b, &at(), Some(&id(&group)), &Ack::Ready);
     assert!(decides(&group, "a record is in the works"));
+    group.suspect(&b, DeathSign::Detached);
+    assert!(decides(&group, "new owner suspected"));
     let (mut group, ..) = said_ready(Mode::Routed);
     group.pass();
     assert!(decides(&group, "frozen"));

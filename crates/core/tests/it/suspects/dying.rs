@@ -71,6 +71,24 @@ fn what_was_prepared_waits_where_owners_die_one_after_the_other() {
 }
 
 #[test]
+fn what_is_ready_for_a_session_that_ends_calls_for_no_plan() {
+    let (mut group, c0) = twice_dead(&GroupConfig::default());
+    group.suspect(&c0, DeathSign::Detached);
+    group.pass();
+    assert_eq!(ends(&wait(&mut group, 20_000)), ["c0"]);
+    wait(&mut group, 1_000);
+    let plans = |group: &TestGroup| {
+        let pass = group.leader.clone().step(&group.state, Some(&group.leases), group.inputs());
+        pass.plan.is_some()
+    };
+    assert!(!plans(&group), "nothing is to be planned");
+    let next = group.members().into_iter().find(|member| member.name.as_str() == "next").unwrap();
+    group.say(&next, &tp("t", 0), None, &Ack::Ready);
+    assert_eq!(phases(&group), [Phase::Ready]);
+    assert!(!plans(&group));
+}
+
+#[test]
 fn who_waits_where_owners_die_and_is_gone_leaves_no_handoff_behind() {
     for mode in Mode::ALL {
         let mut group = owners_die(mode);

@@ -5,9 +5,10 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{self, Ack};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::reason::{CancelReason, Reason};
-use kafka_assigner_core::record::{Awaited, DeathSign, GroupConfig, Handoff, Phase};
+use kafka_assigner_core::record::{Awaited, Capability, DeathSign, GroupConfig, Handoff, Phase};
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::test_group::{TestGroup, tp};
+use kafka_assigner_core::view::Role;
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
@@ -125,6 +126,102 @@ fn what_is_prepared_for_a_strict_suspect_that_drains_waits_for_the_end_of_its_se
         group.pass();
         assert_eq!((load(&group, "c0"), handoffs(&group)), (0, Vec::new()), "{mode}");
     }
+}
+
+// A blip in a rolling deployment must not cost the whole preparation.
+#[test]
+fn what_is_prepared_for_a_suspect_that_drains_becomes_a_move_once_that_is_heard() {
+    for mode in Mode::ALL {
+        let (mut group, members) = warm_ahead(&GroupConfig { takeover_after_ms: 0, ..of_mode(mode) });
+        let warm: Vec<_> = handoffs(&group).into_iter().map(|handoff| (handoff.id, handoff.new)).collect();
+        group.leave(&members[0], &Leaving::Drain);
+        // The leader sees both at once.
+        group.hear(&members[0]);
+        let done = group.pass();
+        assert_eq!(cancelled(&done), [] as [&CancelReason; 0], "{mode}");
+        let moves = |(id, new): &(_, Member)| {
+            handoffs(&group).iter().any(|h| h.id == *id && h.new == *new && h.awaits.is_none())
+        };
+        assert!(warm.iter().all(moves), "{mode}: {:?}", handoffs(&group));
+        let done = group.settle();
+        assert!(!done.iter().any(|action| matches!(action.step, Step::Begin { .. })), "{mode}: {done:?}");
+        assert_eq!(load(&group, "c0"), 0, "{mode}");
+    }
+}
+
+/// A partition of `a`, which can rest, is on its way to `b`, which is ready.
+fn resting(config: &GroupConfig) -> (TestGroup, Member, Member, Handoff) {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    group.configure(config);
+    let a = group.join_as("a", |consumer| consumer.capabilities.extend([Capability::Rest]));
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    let handoff = handoffs(&group).remove(0);
+    group.say(&b, handoff.lead(), Some(&handoff.id), &Ack::Ready);
+    group.pass();
+    (group, a, b, handoff)
+}
+
+#[test]
+fn an_owner_that_rests_begins_records_again_once_the_new_one_seems_to_be_dead() {
+    for rests in [false, true] {
+        let (mut group, a, b, handoff) = resting(&of_mode(Mode::Routed));
+        group.suspect(&b, DeathSign::Detached);
+        if rests {
+            group.say(&a, handoff.lead(), Some(&handoff.id), &Ack::Rested);
+        }
+        let done = group.pass();
+        assert_eq!(cancelled(&done), [&CancelReason::NewOwnerGone], "{rests}");
+        let Some(Role::Owner { resting, .. }) = group.view(&a).roles.remove(handoff.lead()) else {
+            panic!("{rests}: it owns it")
+        };
+        assert_eq!(resting, None, "{rests}");
+        assert!(
+            group.state.assignment(handoff.lead()).unwrap().avoid.is_empty(),
+            "{rests}: nobody is blamed"
+        );
+        assert_eq!(group.leader.memory().backs_off(handoff.lead(), group.moment), None, "{rests}");
+        group.hear(&b);
+        group.settle();
+        assert_eq!(load(&group, "b"), 1, "{rests}");
+    }
+}
+
+#[test]
+fn an_owner_that_seems_to_be_dead_again_and_again_puts_no_deadline_off() {
+    let config = GroupConfig { phase_deadline_ms: 30_000, ..of_mode(Mode::Routed) };
+    let (mut group, a, _, handoff) = resting(&config);
+    let is_late = |done: &[Action]| {
+        cancelled(done).iter().any(|why| matches!(why, CancelReason::Deadline { phase: Phase::Ready, .. }))
+    };
+    for heard in 1..=3 {
+        assert!(!is_late(&wait(&mut group, 9_500)), "{heard}");
+        group.suspect(&a, DeathSign::Silent);
+        assert!(!is_late(&wait(&mut group, 5_000)), "{heard}: no time counts while it is suspected");
+        group.hear(&a);
+        assert_eq!(is_late(&wait(&mut group, 500)), heard == 3, "{heard}");
+    }
+    assert_eq!(group.owner(handoff.lead()), Some("a"));
+}
+
+// A set that came to be after both were prepared.
+#[test]
+fn what_is_prepared_for_the_parts_of_a_set_yields_to_the_move_of_all_of_it() {
+    let topics = ["t", "u", "v", "w"];
+    let mut group = TestGroup::with_topics(&topics.map(|topic| (topic, 1)));
+    group.configure(&GroupConfig { takeover_after_ms: 0, ..GroupConfig::default() });
+    let c0 = group.join("c0");
+    group.join("c1");
+    group.settle();
+    let set = topics.into_iter().filter(|topic| group.owner(&tp(topic, 0)) == Some("c0")).collect::<Vec<_>>();
+    group.suspect(&c0, DeathSign::Detached);
+    group.pass();
+    assert_eq!((set.len(), handoffs(&group).len()), (2, 2), "each is prepared for itself");
+    set.iter().for_each(|topic| group.topic_in_set(topic, 1, "s"));
+    group.leave(&c0, &Leaving::Drain);
+    wait_working(&mut group, 5_000, &c0);
+    assert_eq!((load(&group, "c0"), load(&group, "c1")), (0, 4), "{:?}", reasons(&group));
 }
 
 /// `c0` of three owns four partitions, of which all are prepared.

@@ -1,4 +1,4 @@
-//! The rows that stand in the tables of all modes: those of suspects.
+//! The rows of suspects. Most of them stand in the tables of all modes.
 
 use super::{BEFORE, Follow, Rule, unwanted};
 use crate::reason::CancelReason;
@@ -39,4 +39,21 @@ pub(super) const WARM_AHEAD: Rule = Rule {
     phases: &[Phase::Ready],
     when: |f| f.handoff.is_ahead(),
     then: |_| Follow::Wait,
+};
+
+/// A process that seems to be dead is not asked to stop: it would not answer, and nobody acts until it has. Its next
+/// heartbeat is waited for, or the end of its session.
+pub(super) const OLD_SUSPECTED: Rule = Rule {
+    name: "old owner suspected",
+    phases: &[Phase::Ready],
+    when: |f| f.old_suspected,
+    then: |_| Follow::Wait,
+};
+
+/// Or an owner that works would begin no record until it is known what became of the new one.
+pub(super) const NEW_SUSPECTED: Rule = Rule {
+    name: "new owner suspected",
+    phases: &[Phase::Ready],
+    when: |f| f.new_suspected && f.holds_records_back() && !f.old_over(),
+    then: |_| Follow::Cancel(CancelReason::NewOwnerGone),
 };
