@@ -1,9 +1,7 @@
 //! Messages by chance against a codec that was generated from Kafka's schemas: the same bytes in both directions.
 
 use bytes::{Bytes, BytesMut};
-use kafka_assigner_kafka::messages::{
-    ApiVersionsRequest, MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest,
-};
+use kafka_assigner_kafka::messages;
 use kafka_assigner_kafka::wire::{
     ApiRequest, Decode, Encode, Sample, SampleSource, WireReader, WireVersion, WireWriter,
 };
@@ -56,12 +54,42 @@ where
     Ok(())
 }
 
+/// Compares APIs, each by its request here, and its request and its answer there.
+macro_rules! agree_on_each {
+    ($seed:expr; $($ours:ident: $request:ident $answer:ident;)+) => {
+        $( agree_on::<messages::$ours, kafka_wire::$request, kafka_wire::$answer>($seed)?; )+
+        let done = [$( <messages::$ours as ApiRequest>::KEY ),+];
+        prop_assert!(messages::APIS.iter().all(|api| done.contains(&api.key)), "an API is left out");
+    };
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
     #[test]
     fn another_codec_reads_and_writes_the_same(seed in any::<u64>()) {
-        agree_on::<MetadataRequest, kafka_wire::MetadataRequest, kafka_wire::MetadataResponse>(seed)?;
-        agree_on::<ApiVersionsRequest, kafka_wire::ApiVersionsRequest, kafka_wire::ApiVersionsResponse>(seed)?;
-        agree_on::<SaslHandshakeRequest, kafka_wire::SaslHandshakeRequest, kafka_wire::SaslHandshakeResponse>(seed)?;
-        agree_on::<SaslAuthenticateRequest, kafka_wire::SaslAuthenticateRequest, kafka_wire::SaslAuthenticateResponse>(seed)?;
+        agree_on_each! { seed;
+            ApiVersionsRequest: ApiVersionsRequest ApiVersionsResponse;
+            ConsumerGroupDescribeRequest: ConsumerGroupDescribeRequest ConsumerGroupDescribeResponse;
+            ConsumerGroupHeartbeatRequest: ConsumerGroupHeartbeatRequest ConsumerGroupHeartbeatResponse;
+            DescribeGroupsRequest: DescribeGroupsRequest DescribeGroupsResponse;
+            DescribeShareGroupOffsetsRequest: DescribeShareGroupOffsetsRequest DescribeShareGroupOffsetsResponse;
+            FetchRequest: FetchRequest FetchResponse;
+            FindCoordinatorRequest: FindCoordinatorRequest FindCoordinatorResponse;
+            JoinGroupRequest: JoinGroupRequest JoinGroupResponse;
+            LeaveGroupRequest: LeaveGroupRequest LeaveGroupResponse;
+            ListOffsetsRequest: ListOffsetsRequest ListOffsetsResponse;
+            MetadataRequest: MetadataRequest MetadataResponse;
+            OffsetCommitRequest: OffsetCommitRequest OffsetCommitResponse;
+            OffsetFetchRequest: OffsetFetchRequest OffsetFetchResponse;
+            OffsetForLeaderEpochRequest: OffsetForLeaderEpochRequest OffsetForLeaderEpochResponse;
+            SaslAuthenticateRequest: SaslAuthenticateRequest SaslAuthenticateResponse;
+            SaslHandshakeRequest: SaslHandshakeRequest SaslHandshakeResponse;
+            ShareGroupDescribeRequest: ShareGroupDescribeRequest ShareGroupDescribeResponse;
+            StreamsGroupDescribeRequest: StreamsGroupDescribeRequest StreamsGroupDescribeResponse;
+            SyncGroupRequest: SyncGroupRequest SyncGroupResponse;
+            GroupHeartbeatRequest: HeartbeatRequest HeartbeatResponse;
+            GroupListRequest: ListGroupsRequest ListGroupsResponse;
+        }
     }
 }
