@@ -3,6 +3,7 @@
 //! ```text
 //!  cluster      topics by name, asked of one broker after the other
 //!  connection   one broker: deadlines, TLS, versions, login, one request at a time
+//!  records      batches of records; pure
 //!  messages     the tables of the messages
 //!  wire         values, tables, frames; pure
 //! ```
@@ -17,6 +18,7 @@ mod connection;
 mod error;
 pub mod messages;
 mod options;
+pub mod records;
 mod sasl;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

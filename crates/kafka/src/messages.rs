@@ -90,7 +90,9 @@ pub use streams_group_describe::{
 };
 pub use sync_group::{SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse};
 
-use crate::wire::{ApiRequest, VersionRange, WireField, WireType};
+use bytes::Bytes;
+
+use crate::wire::{ApiRequest, CodecError, VersionRange, WireField, WireType, read_answer};
 
 /// An answer to somebody who knows nothing of the broker yet must be short: 64 KiB is more than a hundred times that of Kafka 4.4.
 const OPENING: usize = 64 * 1024;
@@ -128,6 +130,8 @@ pub struct ApiTable {
     pub request: fn() -> &'static [WireField],
     /// The fields of the answer.
     pub answer: fn() -> &'static [WireField],
+    /// Reads an answer to request 0 in a version, and forgets it.
+    pub try_answer: fn(&Bytes, i16) -> Result<(), CodecError>,
 }
 
 /// Makes requests of structs, and lists them.
@@ -155,6 +159,7 @@ macro_rules! apis {
                 flexible_since: $flexible,
                 request: <$request as WireType>::fields,
                 answer: <$answer as WireType>::fields,
+                try_answer: |frame, version| read_answer::<$request>(frame, version, 0).map(drop),
             }, )+
         ];
     };

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Sixteen bytes that name something, such as a topic; all zero: nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uuid(pub [u8; 16]);
 
 impl Uuid {
