@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  cluster      topics by name, asked of one broker after the other
-//!  connection   one broker: deadlines, TLS, versions, login, one request at a time
+//!  pool         links to brokers, opened again after waits
+//!  connection   one broker: deadlines, TLS, versions, login, one request at a time; a link carries several
 //!  records      batches of records; pure
 //!  messages     the tables of the messages
 //!  wire         values, tables, frames; pure
@@ -18,6 +19,7 @@ mod connection;
 mod error;
 pub mod messages;
 mod options;
+mod pool;
 pub mod records;
 mod sasl;
 #[cfg(any(test, feature = "testing"))]
@@ -27,8 +29,9 @@ pub mod wire;
 
 pub use address::{BrokerAddress, InvalidAddress};
 pub use cluster::{Cluster, NobodyAnswered, TopicAnswer, TopicAnswers};
-pub use connection::{BrokerConnection, Connector};
+pub use connection::{BrokerConnection, BrokerLink, Connector};
 pub use error::Error;
 pub use options::{BrokerTls, Identity, Login, Mechanism, Options, PasswordOrigin, UnknownMechanism};
-pub use sasl::ScramError;
+pub use pool::{BrokerPool, Lane, Reconnect};
+pub use sasl::{ScramError, TokenFuture, TokenProvider};
 pub use tls::TlsFileError;

@@ -131,3 +131,88 @@ wire_struct! {
         error_code: i16, since 8;
     }
 }
+
+impl OffsetFetchRequest {
+    /// The first version that asks for several groups at once.
+    const BATCHED: i16 = 8;
+
+    /// The first version that names topics by their ids.
+    pub const WITH_IDS: i16 = 10;
+
+    /// Asks for the offsets of one group, in the words of `version`. Transactions whose offsets are not decided are
+    /// waited for (KIP-447), where the version can say so.
+    #[must_use]
+    pub fn of_group(group: OffsetFetchRequestGroup, version: i16) -> Self {
+        let require_stable = version >= 7;
+        if version >= Self::BATCHED {
+            return Self { groups: vec![group], require_stable, ..Self::default() };
+        }
+        let topic = |topic: OffsetFetchRequestTopics| OffsetFetchRequestTopic {
+            name: topic.name,
+            partition_indexes: topic.partition_indexes,
+        };
+        let topics = group.topics.map(|topics| topics.into_iter().map(topic).collect());
+        Self { group_id: group.group_id, topics, require_stable, ..Self::default() }
+    }
+}
+
+impl OffsetFetchResponse {
+    /// The offsets of the one group that was asked for, in one shape for all versions.
+    #[must_use]
+    pub fn into_group(mut self) -> OffsetFetchResponseGroup {
+        if let Some(group) = self.groups.pop() {
+            return group;
+        }
+        let partition = |own: OffsetFetchResponsePartition| OffsetFetchResponsePartitions {
+            partition_index: own.partition_index,
+            committed_offset: own.committed_offset,
+            committed_leader_epoch: own.committed_leader_epoch,
+            metadata: own.metadata,
+            error_code: own.error_code,
+        };
+        let topic = |topic: OffsetFetchResponseTopic| OffsetFetchResponseTopics {
+            name: topic.name,
+            partitions: topic.partitions.into_iter().map(partition).collect(),
+            ..OffsetFetchResponseTopics::default()
+        };
+        let topics = self.topics.into_iter().map(topic).collect();
+        OffsetFetchResponseGroup {
+            topics,
+            error_code: self.error_code,
+            ..OffsetFetchResponseGroup::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::request_frame;
+
+    #[test]
+    fn each_version_is_asked_in_its_words() {
+        let topic = OffsetFetchRequestTopics {
+            name: "t".to_owned(),
+            partition_indexes: vec![0, 1],
+            ..OffsetFetchRequestTopics::default()
+        };
+        let group = OffsetFetchRequestGroup {
+            group_id: "g".to_owned(),
+            topics: Some(vec![topic]),
+            ..OffsetFetchRequestGroup::default()
+        };
+        for version in 5..=10 {
+            let request = OffsetFetchRequest::of_group(group.clone(), version);
+            assert!(request_frame(&request, version, 0, "me").is_ok(), "{version}");
+        }
+    }
+
+    #[test]
+    fn old_answers_have_the_shape_of_new_ones() {
+        let partition = OffsetFetchResponsePartition { committed_offset: 7, ..Default::default() };
+        let topic = OffsetFetchResponseTopic { name: "t".to_owned(), partitions: vec![partition] };
+        let answer = OffsetFetchResponse { topics: vec![topic], error_code: 16, ..Default::default() };
+        let group = answer.into_group();
+        assert_eq!((group.error_code, group.topics[0].partitions[0].committed_offset), (16, 7));
+    }
+}
