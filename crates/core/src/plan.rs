@@ -7,6 +7,7 @@
 //! A plan changes nothing. The leader carries it out, dry-run prints it, explain looks one unit up in it.
 
 mod arrivals;
+mod contained;
 mod interests;
 mod moves;
 mod orphans;
@@ -35,6 +36,7 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
+use contained::contained;
 use problem::Desired;
 pub use sets::{SetTooLarge, check_sets};
 
@@ -87,6 +89,30 @@ pub enum NoPlan {
     /// The strategy can't be asked about this group.
     #[error("the group can't be planned")]
     Invalid(#[source] kafka_assigner_strategies::InvalidProblem),
+    /// The strategy, or the planner around it, panicked: a fault of the program.
+    #[error("the strategy {strategy:?} panicked: {message}")]
+    Panicked {
+        /// The strategy that was asked.
+        strategy: String,
+        /// The message of the panic.
+        message: String,
+    },
+}
+
+impl NoPlan {
+    /// The labels of all reasons, in no order.
+    pub const LABELS: [&str; 4] = ["configuration", "unknown_strategy", "invalid", "panicked"];
+
+    /// The reason in one word, for metrics.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::UnreadableConfig => "configuration",
+            Self::UnknownStrategy(_) => "unknown_strategy",
+            Self::Invalid(_) => "invalid",
+            Self::Panicked { .. } => "panicked",
+        }
+    }
 }
 
 /// Inputs that differ from what is, for a plan that is only looked at.
@@ -98,7 +124,7 @@ pub struct WhatIf {
     pub strategy: Option<String>,
 }
 
-/// Plans for the whole group.
+/// Plans for the whole group. A panic of the strategy ends this plan, and nothing else.
 ///
 /// # Errors
 /// [`NoPlan`] where nothing may be decided; then everything stays as it is.
@@ -110,8 +136,20 @@ pub fn plan(
 ) -> Result<Plan, NoPlan> {
     let config = state.config().ok_or(NoPlan::UnreadableConfig)?;
     let strategy = strategy(&config, context.strategies, what_if)?;
+    contained(strategy.name(), || {
+        // Nothing of a plan that panicked is kept but the ids that it has drawn, which nobody else draws.
+        plan_by(strategy, (state, &config, context), ids, what_if)
+    })
+}
+
+fn plan_by(
+    strategy: &dyn Strategy,
+    (state, config, context): (&GroupState, &GroupConfig, LeaderContext<'_>),
+    ids: &mut HandoffIds,
+    what_if: &WhatIf,
+) -> Result<Plan, NoPlan> {
     let desired = problem::solve(state, context, strategy, what_if, None).map_err(NoPlan::Invalid)?;
-    let mut planner = Planner::new(state, context, &config, strategy.name());
+    let mut planner = Planner::new(state, context, config, strategy.name());
     planner.take_over_suspects();
     planner.tidy();
     planner.place(&desired, ids);

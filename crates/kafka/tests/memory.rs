@@ -65,9 +65,9 @@ fn refusal(bytes: &Bytes) -> BatchError {
 fn gzip_of_zeros(length: usize) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..length / 1_000_000 {
-        encoder.write_all(&[0; 1_000_000]).unwrap();
+        encoder.write_all(&[0; 1_000_000]).expect("memory takes all");
     }
-    encoder.finish().unwrap()
+    encoder.finish().expect("memory takes all")
 }
 
 #[test]

@@ -5,8 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kafka_assigner_core::key::ClusterLayout;
 use kafka_assigner_core::record::{ClusterRecord, decode, encode};
-use kafka_assigner_store::{Error, Store};
+use kafka_assigner_store::{Backoff, Error, Store};
 use kafka_assigner_types::kv::{Compare, Must, Op, Record, Revision, Txn, TxnOutcome};
+use kafka_assigner_types::moment::Moment;
+use tokio::time::{Instant, sleep};
+
+use crate::refusal::describe;
+use crate::repeated_warning::RepeatedWarning;
 
 /// The identity of the store, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,14 +52,17 @@ impl StoreIdentity {
     }
 }
 
-/// The identity of the store: a random `proposal`, written by the first instance.
+/// The identity of the store: a random `proposal`, written by the first instance. It waits for a store that can't be
+/// reached, so that an instance that is started during an outage serves as soon as that is over.
+///
+/// Cancel safe.
 ///
 /// # Errors
-/// Where the store can't be read or written.
+/// Where the store answers that it can't be read or written.
 pub(crate) async fn identify(
     store: &dyn Store,
     prefix: &str,
-    proposal: String,
+    (proposal, seed): (String, u64),
 ) -> Result<StoreIdentity, Error> {
     let key = ClusterLayout::new(prefix).cluster();
     let txn = Txn {
@@ -62,7 +70,7 @@ pub(crate) async fn identify(
         then: vec![Op::put(key.clone(), encode(&ClusterRecord::new(proposal))), Op::Get { key: key.clone() }],
         or_else: vec![Op::Get { key }],
     };
-    let outcome = insist(store, txn).await?;
+    let outcome = insist(store, txn, seed).await?;
     let stored = outcome.reads.into_iter().flatten().next();
     StoreIdentity::of(&stored.ok_or_else(|| Error::Invalid("the cluster id was read as absent".to_owned()))?)
 }
@@ -101,19 +109,28 @@ pub async fn replace(
     }
 }
 
-/// How often a store is asked whose answers are lost. The member of etcd in use may go just then, and its successor
-/// too; more is an outage, and then whoever starts the instance should hear of it.
-const ASKED: usize = 3;
-
-/// Carries out a transaction that comes to the same when it is carried out twice.
-async fn insist(store: &dyn Store, txn: Txn) -> Result<TxnOutcome, Error> {
-    for _ in 1..ASKED {
+/// Carries out a transaction that comes to the same when it is carried out twice, however long the store is away.
+async fn insist(store: &dyn Store, txn: Txn, seed: u64) -> Result<TxnOutcome, Error> {
+    let (since, backoff) = (Instant::now(), Backoff { seed, ..Backoff::default() });
+    let (mut warning, mut failures) = (RepeatedWarning::default(), 0_u32);
+    loop {
         match store.txn(txn.clone()).await {
-            Err(Error::Unknown { .. }) => {}
-            answered => return answered,
+            Err(error) if error.is_transient() => {
+                if warning.is_due(&describe(&error), Moment(since.elapsed())) {
+                    let waited = since.elapsed();
+                    tracing::warn!(error = describe(&error), ?waited, "waiting for the store");
+                }
+                failures = failures.saturating_add(1);
+                sleep(backoff.after(&error, failures)).await;
+            }
+            answered => {
+                if warning.is_over() {
+                    tracing::info!(waited = ?since.elapsed(), "the store is there");
+                }
+                return answered;
+            }
         }
     }
-    store.txn(txn).await
 }
 
 #[cfg(test)]
@@ -127,25 +144,26 @@ mod tests {
     async fn start(faults: &[Fault]) -> Result<String, Error> {
         let store = FaultyStore::new(MemoryStore::new(), 0);
         store.script(faults.iter().copied().map(Some));
-        identify(&store, "/p/", "proposed".to_owned()).await.map(|identity| identity.id().to_owned())
+        identify(&store, "/p/", proposal("proposed")).await.map(|identity| identity.id().to_owned())
     }
 
-    #[tokio::test]
-    async fn a_lost_answer_does_not_keep_an_instance_from_starting() {
+    fn proposal(id: &str) -> (String, u64) {
+        (id.to_owned(), 0)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_is_away_is_waited_for() {
         assert_eq!(start(&[Fault::LoseAnswer]).await.unwrap(), "proposed");
         assert_eq!(start(&[Fault::LoseRequest, Fault::LoseAnswer]).await.unwrap(), "proposed");
-    }
-
-    #[tokio::test]
-    async fn a_store_that_does_not_answer_is_told_to_whoever_starts_the_instance() {
-        assert!(start(&[Fault::LoseRequest; ASKED]).await.is_err());
-        assert!(start(&[Fault::Refuse]).await.is_err());
+        for fault in [Fault::LoseRequest, Fault::Refuse] {
+            assert_eq!(start(&[fault; 1_000]).await.unwrap(), "proposed", "{fault:?}");
+        }
     }
 
     #[tokio::test]
     async fn of_several_that_notice_one_begins_the_next_history() {
         let store = MemoryStore::new();
-        let known = identify(&store, "/p/", "first".to_owned()).await.unwrap();
+        let known = identify(&store, "/p/", proposal("first")).await.unwrap();
         let anew = |id: &str| known.record().begun_anew(id, WallMillis(0));
         let next = replace(&store, "/p/", Some(&known), &anew("second")).await.unwrap().unwrap();
         assert_eq!((next.id(), next.record().epoch_offset), ("second", 1 << 32));

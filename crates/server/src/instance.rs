@@ -1,6 +1,7 @@
 //! One running instance: everything that it serves, behind one handle.
 
 mod lookup;
+mod served_groups;
 mod served_history;
 mod watch;
 
@@ -21,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::pulse::Pulses;
+use crate::supervision::{Fault, TaskPanicked};
 use crate::suspicion::{StoreContact, StreamEnds, look_for_silence};
 use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
 use crate::touch;
@@ -53,13 +55,25 @@ struct Inner {
     /// No new streams and no leaderships; the streams there are told to go elsewhere.
     leaving: CancellationToken,
     tasks: TaskTracker,
+    fault: Fault,
+}
+
+impl Inner {
+    /// Begins a task that serves all groups: a panic of it is the end of the instance.
+    fn begin(self: &Arc<Self>, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        let inner = Arc::clone(self);
+        self.tasks.spawn(async move { inner.fault.watch(name, task).await });
+    }
 }
 
 impl Instance {
-    /// Starts an instance on `store`: it takes part in the leadership of every group from now on.
+    /// Starts an instance on `store`: it takes part in the leadership of every group from now on. It waits for a store that
+    /// can't be reached; [`serve::answer_probes`](crate::serve::answer_probes) answers meanwhile.
+    ///
+    /// Cancel safe: nothing is left running.
     ///
     /// # Errors
-    /// Where the store can't be read; nothing is left running then.
+    /// Where the store answers that it can't be used; nothing is left running then.
     pub async fn start(
         store: Arc<dyn Store>,
         options: Options,
@@ -70,7 +84,7 @@ impl Instance {
         let metrics = Metrics::new(registry);
         let store = metrics.metered(store);
         let entropy = Arc::new(Entropy::new(options.seed));
-        let identity = identify(&*store, &options.prefix, entropy.id()).await?;
+        let identity = identify(&*store, &options.prefix, (entropy.id(), entropy.number())).await?;
         let instance = Self(Arc::new(Inner {
             metrics,
             pulses: Pulses::default(),
@@ -81,6 +95,7 @@ impl Instance {
             stop: CancellationToken::new(),
             leaving: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            fault: Fault::default(),
             store,
             options,
             topics,
@@ -89,11 +104,11 @@ impl Instance {
         }));
         let history = ServedHistory::begin(&instance.0, identity);
         *instance.0.history.write().expect("nobody else has it yet") = Some(history);
-        instance.0.tasks.spawn(watch::run(instance.clone()));
-        instance.0.tasks.spawn(touch::stay_in_touch(instance.clone()));
-        instance.0.tasks.spawn(look_for_silence(instance.clone()));
+        instance.0.begin("history of the store", watch::run(instance.clone()));
+        instance.0.begin("touch with the store", touch::stay_in_touch(instance.clone()));
+        instance.0.begin("silent sessions", look_for_silence(instance.clone()));
         if let Some(refresher) = instance.refresher() {
-            instance.0.tasks.spawn(refresher.run(instance.0.stop.clone()));
+            instance.0.begin("topics of Kafka", refresher.run(instance.0.stop.clone()));
         }
         Ok(instance)
     }
@@ -141,6 +156,11 @@ impl Instance {
     #[must_use]
     pub fn identity(&self) -> Arc<StoreIdentity> {
         Arc::clone(&self.history().identity)
+    }
+
+    /// Waits until the instance can't go on. Cancel safe.
+    pub(crate) async fn fault(&self) -> TaskPanicked {
+        self.0.fault.happened().await
     }
 
     /// The settings of the instance.

@@ -19,13 +19,16 @@ pub(crate) fn store(error: &StoreError) -> Status {
     status(reason, describe(error))
 }
 
-/// An error with its causes, in one line.
+/// An error with its causes, in one line; what a cause only repeats is left out.
 pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
+        let words = next.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
         cause = next.source();
     }
     text
@@ -33,7 +36,10 @@ pub(crate) fn describe(error: &dyn std::error::Error) -> String {
 
 pub(crate) fn behind(error: view::Error) -> Status {
     match error {
-        view::Error::Stopped => status(Reason::ShuttingDown, "this instance is stopping; use another one"),
+        view::Error::Stopped => status(
+            Reason::ShuttingDown,
+            "this instance stops, or begins to serve the group anew; use another one",
+        ),
         _ => status(Reason::ViewBehind, format!("this instance is behind: {error}; use another one")),
     }
 }

@@ -34,7 +34,9 @@ mod http;
 mod listeners;
 mod readiness;
 mod run;
+mod starting;
 
 pub use error::Error;
 pub use listeners::{Http, Listeners, ServeOptions, Tls};
 pub use run::serve;
+pub use starting::answer_probes;

@@ -16,6 +16,7 @@
 mod chronicle;
 mod killed;
 mod moves;
+mod panics;
 mod recreate;
 mod report;
 mod restored_store;
@@ -31,13 +32,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-pub(crate) use settings::{Scenario, Settings, WorkerSettings};
+pub(crate) use panics::serve;
+pub(crate) use settings::{Scenario, ServerSettings, Settings, WorkerSettings};
 pub(crate) use worker::work;
 
 /// Plays a scenario, prints its report, and returns the code of its judgement.
 pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     Ok(match settings.scenario {
         Scenario::Killed => report::conclude(&killed::play(settings).await?, settings.json),
+        Scenario::Panics => report::conclude(&panics::play(settings).await?, settings.json),
         Scenario::Recreate => report::conclude(&recreate::play(settings).await?, settings.json),
         Scenario::RestoredStore => report::conclude(&restored_store::play(settings).await?, settings.json),
         Scenario::SlowDrain => report::conclude(&slow_drain::play(settings).await?, settings.json),

@@ -20,6 +20,8 @@ const STOP: Duration = Duration::from_secs(15);
 #[derive(Debug, Clone)]
 pub struct Service {
     program: PathBuf,
+    /// The program whose `serve` an instance is, where that is another one.
+    server: Option<PathBuf>,
     kafka: String,
     folder: PathBuf,
     options: Vec<String>,
@@ -29,7 +31,13 @@ impl Service {
     /// The `program` `kafka-assigner` with its defaults; `kafka` is "host:port", logs go to `folder`.
     #[must_use]
     pub fn new(program: PathBuf, kafka: &str, folder: &Path) -> Self {
-        Self { program, kafka: kafka.to_owned(), folder: folder.to_owned(), options: Vec::new() }
+        Self {
+            program,
+            server: None,
+            kafka: kafka.to_owned(),
+            folder: folder.to_owned(),
+            options: Vec::new(),
+        }
     }
 
     /// With the value of an option of `kafka-assigner serve`, such as `--leader-ttl`.
@@ -39,8 +47,15 @@ impl Service {
         self
     }
 
+    /// With instances that another program serves, which takes the same arguments.
+    #[must_use]
+    pub fn served_by(mut self, server: PathBuf) -> Self {
+        self.server = Some(server);
+        self
+    }
+
     fn command(&self, id: &str, etcd: &str, listen: SocketAddr) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.server.as_ref().unwrap_or(&self.program));
         command.arg("serve").args(["--instance", id, "--etcd", etcd, "--kafka", &self.kafka]);
         command.args(["--listen", &listen.to_string(), "--http-listen", "127.0.0.1:0"]).args(&self.options);
         command

@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
 /// The scenarios.
-pub(super) const NAMES: [&str; 4] = ["killed", "recreate", RESTORED_STORE, "slow-drain"];
+pub(super) const NAMES: [&str; 5] = ["killed", "panics", "recreate", RESTORED_STORE, "slow-drain"];
 
 /// The one that needs etcdutl.
 const RESTORED_STORE: &str = "restored-store";

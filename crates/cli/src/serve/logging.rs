@@ -1,7 +1,9 @@
 //! Log lines: to the standard error, for people or for programs.
 
-use std::env;
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal as _};
+use std::panic::{self, PanicHookInfo};
+use std::{env, thread};
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -11,7 +13,7 @@ use tracing_subscriber::{Layer as _, fmt, registry};
 use crate::config::{LogFormat, LogLevel};
 use crate::output::Style;
 
-/// Begins to write what happens. To be called once in a process.
+/// Begins to write what happens, panics too. To be called once in a process.
 pub(super) fn begin(level: &LogLevel, format: LogFormat) {
     let filter: Targets = level.to_string().parse().expect("the level was checked when it was read");
     let style = Style::new(io::stderr().is_terminal(), env::var_os("NO_COLOR").as_deref());
@@ -21,4 +23,16 @@ pub(super) fn begin(level: &LogLevel, format: LogFormat) {
         LogFormat::Json => lines.json().boxed(),
     };
     registry().with(lines.with_filter(filter)).init();
+    panic::set_hook(Box::new(tell_panic));
+}
+
+/// A panic is a line like any other, so that whoever collects the log finds it; what follows from it is told by whoever
+/// catches it.
+fn tell_panic(panic: &PanicHookInfo<'_>) {
+    let thread = thread::current().name().unwrap_or("unnamed").to_owned();
+    let at = panic.location().map(ToString::to_string);
+    let message = panic.payload_as_str().unwrap_or("no message");
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    tracing::error!(message, at, thread, backtrace, "the program panicked");
 }

@@ -1,10 +1,11 @@
 //! From a configuration to a running instance.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kafka_assigner_kafka as kafka;
-use kafka_assigner_server::serve::{Http, Listeners, ServeOptions, Tls, serve};
+use kafka_assigner_server::serve::{self, Http, Listeners, ServeOptions, Tls};
 use kafka_assigner_server::topics::TopicSource;
 use kafka_assigner_server::{Instance, KafkaTopics, Options};
 use prometheus_client::registry::Registry;
@@ -82,17 +83,35 @@ impl Sockets {
         let mut registry = Registry::with_prefix("kafka_assigner");
         let options = options(config, self.address);
         tracing::info!(instance = options.id, address = options.address, "starting");
-        let instance = Instance::start(store.handle(), options, topics, &mut registry).await?;
-        let http = Http { listener: self.http, registry };
+        let starting = Instance::start(store.handle(), options, topics, &mut registry);
+        let (listener, probes) = two_handles(self.http).map_err(serve::Error::Http)?;
+        let instance = tokio::select! {
+            biased;
+            // As soon as the store is there.
+            started = starting => started?,
+            // Nobody waits for it any more.
+            () = shutdown.cancelled() => return Ok(()),
+            // Answers until then.
+            broken = serve::answer_probes(probes) => return Ok(broken.map_err(serve::Error::Http)?),
+        };
+        tracing::info!("started");
+        let http = Http { listener, registry };
         let listeners = Listeners { grpc: self.grpc, http: Some(http) };
         tokio::select! {
             biased;
             // The instance has stopped, and with it the need to compact.
-            served = serve(instance, listeners, serving, shutdown) => Ok(served?),
+            served = serve::serve(instance, listeners, serving, shutdown) => Ok(served?),
             // Never ends by itself.
             never = store.compact(config) => match never {},
         }
     }
+}
+
+/// Two handles of one listener.
+fn two_handles(listener: TcpListener) -> io::Result<(TcpListener, TcpListener)> {
+    let first = listener.into_std()?;
+    let second = first.try_clone()?;
+    Ok((TcpListener::from_std(first)?, TcpListener::from_std(second)?))
 }
 
 async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {

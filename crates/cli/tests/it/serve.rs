@@ -23,8 +23,12 @@ struct Served {
 
 impl Served {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(arguments: &[&str]) -> Self {
         let directory = TempDir::new().expect("a directory for the store");
-        let mut child = command(&directory).spawn().expect("the program starts");
+        let mut child = command(&directory).args(arguments).spawn().expect("the program starts");
         let stderr = child.stderr.take().expect("it is piped");
         Self { child, lines: BufReader::new(stderr).lines(), directory }
     }
@@ -75,7 +79,7 @@ async fn get(address: &str, path: &str) -> String {
 async fn an_instance_starts_with_its_configuration_answers_and_stops_when_told() {
     let mut served = Served::start();
     let listening = served.logged("listening").await;
-    served.logged("starting").await;
+    served.logged("started").await;
     let http = listening["http"].as_str().expect("an address").to_owned();
     assert!(get(&http, "/livez").await.starts_with("HTTP/1.1 200"));
     assert!(get(&http, "/metrics").await.contains("kafka_assigner"));
@@ -111,14 +115,17 @@ async fn a_watch_whose_instance_dies_says_so_in_words() {
 }
 
 #[tokio::test]
-async fn an_etcd_that_does_not_answer_is_told_in_words() {
-    let directory = TempDir::new().expect("a directory");
-    let mut serve = command(&directory);
-    serve.args(["--etcd", "http://127.0.0.1:1"]);
-    let ended = timeout(PATIENCE, serve.output()).await.expect("it ends in time").unwrap();
-    let words = String::from_utf8_lossy(&ended.stderr);
-    let error = words.lines().find(|line| line.starts_with("error:")).expect("an error");
-    assert!(!error.contains("Error(") && !error.contains("source:"), "{error}");
+async fn an_etcd_that_does_not_answer_is_waited_for_and_told_in_words() {
+    let mut served = Served::start_with(&["--etcd", "http://127.0.0.1:1"]);
+    let listening = served.logged("listening").await;
+    let http = listening["http"].as_str().expect("an address").to_owned();
+    let waiting = served.logged("waiting for the store").await;
+    let error = waiting["error"].as_str().expect("the reason");
+    assert!(error.contains("refused") && !error.contains("Error("), "{error}");
+    assert!(get(&http, "/livez").await.starts_with("HTTP/1.1 200"));
+    let ready = get(&http, "/readyz").await;
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("failed store: not reached yet"), "{ready}");
+    assert_eq!(served.stop().await, Some(0));
 }
 
 #[tokio::test]

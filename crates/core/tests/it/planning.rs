@@ -248,6 +248,37 @@ fn a_strategy_that_was_added_plans_like_any_other() {
     assert!(plan(&group.state, group.context(), &mut HandoffIds::new(1), &what_if).is_err());
 }
 
+/// Panics, as a user's strategy may.
+#[derive(Debug)]
+struct Panicking;
+
+impl Strategy for Panicking {
+    fn name(&self) -> &'static str {
+        "panicking"
+    }
+
+    fn summary(&self) -> &'static str {
+        "panics"
+    }
+
+    fn assign(&self, problem: &Problem) -> Placement {
+        panic!("{} units are too many", problem.units());
+    }
+}
+
+#[test]
+fn a_strategy_that_panics_makes_no_plan_and_says_why() {
+    let mut group = TestGroup::with_topics(&[("t", 4)]);
+    group.join("a");
+    group.settle();
+    let strategies = Registry::builtin().with(&Panicking);
+    let context = LeaderContext { strategies: &strategies, ..group.context() };
+    let what_if = WhatIf { strategy: Some("panicking".to_owned()), ..WhatIf::default() };
+    let none = plan(&group.state, context, &mut HandoffIds::new(1), &what_if);
+    let (strategy, message) = ("panicking".to_owned(), "4 units are too many".to_owned());
+    assert_eq!(none, Err(NoPlan::Panicked { strategy, message }));
+}
+
 #[test]
 fn one_partition_that_was_taken_meanwhile_stands_down_alone() {
     let mut group = TestGroup::with_topics(&[("t", 20)]);

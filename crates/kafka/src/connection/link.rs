@@ -175,7 +175,7 @@ async fn read(mut source: FrameSource, mut answers: mpsc::Receiver<Waiting>) {
 /// having been asked.
 async fn next_waiting(source: &mut FrameSource, answers: &mut mpsc::Receiver<Waiting>) -> Option<Waiting> {
     tokio::select! {
-        // Who waits comes first: bytes that are there are the answer.
+        // The one who waits comes first: bytes that are there are the answer.
         biased;
         waiting = answers.recv() => waiting,
         has_more = source.has_more() => if has_more { answers.try_recv().ok() } else { None },

@@ -82,7 +82,7 @@ impl BatchDraft {
     /// The bytes.
     ///
     /// # Panics
-    /// Where it has no records, or more than a batch can have.
+    /// A batch that has no records, or more than a batch can have.
     #[must_use]
     pub fn write(&self) -> Bytes {
         let body = self.compressed(&self.body());
@@ -93,7 +93,7 @@ impl BatchDraft {
     /// The bytes of a batch with this body, this last offset delta and this number of records, whatever is true.
     ///
     /// # Panics
-    /// Where the body is longer than a batch can be.
+    /// A body that is longer than a batch can be.
     #[must_use]
     pub fn write_with(&self, body: &[u8], last_offset_delta: i32, records: i32) -> Bytes {
         let checked = self.checked(body, last_offset_delta, records);
@@ -131,7 +131,7 @@ impl BatchDraft {
     /// The records, not compressed.
     ///
     /// # Panics
-    /// Where a record is longer than a batch can have.
+    /// A record that is longer than a batch can have.
     #[must_use]
     pub fn body(&self) -> Vec<u8> {
         let mut whole = WireWriter::default();

@@ -1,4 +1,4 @@
-//! What a reader may see.
+//! The records that a reader may see.
 
 use std::collections::BTreeSet;
 

@@ -90,7 +90,7 @@ fn no_plan(error: &NoPlan) -> Status {
     let reason = match error {
         NoPlan::UnreadableConfig => Reason::RecordUnreadable,
         NoPlan::UnknownStrategy(_) => Reason::InvalidField,
-        NoPlan::Invalid(_) => Reason::Internal,
+        NoPlan::Invalid(_) | NoPlan::Panicked { .. } => Reason::Internal,
     };
     status(reason, describe(error))
 }

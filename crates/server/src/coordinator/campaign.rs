@@ -44,7 +44,7 @@ fn election(coordinator: &Coordinator) -> Election {
 async fn serve(coordinator: &Coordinator, term: Term) {
     let Coordinator { store, group, clock, metrics, stop, .. } = coordinator;
     tracing::info!(group = %group.name(), term = %term.create_revision(), "leadership won");
-    metrics.leading(group.name(), true);
+    let shown = ShownLeadership::begin(coordinator);
     let executor =
         Executor::new(Arc::clone(store), Fence::new(term.guard()).while_holds(group.identity().guard()));
     let ended = term.ended();
@@ -59,8 +59,26 @@ async fn serve(coordinator: &Coordinator, term: Term) {
         // Looks on; it ends with the view.
         () = metrics::observe(metrics, group, *clock) => {}
     }
-    group.phases().clear();
+    drop(shown);
     term.resign().await;
-    metrics.leading(group.name(), false);
     tracing::info!(group = %group.name(), "leadership over");
+}
+
+/// The leadership as metrics and phases show it; it ends when this is dropped, also by a panic.
+#[derive(Debug)]
+struct ShownLeadership<'a>(&'a Coordinator);
+
+impl<'a> ShownLeadership<'a> {
+    fn begin(coordinator: &'a Coordinator) -> Self {
+        coordinator.metrics.leading(coordinator.group.name(), true);
+        Self(coordinator)
+    }
+}
+
+impl Drop for ShownLeadership<'_> {
+    fn drop(&mut self) {
+        let Coordinator { group, metrics, .. } = self.0;
+        group.phases().clear();
+        metrics.leading(group.name(), false);
+    }
 }

@@ -18,6 +18,8 @@ use kafka_assigner_types::moment::Moment;
 use super::execute::{Executor, WriteOutcome};
 use super::parts::Coordinator;
 use crate::options::Options;
+use crate::refusal::describe;
+use crate::repeated_warning::RepeatedWarning;
 use crate::{background, leases};
 
 /// One term of a leader.
@@ -31,6 +33,8 @@ struct Leading<'a> {
     has_news: bool,
     /// True if the view has stopped.
     has_stopped: bool,
+    /// What is told while the group can't be planned.
+    unplanned: RepeatedWarning,
 }
 
 /// Leads until it is dropped, or the view stops.
@@ -42,6 +46,7 @@ pub(super) async fn lead(coordinator: &Coordinator, executor: &Executor) {
         updates: coordinator.group.view().subscribe(),
         has_news: false,
         has_stopped: false,
+        unplanned: RepeatedWarning::default(),
     };
     leading.run().await;
 }
@@ -101,7 +106,9 @@ impl Leading<'_> {
     /// Writes what was decided, and waits until the view shows it. Returns when to step if nothing changes until then.
     async fn act(&mut self, pass: &Pass) -> Moment {
         let coordinator = self.coordinator;
-        pass.plan.iter().for_each(|planned| self.report(planned));
+        if let Some(planned) = &pass.plan {
+            self.report(planned);
+        }
         let actions: Vec<&Action> = pass.actions().collect();
         if actions.is_empty() {
             return pass.wake;
@@ -123,12 +130,22 @@ impl Leading<'_> {
         wake
     }
 
-    fn report(&self, planned: &Result<Plan, NoPlan>) {
-        let Coordinator { group, metrics, .. } = self.coordinator;
+    fn report(&mut self, planned: &Result<Plan, NoPlan>) {
+        let Coordinator { group, metrics, clock, .. } = self.coordinator;
         match planned {
-            Ok(plan) => metrics.deferred(group.name(), &plan.deferred),
-            Err(error) => {
-                tracing::warn!(group = %group.name(), %error, "not planning: everything stays as it is");
+            Ok(plan) => {
+                metrics.deferred(group.name(), &plan.deferred);
+                metrics.planned(group.name());
+                if self.unplanned.is_over() {
+                    tracing::info!(group = %group.name(), "the group is planned again");
+                }
+            }
+            Err(why) => {
+                metrics.not_planned(group.name(), why);
+                let error = describe(why);
+                if self.unplanned.is_due(&error, clock.now()) {
+                    tracing::warn!(group = %group.name(), error, "no plan: everything in the group stays as it is");
+                }
             }
         }
     }

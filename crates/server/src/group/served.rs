@@ -112,8 +112,18 @@ impl ServedGroup {
                 Notice::Everything => self.sessions.forget_all_ended(state),
             });
         }
+        self.close();
+    }
+
+    /// Ends the streams of its members.
+    pub(crate) fn close(&self) {
         self.hub.close();
         self.routers.close();
+    }
+
+    /// True if both are handles of one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.layout, &other.layout)
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::record::{GroupConfig, Tombstone, decode};
 use kafka_assigner_proto::{Reason, status};
+use kafka_assigner_store::view;
 use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::kv::{Revision, Txn};
 use kafka_assigner_types::moment::millis;
@@ -27,7 +28,7 @@ impl Instance {
     /// The group `name`, with a view that was loaded.
     ///
     /// # Errors
-    /// `NOT_FOUND` where there is none; `UNAVAILABLE` while the view is not loaded.
+    /// `NOT_FOUND` where there is none; `UNAVAILABLE` while the view is not loaded, or stands still after a panic.
     pub async fn group(&self, name: &GroupName) -> Result<ServedGroup, Status> {
         let history = self.history();
         history.directory.wait_until(Revision(1), self.patience()).await.map_err(refusal::behind)?;
@@ -39,6 +40,10 @@ impl Instance {
             }
         };
         self.reach(&group, Revision(1)).await?;
+        // One whose task panicked stays in its place until it is served anew, and follows the store no more.
+        if group.view().health().stopped {
+            return Err(refusal::behind(view::Error::Stopped));
+        }
         Ok(group)
     }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_core::key::Layout;
 use kafka_assigner_store::{View, view};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::{GroupName, MemberName};
@@ -13,16 +12,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::served_groups::Served;
 use super::{Inner, Instance};
-use crate::coordinator::{self, Coordinator};
 use crate::directory::GroupDirectory;
 use crate::group::ServedGroup;
 use crate::identity::StoreIdentity;
 use crate::peers::{self, Peers};
 
-/// How long the tasks of a history that is over may take to end: they wait for nothing but calls to the store, and
+/// The time that the tasks of a history that is over have to end: they wait for nothing but calls to the store, and
 /// nothing that they write applies any more.
-const LAST_CALLS: Duration = Duration::from_secs(2);
+pub(super) const LAST_CALLS: Duration = Duration::from_secs(2);
 
 /// The most members that are counted as ahead of the store: two are a sign, and by then more say nothing new.
 const MOST_AHEAD: usize = 100;
@@ -39,27 +38,10 @@ pub(super) struct ServedHistory {
     /// The members that have seen a later revision than the store has, at most [`MOST_AHEAD`].
     ahead: Mutex<BTreeSet<(GroupName, MemberName)>>,
     /// Cut at once.
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     /// No leaderships.
-    leaving: CancellationToken,
-    tasks: TaskTracker,
-}
-
-/// A group with what ends its tasks.
-#[derive(Debug)]
-struct Served {
-    group: ServedGroup,
-    /// Ends its view.
-    stop: CancellationToken,
-    /// Ends its leadership, which an instance gives up before its streams.
-    campaigning: CancellationToken,
-}
-
-impl Served {
-    fn end(&self) {
-        self.stop.cancel();
-        self.campaigning.cancel();
-    }
+    pub(super) leaving: CancellationToken,
+    pub(super) tasks: TaskTracker,
 }
 
 impl ServedHistory {
@@ -81,12 +63,25 @@ impl ServedHistory {
             leaving: instance.leaving.child_token(),
             tasks: TaskTracker::new(),
         });
-        let Self { tasks, stop, leaving, .. } = &*history;
-        tasks.spawn(peers_keeper.run(stop.clone()));
-        tasks.spawn(directory_keeper.run(stop.clone()));
-        tasks.spawn(peers::stay_registered(Arc::clone(store), Arc::clone(options), leaving.clone()));
-        tasks.spawn(Arc::clone(&history).follow_directory(Arc::clone(instance)));
+        let Self { stop, leaving, .. } = &*history;
+        let registered = peers::stay_registered(Arc::clone(store), Arc::clone(options), leaving.clone());
+        history.watch(instance, "view of the instances", peers_keeper.run(stop.clone()));
+        history.watch(instance, "view of the groups", directory_keeper.run(stop.clone()));
+        history.watch(instance, "registration of the instance", registered);
+        let follow = Arc::clone(&history).follow_directory(Arc::clone(instance));
+        history.watch(instance, "groups to serve", follow);
         history
+    }
+
+    /// Begins a task that serves all groups.
+    fn watch(
+        &self,
+        instance: &Arc<Inner>,
+        name: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let instance = Arc::clone(instance);
+        self.tasks.spawn(async move { instance.fault.watch(name, task).await });
     }
 
     /// Ends everything that belongs to this history: its streams end, its terms are given back.
@@ -101,40 +96,6 @@ impl ServedHistory {
         self.tasks.close();
         // Every task ends with the token; a store that hangs is no reason to hang with it.
         let _ended = tokio::time::timeout(patience, self.tasks.wait()).await;
-    }
-
-    /// Serves the groups that there are, and no longer those that were deleted.
-    async fn follow_directory(self: Arc<Self>, instance: Arc<Inner>) {
-        let mut updates = self.directory.subscribe();
-        loop {
-            self.serve_what_is_known(&instance);
-            tokio::select! {
-                biased;
-                () = self.stop.cancelled() => return,
-                notice = updates.next() => if notice.is_none() { return },
-            }
-        }
-    }
-
-    /// The directory is read with the groups locked, or what somebody else serves just now would be dropped again.
-    fn serve_what_is_known(&self, instance: &Arc<Inner>) {
-        let mut groups = self.groups();
-        let known = self.directory.read(|directory, _| directory.groups().clone());
-        known.iter().for_each(|name| drop(self.serve(instance, &mut groups, name)));
-        groups.retain(|name, served| {
-            let stays = known.contains(name);
-            if !stays {
-                served.end();
-            }
-            stays
-        });
-    }
-
-    /// The group as this instance serves it; none where the directory does not know it.
-    pub(super) fn served(&self, instance: &Arc<Inner>, name: &GroupName) -> Option<ServedGroup> {
-        let mut groups = self.groups();
-        let is_known = self.directory.read(|directory, _| directory.groups().contains(name));
-        is_known.then(|| self.serve(instance, &mut groups, name))
     }
 
     /// The groups that are served, by name.
@@ -171,47 +132,7 @@ impl ServedHistory {
         self.ahead.lock().expect("nothing panics while it holds the members")
     }
 
-    fn serve(
-        &self,
-        instance: &Arc<Inner>,
-        groups: &mut BTreeMap<GroupName, Served>,
-        name: &GroupName,
-    ) -> ServedGroup {
-        if let Some(served) = groups.get(name) {
-            return served.group.clone();
-        }
-        let layout = Layout::new(&instance.options.prefix, name.clone());
-        let (store, identity) = (Arc::clone(&instance.store), Arc::clone(&self.identity));
-        let (group, keeper) = ServedGroup::new(store, identity, layout, instance.entropy.number());
-        let (stop, campaigning) = (self.stop.child_token(), self.leaving.child_token());
-        self.tasks.spawn(group.clone().follow(group.view().subscribe()));
-        self.tasks.spawn(keeper.run(stop.clone()));
-        self.tasks.spawn(coordinator::run(self.coordinator(instance, &group, &campaigning)));
-        groups.insert(name.clone(), Served { group: group.clone(), stop, campaigning });
-        group
-    }
-
-    fn coordinator(
-        &self,
-        instance: &Inner,
-        group: &ServedGroup,
-        campaigning: &CancellationToken,
-    ) -> Coordinator {
-        Coordinator {
-            store: Arc::clone(&instance.store),
-            group: group.clone(),
-            options: Arc::clone(&instance.options),
-            clock: instance.clock,
-            entropy: Arc::clone(&instance.entropy),
-            topics: instance.topics.as_ref().map(|_| instance.board.clone()),
-            peers: self.peers.clone(),
-            metrics: instance.metrics.clone(),
-            pulses: instance.pulses.clone(),
-            stop: campaigning.clone(),
-        }
-    }
-
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<GroupName, Served>> {
+    pub(super) fn groups(&self) -> MutexGuard<'_, BTreeMap<GroupName, Served>> {
         self.groups.lock().expect("nothing panics while it holds the groups")
     }
 }

@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use super::containment::ContainmentMetrics;
 use super::labels::{
     GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
 };
@@ -64,6 +65,7 @@ pub(super) struct Families {
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
+    pub(super) containment: ContainmentMetrics,
     pub(super) looks: LookMetrics,
     pub(super) suspicions: SuspicionMetrics,
     pub(super) store: StoreMetrics,
@@ -105,6 +107,7 @@ impl Metrics {
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
+            containment: ContainmentMetrics::default(),
             looks: LookMetrics::default(),
             suspicions: SuspicionMetrics::default(),
             store: StoreMetrics::default(),
@@ -125,6 +128,7 @@ impl Metrics {
             for reason in DeferReason::LABELS {
                 self.0.deferred.remove(&because(group, reason));
             }
+            self.planned(group);
         }
     }
 
@@ -248,6 +252,7 @@ impl Families {
         );
         self.register_members(registry);
         self.register_history(registry);
+        self.containment.register(registry);
         self.looks.register(registry);
         self.suspicions.register(registry);
         self.store.register(registry);

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::supervision::TaskPanicked;
+
 /// The reason why an instance is not served, or no longer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,4 +39,7 @@ pub enum Error {
     /// HTTP broke down.
     #[error("HTTP can't be served")]
     Http(#[source] io::Error),
+    /// A task that serves all groups panicked.
+    #[error(transparent)]
+    TaskPanicked(#[from] TaskPanicked),
 }

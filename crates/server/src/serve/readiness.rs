@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kafka_assigner_core::history::StoreHistory;
+use kafka_assigner_store::view::ViewHealth;
 use kafka_assigner_types::kv::Revision;
 use tokio::time::timeout;
 
@@ -13,6 +14,9 @@ use crate::refusal::describe;
 /// How long the store may take to answer a probe: kubelet's probes give up after a second by default, and an answer
 /// that says what is wrong is worth more than none.
 const STORE_PATIENCE: Duration = Duration::from_millis(800);
+
+/// The most groups that are named where they can't be served: a probe's answer is short.
+const MOST_NAMED: usize = 10;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +76,12 @@ pub(super) fn alive(instance: &Instance) -> Vec<Finding> {
     stuck.map(|(group, since)| Finding::bad(format!("leader of {group}"), how(since))).collect()
 }
 
-/// True if the instance can serve: it does not stop, its views are loaded, and the store answers.
+/// True if the instance can serve: it does not stop, and its views are loaded. What is wrong with the store, or with one
+/// group, is a warning: an instance that can't reach the store still tells its clients so, and an outage of the store would
+/// take all instances away at once.
 pub(super) async fn ready(instance: &Instance) -> Vec<Finding> {
-    let mut findings = vec![standing(instance), views(instance)];
+    let mut findings = vec![standing(instance)];
+    findings.extend(views(instance));
     findings.extend(store(instance).await);
     findings.extend(ahead(instance.members_ahead()));
     findings
@@ -96,16 +103,39 @@ fn standing(instance: &Instance) -> Finding {
     Finding::fine("instance", instance.options().id.clone())
 }
 
-fn views(instance: &Instance) -> Finding {
+fn views(instance: &Instance) -> Vec<Finding> {
     if instance.directory().revision() == Revision::default() {
-        return Finding::bad("views", "the list of groups is not loaded");
+        return vec![Finding::bad("views", "the list of groups is not loaded")];
     }
     let groups = instance.groups();
-    let missing = groups.iter().find(|group| group.view().revision() == Revision::default());
-    match missing {
+    let troubled: Vec<_> =
+        groups.iter().filter_map(|group| Some((group, trouble(&group.view().health())?))).collect();
+    let missing = groups.iter().find(|group| is_on_its_way(&group.view().health()));
+    let loaded = match missing {
         Some(group) => Finding::bad("views", format!("group {} is not loaded", group.name())),
-        None => Finding::fine("views", format!("{} groups loaded", groups.len())),
+        None => Finding::fine("views", format!("{} groups loaded", groups.len() - troubled.len())),
+    };
+    let more = troubled.len().saturating_sub(MOST_NAMED);
+    let named = troubled.iter().take(MOST_NAMED);
+    let named =
+        named.map(|(group, how)| Finding::new(Grade::Warning, format!("group {}", group.name()), how));
+    let more =
+        (more > 0).then(|| Finding::new(Grade::Warning, "groups", format!("{more} more can't be served")));
+    [loaded].into_iter().chain(named).chain(more).collect()
+}
+
+/// True if nothing keeps a view from being loaded, and it is not yet.
+fn is_on_its_way(health: &ViewHealth) -> bool {
+    health.revision == Revision::default() && trouble(health).is_none()
+}
+
+/// What keeps a group from being served here, where it has something to do with that group alone.
+fn trouble(health: &ViewHealth) -> Option<String> {
+    if health.stopped {
+        return Some("one of its tasks panicked, and it will be served anew".to_owned());
     }
+    let error = health.last_error.as_ref().filter(|_| health.revision == Revision::default())?;
+    Some(format!("it can't be loaded: {error}"))
 }
 
 fn standing_of(history: StoreHistory, revision: Revision) -> Finding {
@@ -126,21 +156,19 @@ fn standing_of(history: StoreHistory, revision: Revision) -> Finding {
 async fn store(instance: &Instance) -> Vec<Finding> {
     let asked = async { (instance.judge_history().await, instance.store().alarms().await) };
     let Ok((read, alarms)) = timeout(STORE_PATIENCE, asked).await else {
-        return vec![Finding::bad("store", format!("no answer within {STORE_PATIENCE:?}"))];
+        return vec![Finding::new(Grade::Warning, "store", format!("no answer within {STORE_PATIENCE:?}"))];
     };
     let reached = match read {
         Ok((history, revision)) => standing_of(history, revision),
-        Err(error) => Finding::bad("store", describe(&error)),
+        Err(error) => return vec![Finding::new(Grade::Warning, "store", describe(&error))],
     };
     let alarms = match alarms {
-        // With an alarm sessions are still renewed: taking every instance away would end them all.
         Ok(alarms) => alarms.into_iter().map(|alarm| Finding::new(Grade::Warning, "store", alarm)).collect(),
         // Not everybody may ask for alarms.
-        Err(error) if reached.is_bearable() => {
+        Err(error) => {
             let how = format!("its alarms can't be read: {}", describe(&error));
             vec![Finding::new(Grade::Warning, "store", how)]
         }
-        Err(_) => Vec::new(),
     };
     [vec![reached], alarms].concat()
 }

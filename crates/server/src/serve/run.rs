@@ -64,6 +64,8 @@ async fn run(
         ended = servers => ended,
         // Connections that are still there are cut.
         () = farewell => Ok(()),
+        // It would go on without a part of it, and nobody would know.
+        panicked = instance.fault() => Err(panicked.into()),
     }
 }
 

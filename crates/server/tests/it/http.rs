@@ -41,17 +41,18 @@ async fn probes_say_that_all_is_well() {
 }
 
 #[tokio::test]
-async fn an_instance_without_its_store_lives_and_is_not_ready() {
+async fn an_instance_without_its_store_stays_in_service_and_warns() {
     let served = Served::start().await;
     let probe = async || get(&served, "/readyz").await;
     let is_ready = |answer: &String| answer.starts_with("HTTP/1.1 200");
     until("it is ready", probe, is_ready).await;
     served.link.begin_outage(Outage::Refusing);
     let ready = get(&served, "/readyz").await;
-    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("failed store"), "{ready}");
+    assert!(is_ready(&ready) && ready.contains("warning store"), "{ready}");
     assert!(get(&served, "/livez").await.starts_with("HTTP/1.1 200"));
     served.link.end_outage();
-    until("it is ready again", probe, is_ready).await;
+    let is_fine = |answer: &String| answer.contains("ok store");
+    until("it does not warn any more", probe, is_fine).await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod admin;
 mod bad_input;
 mod claims;
 mod cluster;
+mod contained;
 mod deaf;
 mod deleted;
 mod exclusive;

@@ -1,6 +1,7 @@
 //! The meaning of failed calls to etcd.
 
 use std::error::Error as StdError;
+use std::fmt;
 
 use tonic::{Code, ConnectError, Status};
 
@@ -51,7 +52,7 @@ impl AttemptError {
     /// The error of a call that changes something.
     pub(super) fn of_write(self, operation: &'static str) -> Error {
         match self {
-            Self::Lost(status) => Error::Unknown { operation, source: status.map(Into::into) },
+            Self::Lost(status) => Error::Unknown { operation, source: status.map(cause) },
             other => other.of_read(operation),
         }
     }
@@ -59,8 +60,8 @@ impl AttemptError {
     /// The error of a call that changes nothing, or nothing that the same call made again would not.
     pub(super) fn of_read(self, operation: &'static str) -> Error {
         match self {
-            Self::Unsent(status) => Error::Unavailable { operation, source: Some(status.into()) },
-            Self::Lost(status) => Error::Unavailable { operation, source: status.map(Into::into) },
+            Self::Unsent(status) => Error::Unavailable { operation, source: Some(cause(status)) },
+            Self::Lost(status) => Error::Unavailable { operation, source: status.map(cause) },
             Self::StaleToken(status) => Error::Denied(status.message().to_owned()),
             Self::NoLease => Error::Invalid("the lease does not exist".to_owned()),
             Self::Compacted => Error::Invalid("the revision is compacted".to_owned()),
@@ -99,6 +100,29 @@ impl From<Status> for AttemptError {
 
 fn denied(status: &Status) -> Error {
     Error::Denied(status.message().to_owned())
+}
+
+/// What etcd, or the connection to it, said, as a cause in words: a status shows its own causes as a program would.
+#[derive(Debug)]
+struct StatusCause(Status);
+
+fn cause(status: Status) -> Box<dyn StdError + Send + Sync> {
+    Box::new(StatusCause(status))
+}
+
+impl fmt::Display for StatusCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.message() {
+            "" => f.write_str(self.0.code().description()),
+            message => f.write_str(message),
+        }
+    }
+}
+
+impl StdError for StatusCause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
 }
 
 /// The same error for somebody else: one that is final, for everyone who waits.

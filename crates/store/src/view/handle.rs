@@ -1,7 +1,7 @@
 //! The handle of a view: it reads, waits and listens.
 
 use std::pin::pin;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use kafka_assigner_types::kv::Revision;
@@ -55,10 +55,10 @@ impl<T: Materialized> View<T> {
     ///
     /// The keeper waits meanwhile, so `reader` should be short.
     ///
-    /// # Panics
-    /// When [`Materialized::apply`] panicked before: the copy can't be trusted any more.
+    /// Where [`Materialized::apply`] panicked, the copy is as that left it; its keeper has stopped, and
+    /// [`health`](Self::health) says so.
     pub fn read<R>(&self, reader: impl FnOnce(&T, Revision) -> R) -> R {
-        let state = self.state.read().expect("applying a change doesn't panic");
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         reader(&state.value, state.revision)
     }
 

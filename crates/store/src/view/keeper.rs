@@ -133,7 +133,7 @@ impl<T: Materialized> Keeper<T> {
     /// Applies changes, then notifies listeners, so that they find them applied.
     fn apply(&mut self, changes: &[Change], revision: Revision, tell: bool) {
         let touched = {
-            let mut state = self.state.write().expect("applying a change doesn't panic");
+            let mut state = self.state.write().expect("it ends where applying a change panics");
             state.revision = revision;
             state.value.apply(changes, revision)
         };

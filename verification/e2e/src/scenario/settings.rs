@@ -1,5 +1,6 @@
 //! The settings of a scenario and of its processes.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use std::time::Duration;
 pub(crate) enum Scenario {
     /// Consumers are killed
     Killed,
+    /// A strategy panics in one group
+    Panics,
     /// Topics are deleted and created again
     Recreate,
     /// etcd is put back to an earlier state under load
@@ -39,6 +42,26 @@ pub(crate) struct Settings {
     /// Print nothing but the report, as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The settings of an instance, named as those of `kafka-assigner serve`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ServerSettings {
+    /// The name of the instance
+    #[arg(long)]
+    pub(crate) instance: String,
+    /// The URL of etcd
+    #[arg(long)]
+    pub(crate) etcd: String,
+    /// A Kafka broker, as "host:port"
+    #[arg(long)]
+    pub(crate) kafka: String,
+    /// The address of gRPC
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    /// The address of HTTP
+    #[arg(long)]
+    pub(crate) http_listen: SocketAddr,
 }
 
 /// The settings of a process with a consumer for each of some groups.

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use kafka_assigner_core::key::DEFAULT_PREFIX;
 use kafka_assigner_core::record::Assignment;
 use kafka_assigner_core::state::{Entry, GroupState};
@@ -53,10 +53,23 @@ pub(crate) struct Group {
 impl Site {
     /// Starts an etcd and instances of it with the service's defaults.
     pub(crate) async fn start(settings: &Settings, name: &str) -> Result<Self> {
-        let etcd = block_in_place(|| Etcd::start(&EtcdConfig::new(settings.etcd.clone())))?;
         let program = settings.programs.join("kafka-assigner");
-        let mut instances = Instances::new(Service::new(program, &settings.kafka, &settings.folder));
-        for number in 1..=INSTANCES {
+        Self::served(settings, name, INSTANCES, Service::new(program, &settings.kafka, &settings.folder))
+            .await
+    }
+
+    /// Starts an etcd and so many instances of it that also have a strategy that panics.
+    pub(crate) async fn start_panicking(settings: &Settings, name: &str, instances: usize) -> Result<Self> {
+        let [operators, server] =
+            ["kafka-assigner", "kafka-assigner-e2e"].map(|program| settings.programs.join(program));
+        let service = Service::new(operators, &settings.kafka, &settings.folder).served_by(server);
+        Self::served(settings, name, instances, service).await
+    }
+
+    async fn served(settings: &Settings, name: &str, count: usize, service: Service) -> Result<Self> {
+        let etcd = block_in_place(|| Etcd::start(&EtcdConfig::new(settings.etcd.clone())))?;
+        let mut instances = Instances::new(service);
+        for number in 1..=count {
             instances.add(&format!("{name}-instance-{number}"), &etcd.endpoint()).await?;
         }
         let narrator = Narrator::new(settings.json);
@@ -93,7 +106,19 @@ impl Site {
         Ok(Group { name: name.to_owned(), observing })
     }
 
-    /// A workers for these groups.
+    /// Changes the settings of a group, as operators do.
+    pub(crate) fn set_group(&self, name: &str, settings: &[&str]) -> Result<()> {
+        self.instances.set_group(name, settings)
+    }
+
+    /// Kills the instance `name`.
+    pub(crate) fn kill_instance(&mut self, name: &str) -> Result<()> {
+        let place = self.instances.place_of(name).with_context(|| format!("{name} does not run"))?;
+        self.instances.kill(place);
+        Ok(())
+    }
+
+    /// Workers for these groups.
     pub(crate) fn workers(&self, groups: &[&str]) -> Workers {
         let program = self.settings.programs.join("kafka-assigner-e2e");
         let workers = Workers::new(program, self.settings.folder.clone(), Vec::new());
@@ -139,10 +164,11 @@ impl Site {
         Ok(explained)
     }
 
-    /// The metrics of all instances, each of which has written into its log where it tells them.
+    /// The metrics of all instances that run, each of which has written into its log where it tells them.
     pub(crate) fn metrics(&self) -> Result<String> {
         let metrics = |place| {
-            let log = self.instances.running(place)?.log();
+            let Ok(running) = self.instances.running(place) else { return Ok(String::new()) };
+            let log = running.log();
             let listens = log.lines().find(|line| line.contains("listening")).unwrap_or_default();
             let port = listens.rsplit("127.0.0.1:").next().unwrap_or_default();
             let port: String = port.chars().take_while(char::is_ascii_digit).collect();
@@ -152,7 +178,7 @@ impl Site {
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         };
-        (0..INSTANCES).map(metrics).collect()
+        (0..self.instances.addresses().len()).map(metrics).collect()
     }
 
     /// The instances that ended although nobody ended them.
@@ -172,6 +198,17 @@ impl Site {
 }
 
 impl Group {
+    /// True if so many consumers have even shares of so many partitions, and nothing moves.
+    pub(crate) fn is_shared(&self, consumers: usize, partitions: u32) -> bool {
+        is_settled(&self.observing.look().state, consumers, partitions)
+    }
+
+    /// The name of the instance that leads it.
+    pub(crate) fn leader(&self) -> Option<String> {
+        let seen = self.observing.look();
+        Some(seen.state.leader()?.last_good()?.instance.clone())
+    }
+
     /// Waits until so many consumers have even shares of so many partitions, and nothing moves; says so where that does not
     /// happen within `bound`, which the report shows then.
     pub(crate) async fn settles(

@@ -57,6 +57,11 @@ impl Supply {
 }
 
 impl Supplied {
+    /// The group, and its topic.
+    pub(crate) fn group(&self) -> &str {
+        &self.group
+    }
+
     /// The ids of the records that Kafka acknowledged.
     pub(crate) fn ids(&self) -> Vec<u64> {
         let of = |(partition, rounds): (i32, Vec<usize>)| {
