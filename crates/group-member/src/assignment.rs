@@ -77,7 +77,7 @@ pub enum ReadCommand {
 const OUT_OF_RANGE: KafkaError = KafkaError(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PartitionState {
+enum PlaceState {
     /// The offset is to be asked for.
     Wanted(OffsetSource),
     /// It is asked for by this request.
@@ -90,7 +90,7 @@ enum PartitionState {
 
 #[derive(Debug, Clone, Copy)]
 struct PartitionPlace {
-    state: PartitionState,
+    state: PlaceState,
     version: u64,
     /// The pause belongs to the partition while it is owned, and ends with that.
     is_paused: bool,
@@ -135,7 +135,7 @@ impl AssignmentReader {
     pub fn start(&mut self, partitions: impl IntoIterator<Item = TopicPartition>) {
         for partition in partitions {
             if !self.places.contains_key(&partition) {
-                let state = PartitionState::Wanted(OffsetSource::Committed);
+                let state = PlaceState::Wanted(OffsetSource::Committed);
                 let version = self.next_version();
                 self.places
                     .insert(partition, PartitionPlace { state, version, is_paused: false, is_read: false });
@@ -154,15 +154,15 @@ impl AssignmentReader {
 
     /// Reads on from `offset`. False where the partition is not owned.
     pub fn seek(&mut self, partition: &TopicPartition, offset: Offset) -> bool {
-        self.move_to(partition, PartitionState::At(offset))
+        self.move_to(partition, PlaceState::At(offset))
     }
 
     /// Reads on from the beginning, the end, or what is committed. False where the partition is not owned.
     pub fn seek_to(&mut self, partition: &TopicPartition, source: OffsetSource) -> bool {
-        self.move_to(partition, PartitionState::Wanted(source))
+        self.move_to(partition, PlaceState::Wanted(source))
     }
 
-    fn move_to(&mut self, partition: &TopicPartition, state: PartitionState) -> bool {
+    fn move_to(&mut self, partition: &TopicPartition, state: PlaceState) -> bool {
         let version = self.next_version();
         let Some(place) = self.places.get_mut(partition) else { return false };
         if std::mem::take(&mut place.is_read) {
@@ -191,7 +191,7 @@ impl AssignmentReader {
     #[must_use]
     pub fn position(&self, partition: &TopicPartition) -> Option<Offset> {
         match self.places.get(partition)?.state {
-            PartitionState::At(offset) => Some(offset),
+            PlaceState::At(offset) => Some(offset),
             _ => None,
         }
     }
@@ -201,8 +201,8 @@ impl AssignmentReader {
     pub fn advance(&mut self, partition: &TopicPartition, version: u64, next: Offset) -> bool {
         let is_current = |place: &&mut PartitionPlace| place.version == version && !place.is_paused;
         let Some(place) = self.places.get_mut(partition).filter(is_current) else { return false };
-        let PartitionState::At(offset) = place.state else { return false };
-        place.state = PartitionState::At(offset.max(next));
+        let PlaceState::At(offset) = place.state else { return false };
+        place.state = PlaceState::At(offset.max(next));
         true
     }
 
@@ -215,15 +215,15 @@ impl AssignmentReader {
 
     fn reset(&mut self, partition: &TopicPartition) {
         let state = match self.policy {
-            ResetPolicy::Earliest => PartitionState::Wanted(OffsetSource::Earliest),
-            ResetPolicy::Latest => PartitionState::Wanted(OffsetSource::Latest),
+            ResetPolicy::Earliest => PlaceState::Wanted(OffsetSource::Earliest),
+            ResetPolicy::Latest => PlaceState::Wanted(OffsetSource::Latest),
             ResetPolicy::Refuse => return self.refuse(partition, OUT_OF_RANGE),
         };
         self.move_to(partition, state);
     }
 
     fn refuse(&mut self, partition: &TopicPartition, error: KafkaError) {
-        if self.move_to(partition, PartitionState::Refused) {
+        if self.move_to(partition, PlaceState::Refused) {
             self.refused.push((partition.clone(), error));
         }
     }
@@ -259,7 +259,7 @@ impl AssignmentReader {
         word: Option<Result<Option<Offset>, KafkaError>>,
     ) -> bool {
         match word {
-            Some(Ok(Some(offset))) => self.move_to(partition, PartitionState::At(offset)),
+            Some(Ok(Some(offset))) => self.move_to(partition, PlaceState::At(offset)),
             Some(Ok(None)) if source == OffsetSource::Committed => {
                 self.reset(partition);
                 true
@@ -269,7 +269,7 @@ impl AssignmentReader {
                 true
             }
             _ => {
-                self.move_to(partition, PartitionState::Wanted(source));
+                self.move_to(partition, PlaceState::Wanted(source));
                 false
             }
         }
@@ -293,7 +293,7 @@ impl AssignmentReader {
     }
 
     fn ask(&mut self, source: OffsetSource) -> Option<ReadCommand> {
-        let wanted = |place: &PartitionPlace| place.state == PartitionState::Wanted(source);
+        let wanted = |place: &PartitionPlace| place.state == PlaceState::Wanted(source);
         if self.asked.contains_key(&source) || !self.places.values().any(wanted) {
             return None;
         }
@@ -301,7 +301,7 @@ impl AssignmentReader {
         self.asked.insert(source, number);
         let mut partitions = BTreeSet::new();
         for (partition, place) in self.places.iter_mut().filter(|(_, place)| wanted(place)) {
-            place.state = PartitionState::Asked(source, number);
+            place.state = PlaceState::Asked(source, number);
             partitions.insert(partition.clone());
         }
         Some(ReadCommand::Ask { number, partitions, source })
@@ -310,7 +310,7 @@ impl AssignmentReader {
     /// The time at which [`serve`](Self::serve) may have something to do; `None`: something else comes first.
     #[must_use]
     pub fn next_step(&self) -> Option<Moment> {
-        let wants = |place: &PartitionPlace| matches!(place.state, PartitionState::Wanted(_));
+        let wants = |place: &PartitionPlace| matches!(place.state, PlaceState::Wanted(_));
         self.places.values().any(wants).then_some(self.not_before)
     }
 
@@ -328,14 +328,14 @@ impl PartitionPlace {
         partition: &TopicPartition,
     ) -> Option<(TopicPartition, OffsetSource)> {
         match self.state {
-            PartitionState::Asked(source, asked) if asked == number => Some((partition.clone(), source)),
+            PlaceState::Asked(source, asked) if asked == number => Some((partition.clone(), source)),
             _ => None,
         }
     }
 
     /// The position from which it is to be read and is not yet.
     fn begin(&mut self) -> Option<ReadPosition> {
-        let PartitionState::At(offset) = self.state else { return None };
+        let PlaceState::At(offset) = self.state else { return None };
         if self.is_paused || std::mem::replace(&mut self.is_read, true) {
             return None;
         }

@@ -30,7 +30,7 @@ use crate::{
 };
 use beat::{BeatFlight, Reported};
 use lookup::NameLookup;
-pub use options::ConsumerOptions;
+pub use options::ConsumerGroupOptions;
 use owned::PartitionsById;
 
 /// Something that is to be done for the member.
@@ -104,7 +104,7 @@ struct ConsumerTimes {
 /// A member of a consumer group.
 #[derive(Debug, Clone)]
 pub struct ConsumerMember {
-    options: ConsumerOptions,
+    options: ConsumerGroupOptions,
     topics: BTreeSet<TopicName>,
     state: ConsumerState,
     /// Counts the times that everything was lost: answers from before one say nothing of what is after it.
@@ -139,7 +139,7 @@ impl ConsumerMember {
 
     /// A member that is to join. The application has asked for records at `now`.
     #[must_use]
-    pub fn new(options: ConsumerOptions, topics: BTreeSet<TopicName>, now: Moment) -> Self {
+    pub fn new(options: ConsumerGroupOptions, topics: BTreeSet<TopicName>, now: Moment) -> Self {
         Self {
             options,
             topics,

@@ -31,7 +31,7 @@ mod subscription;
 pub use assignment::{AssignmentReader, OffsetSource, ReadCommand, ReadPosition, ResetPolicy};
 pub use classic::{ClassicCommand, ClassicEvent, ClassicMember, ClassicOptions, ClassicRequest};
 pub use commits::{CommitLedger, OffsetCommit, RefusedCommit};
-pub use consumer::{ConsumerCommand, ConsumerEvent, ConsumerMember, ConsumerOptions};
+pub use consumer::{ConsumerCommand, ConsumerEvent, ConsumerGroupOptions, ConsumerMember};
 pub use coordinator::{CoordinatorFinder, GroupCoordinator};
 pub use leader::{GroupPlan, JoinedMember, PlanRule, TopicFacts, UnknownRule};
 pub use membership::{AnswerFailure, Membership, RequestNumber};

@@ -34,6 +34,6 @@ pub use connection::{BrokerConnection, BrokerLink, Connector};
 pub use error::Error;
 pub use fetch_session::{FetchPlace, FetchSession, FetchTarget};
 pub use options::{BrokerTls, Identity, Login, Mechanism, Options, PasswordOrigin, UnknownMechanism};
-pub use pool::{Lane, BrokerPool, Reconnect};
+pub use pool::{BrokerLane, BrokerPool, Reconnect};
 pub use sasl::{ScramError, TokenFuture, TokenProvider};
 pub use tls::TlsFileError;

@@ -17,7 +17,7 @@ pub use reconnect::Reconnect;
 /// The connections to one broker. It takes up the requests of a connection one by one, and one that it holds back holds
 /// back all behind it: so what must not wait has a connection of its own, as in Kafka's Java client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
+pub enum BrokerLane {
     /// Requests that are answered at once: metadata, offsets.
     Requests,
     /// The group: heartbeats, commits, and the joining during which there are neither.
@@ -34,15 +34,15 @@ pub enum Lane {
 #[derive(Debug)]
 pub struct BrokerPool {
     connector: Connector,
-    slots: Mutex<BTreeMap<(BrokerAddress, Lane), Arc<Slot>>>,
+    slots: Mutex<BTreeMap<(BrokerAddress, BrokerLane), Arc<LinkSlot>>>,
 }
 
 /// The place of one link. Its lock is held while a link is opened, so that many who ask open one.
 #[derive(Debug, Default)]
-struct Slot(tokio::sync::Mutex<SlotState>);
+struct LinkSlot(tokio::sync::Mutex<LinkSlotState>);
 
 #[derive(Debug, Default)]
-struct SlotState {
+struct LinkSlotState {
     link: Option<BrokerLink>,
     reconnect: Reconnect,
 }
@@ -62,7 +62,7 @@ impl BrokerPool {
     pub async fn ask<R: ApiRequest>(
         &self,
         broker: &BrokerAddress,
-        lane: Lane,
+        lane: BrokerLane,
         make: impl FnOnce(i16) -> R,
         patience: Duration,
     ) -> Result<(R::Answer, i16), Error> {
@@ -79,13 +79,13 @@ impl BrokerPool {
         self.slots().retain(|(broker, _), _| brokers.contains(broker));
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<(BrokerAddress, Lane), Arc<Slot>>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<(BrokerAddress, BrokerLane), Arc<LinkSlot>>> {
         // Nothing that can panic is done while it is held.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl LinkSlot {
     /// The link, or a new one.
     async fn link(
         &self,

@@ -25,7 +25,7 @@ pub use batches::{RawBatch, RecordBatches};
 pub use build::{BatchDraft, DraftRecord, SnappyFraming};
 pub use compression::{BatchDecoder, Compression};
 pub use inflate::BatchLimits;
-pub use record::{KafkaRecord, RecordBatch, RecordHeader, Records};
+pub use record::{BatchRecords, KafkaRecord, RecordBatch, RecordHeader};
 pub use visible::{Isolation, VisibleBatches};
 
 #[cfg(test)]

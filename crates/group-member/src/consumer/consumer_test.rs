@@ -23,7 +23,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(options: ConsumerOptions) -> Self {
+    fn new(options: ConsumerGroupOptions) -> Self {
         let member = ConsumerMember::new(options, topics(&["t"]), at(0));
         let mut rig = Self { member, now: at(0), said: Vec::new(), sent: None };
         rig.does(ConsumerEvent::Named([(TOPIC, TopicName::new("t").unwrap())].into()));
@@ -32,7 +32,7 @@ impl Rig {
     }
 
     fn plain() -> Self {
-        Self::new(ConsumerOptions::new("g".to_owned(), "m".to_owned()))
+        Self::new(ConsumerGroupOptions::new("g".to_owned(), "m".to_owned()))
     }
 
     fn does(&mut self, event: ConsumerEvent) -> &mut Self {
@@ -192,8 +192,10 @@ fn an_application_that_falls_silent_leaves_and_comes_back() {
 #[test]
 fn closing_gives_up_leaves_and_ends() {
     for (instance, epoch) in [(None, -1), (Some("one".to_owned()), -2)] {
-        let mut rig =
-            Rig::new(ConsumerOptions { instance, ..ConsumerOptions::new("g".to_owned(), "m".to_owned()) });
+        let mut rig = Rig::new(ConsumerGroupOptions {
+            instance,
+            ..ConsumerGroupOptions::new("g".to_owned(), "m".to_owned())
+        });
         rig.answered(0, 1, Some(&[0])).done().answered(0, 1, None).said.clear();
         rig.does(ConsumerEvent::Close(Duration::from_secs(5))).done();
         assert_eq!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The options of a member of a consumer group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConsumerOptions {
+pub struct ConsumerGroupOptions {
     /// The group.
     pub group: String,
     /// The id of the member, which it chooses itself and keeps (KIP-1082); unique, such as a UUID.
@@ -19,7 +19,7 @@ pub struct ConsumerOptions {
     pub rebalance_timeout: Duration,
 }
 
-impl ConsumerOptions {
+impl ConsumerGroupOptions {
     /// A dynamic member without a rack, with the times of Kafka's own client.
     #[must_use]
     pub const fn new(group: String, member_id: String) -> Self {

@@ -47,11 +47,11 @@ struct LinkFacts {
 /// A request with its place for the answer.
 struct Outgoing {
     frame: Vec<u8>,
-    waiting: Waiting,
+    waiting: WaitingCaller,
 }
 
 /// Somebody who waits for an answer.
-struct Waiting {
+struct WaitingCaller {
     asked: &'static str,
     most: usize,
     deadline: Instant,
@@ -126,7 +126,7 @@ impl BrokerLink {
         let broker = || self.facts.broker.clone();
         let deadline = Instant::now() + patience;
         let (answer, answered) = oneshot::channel();
-        let outgoing = Outgoing { frame, waiting: Waiting { asked, most, deadline, answer } };
+        let outgoing = Outgoing { frame, waiting: WaitingCaller { asked, most, deadline, answer } };
         let late = |_| Error::NoAnswer { broker: broker(), asked, within: patience };
         let sent = timeout_at(deadline, self.outgoing.send(outgoing)).await.map_err(late)?;
         let closed = || Error::Closed { broker: broker(), asked };
@@ -142,7 +142,11 @@ impl BrokerLink {
 
 /// Writes requests until nobody asks any more, or one can't be written. Who waits is told to the reader first, so that
 /// no answer comes before it.
-async fn write(mut sink: FrameSink, mut requests: mpsc::Receiver<Outgoing>, waiting: mpsc::Sender<Waiting>) {
+async fn write(
+    mut sink: FrameSink,
+    mut requests: mpsc::Receiver<Outgoing>,
+    waiting: mpsc::Sender<WaitingCaller>,
+) {
     loop {
         let request = tokio::select! {
             // The reader has ended: nothing that is sent now would be answered.
@@ -159,7 +163,7 @@ async fn write(mut sink: FrameSink, mut requests: mpsc::Receiver<Outgoing>, wait
 }
 
 /// Hands answers out until the connection ends, or nobody waits any more and none will.
-async fn read(mut source: FrameSource, mut answers: mpsc::Receiver<Waiting>) {
+async fn read(mut source: FrameSource, mut answers: mpsc::Receiver<WaitingCaller>) {
     while let Some(waiting) = next_waiting(&mut source, &mut answers).await {
         let answer = source.frame(waiting.asked, waiting.most, waiting.deadline).await;
         let is_over = answer.is_err();
@@ -173,7 +177,10 @@ async fn read(mut source: FrameSource, mut answers: mpsc::Receiver<Waiting>) {
 
 /// The next one who waits. `None` at the end, also where the broker closes a connection that is idle, or speaks without
 /// having been asked.
-async fn next_waiting(source: &mut FrameSource, answers: &mut mpsc::Receiver<Waiting>) -> Option<Waiting> {
+async fn next_waiting(
+    source: &mut FrameSource,
+    answers: &mut mpsc::Receiver<WaitingCaller>,
+) -> Option<WaitingCaller> {
     tokio::select! {
         // The one who waits comes first: bytes that are there are the answer.
         biased;

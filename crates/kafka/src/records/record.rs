@@ -58,20 +58,20 @@ impl RecordBatch {
 
     /// The records, in the order of their offsets. After an error the list is over.
     #[must_use]
-    pub fn records(&self) -> Records<'_> {
-        Records { header: &self.header, left: self.header.records, reader: WireReader::new(&self.body) }
+    pub fn records(&self) -> BatchRecords<'_> {
+        BatchRecords { header: &self.header, left: self.header.records, reader: WireReader::new(&self.body) }
     }
 }
 
 /// The records of a batch.
 #[derive(Debug)]
-pub struct Records<'a> {
+pub struct BatchRecords<'a> {
     header: &'a BatchHeader,
     left: i32,
     reader: WireReader<'a>,
 }
 
-impl Iterator for Records<'_> {
+impl Iterator for BatchRecords<'_> {
     type Item = Result<KafkaRecord, BatchError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -87,7 +87,7 @@ impl Iterator for Records<'_> {
     }
 }
 
-impl Records<'_> {
+impl BatchRecords<'_> {
     /// Bytes behind the last record are an error, once.
     fn rest(&mut self) -> Option<Result<KafkaRecord, BatchError>> {
         let left = self.reader.left();

@@ -15,7 +15,7 @@ use kafka_assigner_kafka::messages::{
     OffsetCommitRequestTopic, OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics,
 };
 use kafka_assigner_kafka::wire::Uuid;
-use kafka_assigner_kafka::{BrokerAddress, BrokerPool, Lane};
+use kafka_assigner_kafka::{BrokerAddress, BrokerLane, BrokerPool};
 use kafka_assigner_rig::kafka;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
@@ -109,7 +109,7 @@ impl Shell {
 
     async fn find_coordinator(&mut self) {
         let find = |version| FindCoordinatorRequest::of_group(&self.group, version);
-        let (answer, _) = self.pool.ask(&self.bootstrap, Lane::Requests, find, PATIENCE).await.unwrap();
+        let (answer, _) = self.pool.ask(&self.bootstrap, BrokerLane::Requests, find, PATIENCE).await.unwrap();
         match answer.of_group(&self.group) {
             Ok((_, address)) => self.coordinator = Some(address),
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -121,7 +121,10 @@ impl Shell {
         let broker = self.coordinator.as_ref().unwrap_or(&self.bootstrap);
         macro_rules! ask {
             ($request:expr) => {
-                self.pool.ask(broker, Lane::Group, |_| $request, patience).await.map(|(answer, _)| answer)
+                self.pool
+                    .ask(broker, BrokerLane::Group, |_| $request, patience)
+                    .await
+                    .map(|(answer, _)| answer)
             };
         }
         let failed = |_| AnswerFailure;
@@ -140,7 +143,7 @@ impl Shell {
         let mut plan = GroupPlan::new(PlanRule::of_name(strategy).unwrap(), members);
         let topics = plan.topics();
         let ask = |_| MetadataRequest::of_names(topics.iter().map(String::as_str));
-        let (answer, _) = self.pool.ask(&self.bootstrap, Lane::Requests, ask, PATIENCE).await.unwrap();
+        let (answer, _) = self.pool.ask(&self.bootstrap, BrokerLane::Requests, ask, PATIENCE).await.unwrap();
         let facts = |partitions: usize| TopicFacts { partitions: partitions as u32, racks: Vec::new() };
         let known =
             answer.topics.into_iter().map(|topic| (topic.name.unwrap(), facts(topic.partitions.len())));
@@ -225,7 +228,7 @@ async fn a_member_made_of_machines_shares_a_group_with_another_client() {
 async fn commits(kafka: &str, group: &str, topic: &str, membership: &Membership) {
     let (pool, broker): (_, BrokerAddress) = (pool(), kafka.parse().unwrap());
     let ask = |_| MetadataRequest::of_names([topic]);
-    let (metadata, _) = pool.ask(&broker, Lane::Requests, ask, PATIENCE).await.unwrap();
+    let (metadata, _) = pool.ask(&broker, BrokerLane::Requests, ask, PATIENCE).await.unwrap();
     let id: Uuid = metadata.topics[0].topic_id;
     let partition = OffsetCommitRequestPartition { committed_offset: 7, ..Default::default() };
     let of_topic =
@@ -237,7 +240,7 @@ async fn commits(kafka: &str, group: &str, topic: &str, membership: &Membership)
         topics: vec![of_topic],
         ..OffsetCommitRequest::default()
     };
-    let (answer, _) = pool.ask(&broker, Lane::Group, |_| commit, PATIENCE).await.unwrap();
+    let (answer, _) = pool.ask(&broker, BrokerLane::Group, |_| commit, PATIENCE).await.unwrap();
     assert_eq!(answer.topics[0].partitions[0].error_code, 0);
     let asked =
         OffsetFetchRequestTopics { name: topic.to_owned(), topic_id: id, partition_indexes: vec![0, 1] };
@@ -247,7 +250,7 @@ async fn commits(kafka: &str, group: &str, topic: &str, membership: &Membership)
         ..Default::default()
     };
     let ask = |version| OffsetFetchRequest::of_group(asked, version);
-    let (answer, _) = pool.ask(&broker, Lane::Group, ask, PATIENCE).await.unwrap();
+    let (answer, _) = pool.ask(&broker, BrokerLane::Group, ask, PATIENCE).await.unwrap();
     let group = answer.into_group();
     let offsets: Vec<_> =
         group.topics[0].partitions.iter().map(|partition| partition.committed_offset).collect();

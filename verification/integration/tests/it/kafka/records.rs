@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_kafka::messages::{FetchPartition, FetchRequest, FetchTopic, MetadataRequest};
 use kafka_assigner_kafka::records::{BatchDecoder, Compression, Isolation, KafkaRecord, VisibleBatches};
 use kafka_assigner_kafka::wire::Uuid;
-use kafka_assigner_kafka::{BrokerAddress, BrokerPool, Connector, Lane, Options};
+use kafka_assigner_kafka::{BrokerAddress, BrokerLane, BrokerPool, Connector, Options};
 use kafka_assigner_rig::kafka;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -24,7 +24,7 @@ pub(super) fn pool() -> BrokerPool {
 /// The leader of partition 0 of `topic`, and the topic's id.
 async fn leader(pool: &BrokerPool, bootstrap: &BrokerAddress, topic: &str) -> (BrokerAddress, Uuid) {
     let request = |_| MetadataRequest::of_names([topic]);
-    let (answer, _) = pool.ask(bootstrap, Lane::Requests, request, PATIENCE).await.unwrap();
+    let (answer, _) = pool.ask(bootstrap, BrokerLane::Requests, request, PATIENCE).await.unwrap();
     let leader = answer.topics[0].partitions[0].leader_id;
     let broker = answer.brokers.iter().find(|broker| broker.node_id == leader).unwrap();
     (BrokerAddress::new(&broker.host, broker.port).unwrap(), answer.topics[0].topic_id)
@@ -76,7 +76,7 @@ async fn read(kafka: &str, topic: &str) -> (Vec<KafkaRecord>, Vec<Compression>) 
     let (mut records, mut codecs, mut next) = (Vec::new(), Vec::new(), 0);
     while next < RECORDS {
         let request = |_| fetch(topic, id, next);
-        let (answer, _) = pool.ask(&leader, Lane::Polls, request, PATIENCE).await.unwrap();
+        let (answer, _) = pool.ask(&leader, BrokerLane::Polls, request, PATIENCE).await.unwrap();
         assert_eq!((answer.error_code, answer.responses[0].partitions[0].error_code), (0, 0));
         let partition = &answer.responses[0].partitions[0];
         for batch in VisibleBatches::new(partition, Isolation::Committed, BatchDecoder::default()) {
