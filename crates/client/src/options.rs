@@ -66,7 +66,8 @@ pub struct ConsumerOptions {
     /// both counts. Lower it where each takes much memory or a core.
     pub max_warming: usize,
     /// The time for which work goes on in the mode `overlap` while instances answer that the store can't be reached.
-    /// Default 10 min; longer counts as 10 min, since that is how long others wait for an owner of a deleted group.
+    /// Default 10 min; longer counts as 10 min. The service is told: where a session ends without its word, a switch to a
+    /// stricter mode waits for so long, and so do the grants of a group that takes the place of a deleted one.
     pub outage_grace: Duration,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
@@ -187,6 +188,7 @@ impl ConsumerOptions {
             generation: self.generation.clone(),
             session_timeout_ms: self.session_timeout.map_or(0, millis),
             renewal: v1::Renewal::Client.into(),
+            outage_grace_ms: Some(millis(self.outage_grace.min(claim::LONGEST_OUTAGE_GRACE))),
             max_poll_interval_ms: self.max_poll_interval.map_or(0, millis),
             protocol_version: PROTOCOL_VERSION,
             process: if self.process.is_empty() { process().to_owned() } else { self.process.clone() },

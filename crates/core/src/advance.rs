@@ -56,7 +56,7 @@ fn carry_out(
         Follow::Next => next(state, handoff, wall)?,
         Follow::Release => release(state, handoff),
         Follow::Forget => (Step::Forget, forget(state, &unit).clear(handoff)),
-        Follow::Clear => (Step::Clear { id }, Draft::on(state).clear(handoff)),
+        Follow::Clear => (Step::Clear { id }, handover::clear(state, handoff)),
         Follow::Adopt => return adopt(state, handoff, wall),
         Follow::GrantToTarget => {
             let why = Reason::TookOverWarm { owner: handoff.old.name.clone() };

@@ -127,6 +127,7 @@ pub(crate) fn owner_of(member: &Member, registration: &Versioned<Consumer>) -> O
         incarnation: member.incarnation.clone(),
         lease: registration.lease,
         ttl_ms: registration.ttl_ms,
+        outage_grace_ms: registration.outage_grace_ms,
         extra: Extra::new(),
     }
 }

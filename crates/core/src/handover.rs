@@ -28,6 +28,7 @@ impl Grant {
         let next = before.granted(self.owner.clone(), self.epoch, self.mode, self.wall, self.why.clone());
         // Where the topic is gone the grant is of the one that was there: the next one of that name is another.
         let topic_since = state.topic_since(&at.topic).or(before.topic_since);
+        let next = next.outliving(outlived_grace_ms(state, at));
         Assignment { topic_since, start: first_start(state, at), ..next }
     }
 
@@ -40,6 +41,35 @@ impl Grant {
     ) -> Draft<'a> {
         unit.iter().fold(draft, |draft, at| draft.assign(at, &self.next(state, at)))
     }
+}
+
+/// The longest outage grace, in milliseconds, of those who worked on `at` in `overlap` and whose sessions ended without their
+/// word: the owner, and one who had still to let go. Where an instance answers such a one that the store can't be reached, it
+/// goes on for so long.
+fn outlived_grace_ms(state: &GroupState, at: &TopicPartition) -> u64 {
+    let owner = state.assignment(at).filter(|before| !before.mode.is_strict());
+    let owner = owner.and_then(|before| before.owner.as_ref());
+    let leaving = state.handoff_of(at).and_then(|handoff| handoff.old_owner.as_ref());
+    let silent = owner.into_iter().chain(leaving).filter(|owner| is_silent(state, owner));
+    silent.map(|owner| owner.outage_grace_ms).max().unwrap_or_default()
+}
+
+/// True if the session of `owner` has ended without its word.
+fn is_silent(state: &GroupState, owner: &Owner) -> bool {
+    let member = owner.member();
+    state.presence(&member).is_over() && !state.has_left(&member)
+}
+
+/// The end of a handoff. Where its old owner has never let go, and never will, its grace is noted; the assignment is
+/// written in any case, so that it is younger than an operator's word about those who had stopped by then.
+pub(crate) fn clear<'a>(state: &'a GroupState, handoff: &Handoff) -> Draft<'a> {
+    let is_silent = handoff.old_owner.as_ref().is_some_and(|owner| is_silent(state, owner));
+    let note = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
+        Some(before) => draft.assign(at, &before.clone().outliving(outlived_grace_ms(state, at))),
+        None => draft,
+    };
+    let worked_on = handoff.unit.iter().filter(|_| is_silent);
+    worked_on.fold(Draft::on(state), note).clear(handoff)
 }
 
 /// The start of the first grant of a partition whose topic has taken the place of another one of that name: its beginning.

@@ -76,7 +76,7 @@ pub(crate) fn open(url: &str) -> Result<EtcdStore> {
 
 /// Creates the group, with what differs from the defaults.
 pub(crate) async fn create_group(address: &str, config: Option<GroupConfig>) -> Result<()> {
-    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config };
+    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config, owners_stopped: false };
     AdminClient::connect(address.to_owned()).await?.set_group_config(request).await?;
     Ok(())
 }

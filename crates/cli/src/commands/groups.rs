@@ -114,6 +114,10 @@ pub(crate) struct SetGroup {
     /// balance takes) or moves [new groups: ties]
     #[arg(long, value_name = "PRICE")]
     spread_topics: Option<String>,
+    /// Every process that owned partitions of it before, and does not now, has stopped, also those that reach no instance: a
+    /// switch to a stricter mode waits for none of them
+    #[arg(long)]
+    owners_stopped: bool,
 }
 
 fn millis(text: &str) -> Result<u64, String> {
@@ -156,10 +160,12 @@ impl Operation for SetGroup {
     async fn perform(self, admin: &Admin) -> Result<GroupSet, CommandError> {
         let config = self.config();
         let group = self.of.group;
-        if config == v1::GroupConfig::default() && exists(admin, &group).await? {
+        if config == v1::GroupConfig::default() && !self.owners_stopped && exists(admin, &group).await? {
             return Err(CommandError::NothingToChange);
         }
-        let request = v1::SetGroupConfigRequest { group: group.clone(), config: Some(config) };
+        let owners_stopped = self.owners_stopped;
+        let request =
+            v1::SetGroupConfigRequest { group: group.clone(), config: Some(config), owners_stopped };
         let answer = admin.ask(admin.client().set_group_config(request)).await?;
         let config = answer.config.ok_or_else(|| admin.nonsense("a group without a configuration"))?;
         Ok(GroupSet { group, created: answer.created, config: config.into() })

@@ -307,7 +307,10 @@ impl<D: Dialect> Session<D> {
 
     fn opened(&mut self, sent: Moment, incarnation: Incarnation, session: &SessionInfo) {
         let (lease, ttl) = (LeaseId(session.lease), Duration::from_millis(session.ttl_ms));
-        let claim = ClaimClock::granted(sent, ttl, self.outage_grace);
+        // A service that does not know of it grants none, and waits for the longest.
+        let granted = Some(session.outage_grace_ms).filter(|granted_ms| *granted_ms > 0);
+        let grace = granted.map_or(self.outage_grace, |ms| self.outage_grace.min(Duration::from_millis(ms)));
+        let claim = ClaimClock::granted(sent, ttl, grace);
         self.heartbeats = self.heartbeats.for_session(sent, ttl);
         self.actions.push(SessionAction::Claim(Some(claim.term())));
         self.actions.push(SessionAction::Opened { incarnation: incarnation.clone(), lease });

@@ -129,7 +129,12 @@ impl Rig {
         let open = self.opened.as_ref().expect("a stream is open");
         let lease = if open.resume_lease == LeaseId::NONE { 77 } else { open.resume_lease.0 };
         let ttl_ms = u64::try_from(self.ttl.as_millis()).expect("small");
-        let session = SessionInfo { incarnation: open.incarnation.to_string(), lease, ttl_ms };
+        let session = SessionInfo {
+            incarnation: open.incarnation.to_string(),
+            lease,
+            ttl_ms,
+            ..SessionInfo::default()
+        };
         let assigned = assigned.iter().map(|partition| v1::AssignedPartition {
             topic: "t".into(),
             partition: *partition,

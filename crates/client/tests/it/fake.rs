@@ -231,7 +231,12 @@ impl Transport for Fake {
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         let ttl_ms = u64::try_from(state.ttl.as_millis()).expect("small");
-        let session = SessionInfo { incarnation: request.incarnation, lease: state.leases, ttl_ms };
+        let session = SessionInfo {
+            incarnation: request.incarnation,
+            lease: state.leases,
+            ttl_ms,
+            outage_grace_ms: request.outage_grace_ms.unwrap_or_default(),
+        };
         let snapshot = Snapshot { session: Some(session), ..state.snapshot.clone() };
         sender.send(Ok(command_at(state.revision, Command::Snapshot(snapshot)))).expect("just made");
         state.stream = Some(sender);

@@ -289,10 +289,15 @@ impl Memory {
     /// The time for which those who owned `at` before in `overlap` may still act beside its owner; zero where nobody can.
     ///
     /// Whoever lost it was over, or had let go, when this leader saw the grant: claims of theirs end within two thirds
-    /// of the longest time to live from then on.
+    /// of the longest time to live from then on, or within the outage grace of one whose session ended without its word. An
+    /// operator's word that they have stopped leaves nothing to wait for.
     #[must_use]
-    pub fn outlived_for(&self, at: &TopicPartition, assignment: &Assignment, now: Moment) -> Duration {
-        let span = span(Duration::from_millis(assignment.outlived_ttl_ms));
+    pub fn outlived_for(&self, state: &GroupState, at: &TopicPartition, now: Moment) -> Duration {
+        let Some(assignment) = state.assignment(at).filter(|_| !state.owners_have_stopped(at)) else {
+            return self.history_wait(now);
+        };
+        let grace = Duration::from_millis(assignment.outlived_grace_ms);
+        let span = span(Duration::from_millis(assignment.outlived_ttl_ms)).max(grace);
         let seen = self.grants.get(at).filter(|seen| seen.epoch == assignment.held_epoch());
         (seen.map_or(now, |seen| seen.since) + span).since(now).max(self.history_wait(now))
     }

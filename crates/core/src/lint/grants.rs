@@ -63,9 +63,9 @@ fn one_owner(effect: &Effect<'_>) -> Option<String> {
 
 fn no_earlier_owner(effect: &Effect<'_>) -> Option<String> {
     effect.assigned().find_map(|(at, after)| {
-        let before = effect.before.assignment(at).filter(|before| !before.mode.is_strict())?;
-        let had = owner(Some(before)).filter(|_| after.mode.is_strict())?;
-        let left = effect.context.memory.outlived_for(at, before, effect.context.moment);
+        let before = effect.before.assignment(at).filter(|before| !before.mode.is_strict());
+        let had = owner(before).filter(|_| after.mode.is_strict())?;
+        let left = effect.context.memory.outlived_for(effect.before, at, effect.context.moment);
         let is_other = owner(Some(after)).is_some_and(|has| has != had);
         (is_other || !left.is_zero()).then(|| format!("{at}: {had} and those before it, for {left:?} more"))
     })

@@ -126,7 +126,7 @@ impl Planner<'_> {
         let granted = part.iter().filter_map(|at| Some((at, self.state.assignment(at)?)));
         let (strict, before): (Vec<_>, Vec<_>) =
             granted.partition(|(_, assignment)| assignment.mode.is_strict());
-        let left_ms = before.into_iter().map(|(at, assignment)| self.outlived_ms(at, assignment)).max()?;
+        let left_ms = before.into_iter().map(|(at, _)| self.outlived_ms(at)).max()?;
         (!strict.is_empty()).then_some(DeferReason::Outlived { left_ms })
     }
 

@@ -8,7 +8,7 @@ use crate::action::{Action, Step};
 use crate::claim::ClaimEnd;
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{claim_end, is_readable, may_gain, may_have};
-use crate::handover::{Grant, awaiting};
+use crate::handover::{Grant, awaiting, clear};
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
 use crate::record::{Assignment, Handoff, Phase};
@@ -74,7 +74,7 @@ impl Planner<'_> {
         if handoff.phase == Phase::Cancelled || keeps_offset || is_awaited || !is_readable {
             return;
         }
-        let write = Draft::on(self.state).clear(handoff).into_write();
+        let write = clear(self.state, handoff).into_write();
         let step = Step::Clear { id: handoff.id.clone() };
         self.plan.actions.push(Action { unit: handoff.unit.clone(), step, write });
     }

@@ -103,13 +103,13 @@ impl Planner<'_> {
         if let Some(why) = self.restored(mode) {
             return Some(why);
         }
-        let left_ms = self.outlived_ms(at, assignment);
+        let left_ms = self.outlived_ms(at);
         (mode.is_strict() && left_ms > 0).then_some(DeferReason::Outlived { left_ms })
     }
 
     /// For how many milliseconds more, begun ones counted, those who owned `at` before may act beside its owner.
-    pub(super) fn outlived_ms(&self, at: &TopicPartition, assignment: &Assignment) -> u64 {
-        let left = self.context.memory.outlived_for(at, assignment, self.context.moment);
+    pub(super) fn outlived_ms(&self, at: &TopicPartition) -> u64 {
+        let left = self.context.memory.outlived_for(self.state, at, self.context.moment);
         u64::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }

@@ -46,6 +46,10 @@ pub struct Consumer {
     pub standing: Standing,
     /// The side that keeps the lease alive.
     pub renewal: Renewal,
+    /// The time, in milliseconds from its last confirmation, for which it may go on in `overlap` while it hears that the store
+    /// can't be reached; 0: not at all. One that is not told may be the longest.
+    #[serde(default = "super::longest_outage_grace_ms")]
+    pub outage_grace_ms: u64,
     /// The capabilities of the client beyond a minimal client's three calls.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
@@ -195,6 +199,7 @@ impl Consumer {
             max_poll_interval_ms: None,
             standing: Standing::Active,
             renewal,
+            outage_grace_ms: 0,
             capabilities: BTreeSet::new(),
             progress: BTreeMap::new(),
             busy: BTreeMap::new(),

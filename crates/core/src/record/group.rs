@@ -56,6 +56,10 @@ pub struct GroupConfig {
     /// the end of its session is waited for.
     #[serde(default = "default_takeover_after")]
     pub takeover_after_ms: u64,
+    /// True if an operator has said, with this version of the record, that everybody has stopped who owned a partition before
+    /// and does not now: no switch to a stricter mode waits for them. It counts for grants that are older than the record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owners_stopped: bool,
     /// The most handoffs in flight; at least 1, default 1 000.
     #[serde(default = "default_moves_in_flight")]
     pub max_moves_in_flight: u32,
@@ -142,6 +146,7 @@ impl Default for GroupConfig {
             drain_deadline_ms: default_drain_deadline(),
             hold_deadline_ms: default_hold_deadline(),
             takeover_after_ms: default_takeover_after(),
+            owners_stopped: false,
             max_moves_in_flight: default_moves_in_flight(),
             max_warming: default_warming(),
             rejoin_grace_ms: 0,

@@ -1,9 +1,9 @@
 //! What was before the group: the store's history, and an earlier group of its name.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
+use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::millis;
 
 use super::{Entry, GroupState};
@@ -45,19 +45,31 @@ impl GroupState {
         self.history.as_ref().and_then(Entry::readable).map_or(0, |note| note.earlier_claims_ms)
     }
 
+    /// True if an operator has said, after the grant of `at`, that everybody has stopped who owned it before.
+    #[must_use]
+    pub fn owners_have_stopped(&self, at: &TopicPartition) -> bool {
+        let said = self.config_entry().and_then(Entry::readable).filter(|config| config.owners_stopped);
+        let granted = self.assignments().get(at).and_then(Entry::readable);
+        said.zip(granted).is_some_and(|(said, granted)| granted.mod_revision < said.mod_revision)
+    }
+
     /// The time for which claims of the group may run once it is deleted though the leases of its owners are gone, in
     /// milliseconds; 0: there is none. In `overlap` an owner that reaches no instance goes on for its outage grace.
     #[must_use]
     pub fn claims_after_deletion_ms(&self) -> u64 {
         let longest_session = self.configured(|config| config.max_session_timeout_ms);
         let of = |assignment: &Assignment| {
-            let ttl_ms = assignment.owner.as_ref().map_or(longest_session, |owner| owner.ttl_ms);
-            let grace = if assignment.mode.is_strict() { Duration::ZERO } else { LONGEST_OUTAGE_GRACE };
-            ttl_ms.max(assignment.outlived_ttl_ms).max(millis(grace))
+            let owner = assignment.owner.as_ref();
+            let ttl_ms = owner.map_or(longest_session, |owner| owner.ttl_ms).max(assignment.outlived_ttl_ms);
+            let grace_ms = owner.map_or(millis(LONGEST_OUTAGE_GRACE), |owner| owner.outage_grace_ms);
+            let grace_ms = if assignment.mode.is_strict() { 0 } else { grace_ms };
+            ttl_ms.max(grace_ms).max(assignment.outlived_grace_ms)
         };
         // What can't be read may be anything that is allowed.
         let unread = longest_session.max(millis(LONGEST_OUTAGE_GRACE));
         let claims = self.assignments().values().map(|entry| entry.last_good().map_or(unread, &of));
-        claims.max().unwrap_or_default().max(self.earlier_claims_ms())
+        let leaving = self.handoffs().keys().filter_map(|at| self.handoff(at)?.old_owner.as_ref());
+        let leaving = leaving.map(|owner| owner.ttl_ms.max(owner.outage_grace_ms));
+        claims.chain(leaving).max().unwrap_or_default().max(self.earlier_claims_ms())
     }
 }

@@ -89,17 +89,18 @@ fn a_new_leader_waits_for_earlier_claims_anew() {
 
 #[test]
 fn a_deleted_group_leaves_the_claims_that_its_owners_may_have() {
-    let claims = |mode, ttl_ms| {
+    let claims = |mode, ttl_ms, grace_ms| {
         let mut group = TestGroup::with_topics(&[("t", 1)]);
         group.configure(&GroupConfig { mode, ..GroupConfig::default() });
         assert_eq!(group.state.claims_after_deletion_ms(), 0, "nobody owned anything");
-        group.join_as("a", |consumer| consumer.ttl_ms = ttl_ms);
+        group.join_as("a", |consumer| (consumer.ttl_ms, consumer.outage_grace_ms) = (ttl_ms, grace_ms));
         group.settle();
         group.state.claims_after_deletion_ms()
     };
-    assert_eq!(claims(Mode::Exclusive, 45_000), 45_000);
-    assert_eq!(claims(Mode::Overlap, 45_000), 600_000, "it may be cut off, and act for its outage grace");
-    assert_eq!(claims(Mode::Overlap, 1_200_000), 1_200_000);
+    assert_eq!(claims(Mode::Exclusive, 45_000, 600_000), 45_000);
+    assert_eq!(claims(Mode::Overlap, 45_000, 600_000), 600_000, "it may be cut off, and act on");
+    assert_eq!(claims(Mode::Overlap, 45_000, 0), 45_000, "it has no grace");
+    assert_eq!(claims(Mode::Overlap, 1_200_000, 600_000), 1_200_000);
     assert_eq!(
         created(Mode::Exclusive).state.claims_after_deletion_ms(),
         CLAIMS_MS,

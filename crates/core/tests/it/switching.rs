@@ -240,3 +240,154 @@ fn a_part_of_a_set_moves_in_the_mode_of_the_whole_set() {
     let modes: Vec<_> = moves.iter().map(|handoff| handoff.mode).collect();
     assert!(modes.iter().all(|mode| *mode == Mode::Exclusive), "{modes:?}");
 }
+
+/// The outage grace of the consumers of these tests.
+const GRACE: Duration = Duration::from_secs(600);
+
+/// A consumer that goes on for [`GRACE`] while it hears that the store can't be reached.
+fn join_with_grace(group: &mut TestGroup, name: &str) -> Member {
+    group.join_as(name, |consumer| consumer.outage_grace_ms = 600_000)
+}
+
+/// `a` owned both partitions in `overlap`, and its session has ended without its word: `b` owns them.
+fn orphaned() -> TestGroup {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = join_with_grace(&mut group, "a");
+    group.settle();
+    join_with_grace(&mut group, "b");
+    group.remove(&Key::Consumer(a.name));
+    group.settle();
+    group
+}
+
+/// True if the switch to `exclusive` comes when `wait` has passed, and not before.
+fn is_switched_after(group: &mut TestGroup, wait: Duration) -> bool {
+    group.later(wait.saturating_sub(Duration::from_millis(1)));
+    group.settle();
+    let is_early = !wait.is_zero() && mode(group) == Mode::Exclusive;
+    group.later(Duration::from_millis(1));
+    group.settle();
+    !is_early && mode(group) == Mode::Exclusive
+}
+
+// It may hear for so long, from an instance that is cut off as it is, that the store can't be reached.
+#[test]
+fn an_owner_that_ended_without_its_word_is_waited_for_by_its_outage_grace() {
+    let mut group = orphaned();
+    switch(&mut group, Mode::Exclusive);
+    assert!(is_switched_after(&mut group, GRACE));
+}
+
+#[test]
+fn an_owner_that_let_go_is_waited_for_by_its_claim() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = join_with_grace(&mut group, "a");
+    group.settle();
+    join_with_grace(&mut group, "b");
+    group.leave(&a, &Leaving::Drain);
+    group.settle();
+    group.everybody_acts();
+    group.settle();
+    assert!(group.state.handoffs().is_empty() && !group.state.owns_something(&a), "all is with b");
+    group.remove(&Key::Consumer(a.name));
+    switch(&mut group, Mode::Exclusive);
+    assert!(is_switched_after(&mut group, Duration::from_secs(20)));
+}
+
+#[test]
+fn an_old_owner_that_died_before_it_let_go_is_waited_for_by_its_outage_grace() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = join_with_grace(&mut group, "a");
+    group.settle();
+    let b = group.join("b");
+    group.pass();
+    group.say(&b, &at(), None, &Ack::Ready);
+    group.pass();
+    group.say(&b, &at(), None, &Ack::Taken(Taken::default()));
+    group.remove(&Key::Consumer(a.name));
+    group.settle();
+    assert!(group.state.handoffs().is_empty());
+    switch(&mut group, Mode::Exclusive);
+    assert!(is_switched_after(&mut group, GRACE));
+}
+
+#[test]
+fn an_operators_word_that_the_owners_have_stopped_is_the_end_of_the_wait() {
+    let mut group = orphaned();
+    let word = GroupConfig { mode: Mode::Exclusive, owners_stopped: true, ..GroupConfig::default() };
+    group.configure(&word);
+    assert!(is_switched_after(&mut group, Duration::ZERO));
+}
+
+/// The topic is in `exclusive` from now on, and the group's configuration is as before.
+fn switch_topic(group: &mut TestGroup) {
+    let key = Key::Topic("t".parse().unwrap());
+    let strict = Topic { mode: Some(Mode::Exclusive), ..group.stored::<Topic>(&key) };
+    group.put(&key, encode(&strict));
+}
+
+#[test]
+fn an_operators_word_says_nothing_of_owners_that_come_later() {
+    let mut group = orphaned();
+    group.configure(&GroupConfig { owners_stopped: true, ..GroupConfig::default() });
+    let owner = group.state.owner(&at()).expect("b owns it");
+    join_with_grace(&mut group, "c");
+    group.remove(&Key::Consumer(owner.name));
+    group.settle();
+    switch_topic(&mut group);
+    assert!(is_switched_after(&mut group, GRACE));
+}
+
+#[test]
+fn an_operators_word_says_nothing_of_an_old_owner_that_dies_later() {
+    let mut group = orphaned();
+    let b = group.state.owner(&at()).expect("b owns it");
+    let c = group.join("c");
+    group.pass();
+    group.say(&c, &at(), None, &Ack::Ready);
+    group.pass();
+    group.say(&c, &at(), None, &Ack::Taken(Taken::default()));
+    group.configure(&GroupConfig { owners_stopped: true, ..GroupConfig::default() });
+    group.remove(&Key::Consumer(b.name));
+    group.settle();
+    switch_topic(&mut group);
+    assert!(is_switched_after(&mut group, GRACE));
+}
+
+// It never heard of the switch, and hears from an instance that is cut off that the store can't be reached.
+#[test]
+fn an_owner_that_never_confirmed_the_stricter_mode_is_waited_for_by_its_outage_grace() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    join_with_grace(&mut group, "a");
+    group.settle();
+    switch(&mut group, Mode::Exclusive);
+    group.pass();
+    assert!(
+        group.state.assignment(&at()).is_some_and(|granted| granted.switching.is_some()),
+        "not confirmed"
+    );
+    join_with_grace(&mut group, "b");
+    group.crash("a");
+    group.settle();
+    group.later(GRACE.saturating_sub(Duration::from_millis(1)));
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("a"), "it may act");
+    group.later(Duration::from_millis(1));
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("b"));
+}
+
+#[test]
+fn an_owner_that_confirmed_the_stricter_mode_has_no_grace_any_more() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    join_with_grace(&mut group, "a");
+    group.settle();
+    switch(&mut group, Mode::Exclusive);
+    group.settle();
+    group.everybody_acts();
+    assert!(group.state.assignment(&at()).is_some_and(|granted| granted.switching.is_none()), "confirmed");
+    join_with_grace(&mut group, "b");
+    group.crash("a");
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("b"), "its lease is gone");
+}

@@ -78,6 +78,12 @@ pub struct RegisterRequest {
     /// counted as one where several seem to die at once. At most 200 characters; empty = a process of its own.
     #[prost(string, tag = "19")]
     pub process: ::prost::alloc::string::String,
+    /// The longest time, in milliseconds from the last confirmation, for which it goes on in `overlap` while instances answer
+    /// HEARTBEAT_OUTCOME_STORE_UNAVAILABLE; at most 600000, which also counts where it is unset. Where the session ends
+    /// without a word of the consumer, a switch to a stricter mode waits for so long. What was granted is in
+    /// SessionInfo.outage_grace_ms. Ignored with RENEWAL_SERVER: such a client has none.
+    #[prost(uint64, optional, tag = "20")]
+    pub outage_grace_ms: ::core::option::Option<u64>,
 }
 /// For people only; nothing is decided by it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -199,6 +205,9 @@ pub struct SessionInfo {
     /// answer HEARTBEAT_OUTCOME_STORE_UNAVAILABLE extends a claim that has not lapsed, see there.
     #[prost(uint64, tag = "3")]
     pub ttl_ms: u64,
+    /// The longest time, from the last confirmation, through which such answers extend it; 0 = not at all.
+    #[prost(uint64, tag = "4")]
+    pub outage_grace_ms: u64,
 }
 /// The partitions that a member owns, and those in which it has no role any more.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3115,6 +3124,10 @@ pub struct SetGroupConfigRequest {
     /// The changes. Refused as a whole (INVALID_ARGUMENT) when one value is out of its bounds.
     #[prost(message, optional, tag = "2")]
     pub config: ::core::option::Option<GroupConfig>,
+    /// True: everybody who owned a partition before, and does not now, has stopped. A switch to a stricter mode then waits
+    /// for none of them. The caller answers for it; it counts for the grants that there are when it is said.
+    #[prost(bool, tag = "3")]
+    pub owners_stopped: bool,
 }
 /// The configuration was written.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

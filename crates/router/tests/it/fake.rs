@@ -157,7 +157,12 @@ impl RoutingTransport for Fake {
             state.leases += 1;
         }
         let (sender, receiver) = mpsc::unbounded_channel();
-        let session = SessionInfo { incarnation: request.incarnation, lease: state.leases, ttl_ms: TTL_MS };
+        let session = SessionInfo {
+            incarnation: request.incarnation,
+            lease: state.leases,
+            ttl_ms: TTL_MS,
+            ..SessionInfo::default()
+        };
         // In two parts, which count as one.
         let (first, rest) = state.table.split_at(state.table.len() / 2);
         for (routes, more) in [(first, true), (rest, false)] {

@@ -23,6 +23,14 @@ use crate::group_name::group_name;
 use crate::options::Options;
 use crate::{directory, leases, refusal};
 
+/// What an operator wants of a group.
+struct WantedConfig {
+    /// The values to change.
+    config: v1::GroupConfig,
+    /// True if everybody has stopped who owned a partition before and does not now.
+    owners_stopped: bool,
+}
+
 impl AdminService {
     /// Creates a group or changes its configuration. Cancel safe: repeating it is harmless.
     ///
@@ -33,7 +41,8 @@ impl AdminService {
         request: SetGroupConfigRequest,
     ) -> Result<SetGroupConfigResponse, Status> {
         let name = group_name(&request.group)?;
-        let wanted = request.config.unwrap_or_default();
+        let config = request.config.unwrap_or_default();
+        let wanted = WantedConfig { config, owners_stopped: request.owners_stopped };
         for _ in 0..ATTEMPTS {
             let written = match self.instance.group(&name).await {
                 Ok(group) if group.read(|state| state.config_entry().is_some()) => {
@@ -55,7 +64,7 @@ impl AdminService {
     async fn create(
         &self,
         name: &GroupName,
-        wanted: &v1::GroupConfig,
+        wanted: &WantedConfig,
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let options = self.instance.options();
         let config = changed(options.group_defaults.clone(), wanted, &options.strategies)?;
@@ -78,7 +87,7 @@ impl AdminService {
     async fn reconfigure(
         &self,
         group: &ServedGroup,
-        wanted: &v1::GroupConfig,
+        wanted: &WantedConfig,
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let key = group.layout().encode(&Key::GroupConfig);
         let Some((before, must)) = group.read(before)? else { return Ok(None) };
@@ -88,13 +97,14 @@ impl AdminService {
                 modes::refuse_lacking(state, |consumer| Some(state.mode_demanded_of(consumer, config.mode)))
             })?;
         }
-        if config != before {
+        if config != before || wanted.owners_stopped {
             let put = Op::put(key.clone(), encode(&config));
             let txn = Txn::guarded(vec![Compare::new(key, must)], vec![put]);
             if !self.instance.change(group, txn).await? {
                 return Ok(None);
             }
-            tracing::info!(group = %group.name(), "group reconfigured by an operator");
+            let owners_stopped = wanted.owners_stopped;
+            tracing::info!(group = %group.name(), owners_stopped, "group reconfigured by an operator");
         }
         Ok(Some(SetGroupConfigResponse { config: Some(show::config(&config)), created: false }))
     }
@@ -197,9 +207,11 @@ fn deletable(
 /// `config` with what is `wanted` of it, checked.
 fn changed(
     mut config: GroupConfig,
-    wanted: &v1::GroupConfig,
+    WantedConfig { config: wanted, owners_stopped }: &WantedConfig,
     strategies: &Registry,
 ) -> Result<GroupConfig, Status> {
+    // It counts for the grants that there are when it is said.
+    config.owners_stopped = *owners_stopped;
     if let Some(mode) = &wanted.mode {
         config.mode = modes::named(mode)?;
     }
@@ -258,18 +270,22 @@ mod tests {
 
     #[test]
     fn only_what_is_set_changes() {
-        let wanted = v1::GroupConfig { debounce_ms: Some(7), ..v1::GroupConfig::default() };
-        let config = changed(GroupConfig::default(), &wanted, Registry::builtin()).unwrap();
-        assert_eq!(config, GroupConfig { debounce_ms: 7, ..GroupConfig::default() });
+        let config = v1::GroupConfig { debounce_ms: Some(7), ..v1::GroupConfig::default() };
+        for owners_stopped in [false, true] {
+            let wanted = WantedConfig { config: config.clone(), owners_stopped };
+            let config = changed(GroupConfig::default(), &wanted, Registry::builtin()).unwrap();
+            assert_eq!(config, GroupConfig { debounce_ms: 7, owners_stopped, ..GroupConfig::default() });
+        }
     }
 
     #[test]
     fn a_refused_value_is_named() {
-        for (wanted, part) in [
+        for (config, part) in [
             (v1::GroupConfig { max_warming: Some(0), ..Default::default() }, "max_warming = 0"),
             (v1::GroupConfig { mode: Some("strict".to_owned()), ..Default::default() }, "\"strict\""),
             (v1::GroupConfig { strategy: Some("best".to_owned()), ..Default::default() }, "sticky-balanced"),
         ] {
+            let wanted = WantedConfig { config, owners_stopped: false };
             let refused = changed(GroupConfig::default(), &wanted, Registry::builtin()).unwrap_err();
             assert!(refused.message().contains(part), "{}", refused.message());
         }

@@ -97,6 +97,7 @@ impl ConsumerService {
             capabilities: registration.capabilities.clone(),
             endpoint: registration.endpoint.clone(),
             process: registration.process.clone(),
+            outage_grace_ms: millis(registration.outage_grace),
             instance: self.instance.options().id.clone(),
             client: registration.client.clone(),
             ..Consumer::new(registration.incarnation.clone(), ttl_ms, registration.renewal, wall)
@@ -121,6 +122,7 @@ impl ConsumerService {
             renews: registration.renewal == Renewal::Server,
             snapshot: registration.capabilities.contains(&Capability::Snapshot),
             says_taken: registration.capabilities.contains(&Capability::Taken),
+            outage_grace: registration.outage_grace,
             process: registration.process,
         })
     }

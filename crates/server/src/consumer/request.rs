@@ -8,6 +8,7 @@ use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::{self, RegisterRequest};
 use kafka_assigner_proto::{PROTOCOL_VERSION, Reason, status};
 use kafka_assigner_strategies::Capacity;
+use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::name::{GroupName, MemberName, TopicName};
@@ -36,6 +37,7 @@ pub(super) struct CheckedRegister {
     pub(super) generation: String,
     pub(super) timeout: Option<Duration>,
     pub(super) renewal: Renewal,
+    pub(super) outage_grace: Duration,
     pub(super) capabilities: BTreeSet<Capability>,
     pub(super) max_poll_interval_ms: Option<u64>,
     pub(super) seen: v1::Seen,
@@ -73,6 +75,7 @@ impl CheckedRegister {
             generation: label("generation", &request.generation)?,
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
+            outage_grace: outage_grace(request.outage_grace_ms, renewal),
             capabilities: capabilities(&request, renewal)?,
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
             seen: request.seen.unwrap_or_default(),
@@ -90,6 +93,16 @@ pub(crate) fn check_version(version: u32) -> Result<(), Status> {
     let message =
         format!("protocol_version {version} is not supported: this instance speaks {PROTOCOL_VERSION}");
     Err(status(Reason::NotSupported, message))
+}
+
+/// The outage grace that is granted. A client that does not tell its own may have the longest.
+fn outage_grace(asked: Option<u64>, renewal: Renewal) -> Duration {
+    match renewal {
+        Renewal::Client => {
+            asked.map_or(LONGEST_OUTAGE_GRACE, Duration::from_millis).min(LONGEST_OUTAGE_GRACE)
+        }
+        Renewal::Server => Duration::ZERO,
+    }
 }
 
 fn renewal(value: i32) -> Result<Renewal, Status> {

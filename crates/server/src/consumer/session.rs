@@ -1,5 +1,7 @@
 //! The session that a stream belongs to.
 
+use std::time::Duration;
+
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::Consumer;
 use kafka_assigner_core::session::over;
@@ -24,6 +26,8 @@ pub(super) struct ConsumerSession {
     pub(super) renews: bool,
     pub(super) snapshot: bool,
     pub(super) says_taken: bool,
+    /// The time for which it may go on in `overlap` while it hears that the store can't be reached.
+    pub(super) outage_grace: Duration,
     /// The process that its client is a part of, in the client's words; empty where it names none.
     pub(super) process: String,
 }
@@ -31,7 +35,7 @@ pub(super) struct ConsumerSession {
 impl ConsumerSession {
     /// The description of the session for its member; `None` where the client would not understand it.
     pub(super) fn describe(&self) -> Option<SessionInfo> {
-        self.snapshot.then(|| session_info(&self.member, self.lease))
+        self.snapshot.then(|| session_info(&self.member, self.lease, self.outage_grace))
     }
 
     /// A word for the process that a stream of the session, read over `connection`, belongs to.

@@ -30,8 +30,13 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
 }
 
 /// The description of its session that a stream is told.
-pub(crate) fn session_info(member: &Member, lease: Lease) -> SessionInfo {
-    SessionInfo { incarnation: member.incarnation.to_string(), lease: lease.id.0, ttl_ms: millis(lease.ttl) }
+pub(crate) fn session_info(member: &Member, lease: Lease, outage_grace: Duration) -> SessionInfo {
+    SessionInfo {
+        incarnation: member.incarnation.to_string(),
+        lease: lease.id.0,
+        ttl_ms: millis(lease.ttl),
+        outage_grace_ms: millis(outage_grace),
+    }
 }
 
 /// The farewell of a stream once the instance stops, with the addresses of others.

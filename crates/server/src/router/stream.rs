@@ -1,5 +1,7 @@
 //! One router's stream: tells it the difference between the routes that it was told and those of the view.
 
+use std::time::Duration;
+
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::Router;
 use kafka_assigner_core::session::over;
@@ -141,8 +143,10 @@ impl RouterStream {
 
     fn news(&mut self, state: &GroupState, scope: &Scope) -> Vec<Command> {
         let Some(table) = &mut self.table else {
-            let (table, commands) =
-                SentRoutes::open(state, &session_info(&self.session.router, self.session.lease));
+            let (table, commands) = SentRoutes::open(
+                state,
+                &session_info(&self.session.router, self.session.lease, Duration::ZERO),
+            );
             self.table = Some(table);
             return commands;
         };

@@ -26,7 +26,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, Status>, reason: Reason, part: 
 }
 
 async fn configure(admin: &mut Admin, config: GroupConfig) -> Result<SetGroupConfigResponse, Status> {
-    let request = SetGroupConfigRequest { group: g(), config: Some(config) };
+    let request = SetGroupConfigRequest { group: g(), config: Some(config), owners_stopped: false };
     admin.set_group_config(request).await.map(tonic::Response::into_inner)
 }
 

@@ -38,7 +38,7 @@ async fn strict_after_a_deletion(owners_stopped: bool) -> (Cluster, Member) {
     cluster.until("it is gone", |state| state.consumers().is_empty()).await;
     delete_after(&cluster.nodes[0], owners_stopped).await.expect("it is deleted");
     let config = Some(v1::GroupConfig { mode: Some("exclusive".to_owned()), ..v1::GroupConfig::default() });
-    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config };
+    let request = SetGroupConfigRequest { group: GROUP.to_owned(), config, owners_stopped: false };
     let admin = AdminService::new(cluster.nodes[0].instance.clone());
     admin.set_group_config(request).await.expect("it is created");
     cluster.topic("t", 2).await;

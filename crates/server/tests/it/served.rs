@@ -84,7 +84,11 @@ impl Served {
     /// Sets the topic `t` of group `g`, which is created with it.
     pub(crate) async fn topic(&self, partitions: u32) {
         let mut admin = self.admin().await;
-        let config = kafka_assigner_proto::v1::SetGroupConfigRequest { group: "g".to_owned(), config: None };
+        let config = kafka_assigner_proto::v1::SetGroupConfigRequest {
+            group: "g".to_owned(),
+            config: None,
+            owners_stopped: false,
+        };
         admin.set_group_config(config).await.expect("a group is created");
         let topic = Topic { topic: "t".to_owned(), partitions, ..Topic::default() };
         let request = SetTopicRequest { group: "g".to_owned(), topic: Some(topic) };

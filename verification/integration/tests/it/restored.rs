@@ -103,7 +103,8 @@ impl Site {
             max_session_timeout_ms: Some(10_000),
             ..GroupConfig::default()
         };
-        let request = SetGroupConfigRequest { group: "g".to_owned(), config: Some(config) };
+        let request =
+            SetGroupConfigRequest { group: "g".to_owned(), config: Some(config), owners_stopped: false };
         admin.set_group_config(request).await.expect("it is created");
         let topic = Topic { topic: "t".to_owned(), partitions: PARTITIONS, ..Topic::default() };
         let request = SetTopicRequest { group: "g".to_owned(), topic: Some(topic) };

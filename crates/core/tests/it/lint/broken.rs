@@ -121,6 +121,7 @@ fn grant(group: &TestGroup, at: &TopicPartition, to: &Member, mode: Mode, epoch:
         incarnation: to.incarnation.clone(),
         lease: registration.lease,
         ttl_ms: 30_000,
+        outage_grace_ms: 0,
         extra: kafka_assigner_core::record::Extra::new(),
     };
     let before = group.state.assignment(at).cloned().unwrap_or_else(|| Assignment::unowned(mode));
