@@ -110,7 +110,7 @@ impl GroupPlan {
     /// The topics of all members: those whose metadata is needed, and watched.
     #[must_use]
     pub fn topics(&self) -> BTreeSet<String> {
-        let subscriptions = self.members.iter().filter_map(|member| subscription(member));
+        let subscriptions = self.members.iter().filter_map(subscription);
         subscriptions.flat_map(|subscription| subscription.topics).map(str::to_owned).collect()
     }
 

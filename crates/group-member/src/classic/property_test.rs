@@ -10,7 +10,7 @@ use crate::OfferedStrategy;
 use crate::subscription::assignment_bytes;
 
 /// An event, without the numbers that only the run knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Chance {
     Wait(u64),
     Coordinator,
