@@ -23,7 +23,7 @@ use kafka_assigner_types::name::TopicName;
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 
-use super::records::pool;
+use super::records::{create, pool};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -201,7 +201,7 @@ impl Drop for Other {
 async fn a_member_made_of_machines_shares_a_group_with_another_client() {
     let Some(kafka) = kafka() else { return };
     let (topic, group) = ("machines", "machines");
-    kafka_assigner_rig::topics::create(&kafka, topic, 4).await.unwrap();
+    create(&kafka, topic, 4, "uncompressed").await;
     let shell = Shell::new(&kafka, group, topic);
     let shown = Arc::clone(&shell.shown);
     let owned = || shown.owned.lock().unwrap().len();

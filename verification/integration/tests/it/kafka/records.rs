@@ -30,11 +30,11 @@ async fn leader(pool: &BrokerPool, bootstrap: &BrokerAddress, topic: &str) -> (B
     (BrokerAddress::new(&broker.host, broker.port).unwrap(), answer.topics[0].topic_id)
 }
 
-/// A topic whose broker compresses what it is sent.
-async fn create(kafka: &str, topic: &str, codec: &str) {
+/// Creates a topic, whose records the broker compresses by `codec`.
+pub(super) async fn create(kafka: &str, topic: &str, partitions: i32, codec: &str) {
     let admin: AdminClient<DefaultClientContext> =
         ClientConfig::new().set("bootstrap.servers", kafka).create().unwrap();
-    let topic = NewTopic::new(topic, 1, TopicReplication::Fixed(1)).set("compression.type", codec);
+    let topic = NewTopic::new(topic, partitions, TopicReplication::Fixed(1)).set("compression.type", codec);
     let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
     for created in admin.create_topics(&[topic], &options).await.unwrap() {
         created.unwrap();
@@ -100,7 +100,7 @@ async fn what_a_broker_compresses_is_read() {
         ("zstd", Compression::Zstd),
     ] {
         let topic = format!("read-{codec}");
-        create(&kafka, &topic, codec).await;
+        create(&kafka, &topic, 1, codec).await;
         produce(&kafka, &topic).await;
         let (records, codecs) = read(&kafka, &topic).await;
         assert!(codecs.iter().all(|used| *used == compression), "{codec}: {codecs:?}");
